@@ -1,0 +1,1 @@
+"""Agents: what learns and answers, turn by turn, on top of a memory and a reader."""

@@ -1,0 +1,42 @@
+"""`LearningAgent`: a name, a memory and a reader; it learns and it answers, and never knows the topology behind its memory."""
+
+from hive_mind.agents.answering import AnsweringSteps
+from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps, Progress
+from hive_mind.agents.loop import turn
+from hive_mind.cognition.reader import Reader
+from hive_mind.memory.base import Memory
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Content
+from hive_mind.model.query import Method
+
+
+class LearningAgent:
+    """Learns from content and answers questions. Use it with `async with`, or `close` it."""
+
+    def __init__(self, name: str, memory: Memory, reader: Reader, settings: LearningSettings | None = None) -> None:
+        self.name, self.memory, self.reader = name, memory, reader
+        self._settings = settings or LearningSettings()
+
+    async def learn_from_content(self, content: Content | str, progress: Progress | None = None) -> Learned:
+        """Keep what content says; durable when this returns. Plain text counts as said by "user".
+
+        Raises `InvalidInput` for nothing at all, `BackendError` or `ModelOutputError` when store or model fail; batches kept
+        until then stay.
+        """
+        given = Content(content, source="user") if isinstance(content, str) else content
+        return await turn(LearningSteps(self.memory, self.reader, self._settings, progress), given)
+
+    async def answer_question(self, question: Question | str, limit: int = 10, method: Method = "hybrid") -> Answer:
+        """An answer with its sources, or an honest "not known". `limit` is the least number of facts to consider."""
+        asked = Question(question) if isinstance(question, str) else question
+        return await turn(AnsweringSteps(self.memory, self.reader, limit, method), asked)
+
+    async def close(self) -> None:
+        """Release the memory. Closing twice is fine."""
+        await self.memory.close()
+
+    async def __aenter__(self) -> "LearningAgent":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,61 @@
+"""Answering a question: see what it asks for, search, choose the evidence, word the answer from it.
+
+The steps of one turn of the loop. The answer rests on what was found and on nothing else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hive_mind.cognition.intent import Intent, intent_of
+from hive_mind.cognition.reader import Reader
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.base import Memory
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.query import Hit, Method, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what kind of answer it wants."""
+
+    question: Question
+    intent: Intent
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A question and the facts an answer may rest on, best first."""
+
+    question: Question
+    hits: tuple[Hit, ...]
+
+
+@dataclass(slots=True)
+class AnsweringSteps:
+    """Observe the question, orient by its intent, decide on evidence by searching, act by wording the answer."""
+
+    memory: Memory
+    reader: Reader
+    limit: int = 10
+    method: Method = "hybrid"
+
+    async def observe(self, given: Question) -> Question:
+        """The question, if there is one. Raises `InvalidInput`."""
+        if not given.text.strip():
+            raise InvalidInput("there is no question: ask with words")
+        return given
+
+    async def orient(self, observed: Question) -> Asked:
+        """What it asks for."""
+        return Asked(observed, intent_of(observed.text))
+
+    async def decide(self, oriented: Asked) -> Evidence:
+        """The evidence: as much as the intent needs, and what was true before only where that is asked."""
+        intent = oriented.intent
+        query = Query(oriented.question.text, max(self.limit, intent.hits), self.method, with_superseded=intent.wants_superseded)
+        hits: Sequence[Hit] = await self.memory.search_facts(query)
+        return Evidence(oriented.question, tuple(hits))
+
+    async def act(self, decided: Evidence) -> Answer:
+        """The answer, or an honest "not known"."""
+        return await self.reader.synthesise(decided.question, decided.hits)

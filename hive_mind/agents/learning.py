@@ -1,0 +1,98 @@
+"""Learning from content: read it, choose what is worth keeping, keep it together with where it came from.
+
+The steps of one turn of the loop. Learning the same content again adds nothing; after an interruption it completes what is
+missing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hive_mind.cognition.reader import Extraction, Reader
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.base import Memory
+from hive_mind.memory.intake import statement
+from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import fact_id
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSettings:
+    """`confidence_min`: raise it and hedged statements are not kept. `batch_facts`: facts per durable write; more is faster, and
+    an interruption costs at most one batch.
+    """
+
+    confidence_min: float = 0.3
+    batch_facts: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a turn of learning did. `skipped` counts candidates not worth keeping."""
+
+    episode: Episode
+    facts: tuple[Fact, ...]
+    added: int
+    confirmed: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPlan:
+    """What to keep of some content."""
+
+    content: Content
+    summary: str
+    candidates: tuple[Candidate, ...]
+    skipped: int
+
+
+@dataclass(slots=True)
+class LearningSteps:
+    """Observe content, orient by extracting, decide what to keep, act by storing. `progress` gets (kept, to keep)."""
+
+    memory: Memory
+    reader: Reader
+    settings: LearningSettings = field(default_factory=LearningSettings)
+    progress: Progress | None = None
+
+    async def observe(self, given: Content) -> Content:
+        """The content, if there is anything in it. Raises `InvalidInput`."""
+        if not given.text.strip():
+            raise InvalidInput("there is nothing to learn: the content is empty")
+        if not given.source:
+            raise InvalidInput("content needs a source: say who or what it comes from")
+        # Half a surrogate pair is no text and can't be stored; it shows as what it is, something unreadable.
+        return replace(given, text=given.text.encode("utf-8", "replace").decode("utf-8"))
+
+    async def orient(self, observed: Content) -> tuple[Content, Extraction]:
+        """What it says, statement by statement, and when it was said."""
+        extraction = await self.reader.extract(observed)
+        return replace(observed, said_at=observed.said_at or extraction.said_at), extraction
+
+    async def decide(self, oriented: tuple[Content, Extraction]) -> LearningPlan:
+        """Which statements are worth keeping, and what the whole is about."""
+        content, extraction = oriented
+        kept = tuple(c for c in extraction.candidates if c.confidence >= self.settings.confidence_min)
+        summary = await self.reader.summarise(content, kept)
+        return LearningPlan(content, summary, kept, len(extraction.candidates) - len(kept))
+
+    async def act(self, decided: LearningPlan) -> Learned:
+        """Keep the content and its facts; durable, batch by batch, when this returns."""
+        episode = await self.memory.store_episode(decided.content, decided.summary)
+        known: list[Fact | None] = []
+        facts: list[Fact] = []
+        for batch in _batches(decided.candidates, self.settings.batch_facts):
+            known += [await self.memory.get_fact(fact_id(statement(candidate))) for candidate in batch]
+            facts += await self.memory.store_facts(batch, decided.content.source, episode)
+            if self.progress:
+                self.progress(len(facts), len(decided.candidates))
+        added = sum(1 for fact in known if fact is None)
+        confirmed = sum(1 for old, new in zip(known, facts, strict=True) if old is not None and old.sources != new.sources)
+        return Learned(episode, tuple(facts), added, confirmed, decided.skipped)
+
+
+def _batches(candidates: Sequence[Candidate], size: int) -> Sequence[Sequence[Candidate]]:
+    return [candidates[start : start + size] for start in range(0, len(candidates), size)]

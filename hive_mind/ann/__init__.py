@@ -1,0 +1,1 @@
+"""Indexes over vectors, one file each: exact for small memories, approximate for large ones."""

@@ -1,0 +1,92 @@
+"""Walk a neighbourhood graph (HNSW, by the usearch library) instead of comparing everything.
+
+The graph only proposes; every proposal is scored again with its exact cosine, so the scores are those of exact search and
+only a neighbour may be missing. Vectors live once, as float16, inside the graph: embedders already round to that, so
+nothing is lost. On random vectors a graph finds little; judge it on real ones (benchmarks/ann.py).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from usearch.index import Index
+
+from hive_mind.ann.base import Cosines, Positions, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class UsearchSettings:
+    """How dense the graph is and how far a search walks. The figures behind each choice: benchmarks/ann.py."""
+
+    # Links per vector. Doubling it costs a fifth of the building speed and did not find more at 20,000 sentences.
+    connectivity: int = 16
+    # Candidates looked at when a vector is added. More builds slower and links better.
+    expansion_add: int = 128
+    # Candidates looked at when searching. 64 halves the time of a search and finds about half a point less (20,000 sentences).
+    expansion_search: int = 128
+    # Up to this many vectors a full scan inside the library takes no longer than walking the graph (measured), and is exact.
+    scan_below: int = 2_000
+
+
+def open(dimension: int, settings: UsearchSettings | None = None) -> "UsearchVectors":
+    """An empty index for vectors of this length."""
+    return UsearchVectors(dimension, settings or UsearchSettings())
+
+
+class UsearchVectors:
+    """Approximate nearest neighbours with exact scores; takes about 2 × `dimension` + 300 bytes per vector."""
+
+    def __init__(self, dimension: int, settings: UsearchSettings) -> None:
+        self._settings = settings
+        # The inner product of unit vectors is their cosine, and unlike the cosine it is defined for a zero vector.
+        self._graph = Index(
+            ndim=dimension,
+            metric="ip",
+            dtype="f16",
+            connectivity=settings.connectivity,
+            expansion_add=settings.expansion_add,
+            expansion_search=settings.expansion_search,
+        )
+
+    def add(self, position: int, vector: Vector) -> None:
+        """Keep a unit vector; adding a position again replaces it."""
+        self.remove(position)
+        self._graph.add(position, vector, threads=1)
+
+    def remove(self, position: int) -> None:
+        """Forget a vector; a position without one is fine."""
+        if position in self._graph:
+            self._graph.remove(position)
+
+    def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest, best first, ties by position; fewer when there are fewer.
+
+        Among more than k equally near ones, which are returned is up to the graph.
+        """
+        wanted = min(k, len(self))
+        if wanted <= 0:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        found = self._proposals(query, wanted)
+        cosines = self.cosines(query, found)
+        order = np.lexsort((found, -cosines))
+        return found[order], cosines[order]
+
+    def cosines(self, query: Vector, positions: Positions) -> Cosines:
+        """Exact cosines at these positions; NaN where there is no vector."""
+        result = np.full(len(positions), np.nan, np.float32)
+        keys = positions.astype(np.uint64)
+        kept = np.asarray(self._graph.contains(keys), np.bool_) if len(keys) else np.zeros(0, np.bool_)
+        if kept.any():
+            result[kept] = np.vecdot(np.asarray(self._graph.get(keys[kept], dtype="f32"), np.float32), query)
+        return result
+
+    def __len__(self) -> int:
+        """How many vectors are kept."""
+        return len(self._graph)
+
+    def _proposals(self, query: Vector, wanted: int) -> Positions:
+        scan = len(self) <= self._settings.scan_below or 2 * wanted > len(self)
+        keys = self._graph.search(query, wanted, exact=scan, threads=1).keys
+        if len(keys) < wanted:
+            # After many removals the walk may end early; then look at everything.
+            keys = self._graph.search(query, wanted, exact=True, threads=1).keys
+        return np.asarray(keys, np.int64)

@@ -1,0 +1,53 @@
+"""Load a back end by its name: `load("store", "kuzu")` imports `hive_mind.store.kuzu`.
+
+The file name is the public name, so a new back end is one new file. Nobody else imports one. Names match `[a-z_]+` and
+only modules of this package are ever imported: no configuration file can make us load other code.
+"""
+
+import importlib
+import pkgutil
+import re
+from types import ModuleType
+
+from hive_mind.errors import BackendNotInstalled, UnknownBackend
+
+_NAME = re.compile(r"[a-z_]+")
+
+
+def known(kind: str) -> tuple[str, ...]:
+    """Names of all back ends of a kind (`store`, `embed`, `ann`, `llm`), installed or not."""
+    package = importlib.import_module(f"hive_mind.{kind}")
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if _is_public(m.name)))
+
+
+def load(kind: str, name: str) -> ModuleType:
+    """The back end's module.
+
+    Raises `UnknownBackend` for a name that does not exist, `BackendNotInstalled` when a package it needs is missing.
+    """
+    if not _NAME.fullmatch(name) or name not in known(kind):
+        raise UnknownBackend(kind, name, known(kind))
+    try:
+        return importlib.import_module(f"hive_mind.{kind}.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("hive_mind"):
+            raise
+        raise BackendNotInstalled(kind, name, extra_of(kind, name)) from error
+
+
+def extra_of(kind: str, name: str) -> str:
+    """The extra that installs a back end's packages, as named in pyproject.toml."""
+    return _EXTRAS.get((kind, name), name)
+
+
+# Read without importing the back end, which may be what fails.
+_EXTRAS = {
+    ("embed", "sentence_transformers"): "embeddings",
+    ("embed", "openai"): "openai",
+    ("ann", "usearch"): "ann",
+    ("llm", "providers"): "llm",
+}
+
+
+def _is_public(module: str) -> bool:
+    return module != "base" and not module.startswith("_")

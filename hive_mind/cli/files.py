@@ -1,0 +1,82 @@
+"""Files to learn: which ones a path means, and their text, if it is text.
+
+A folder gives its text files only; a file that is named is taken whatever its name. Reading says why a file can't be learned and
+never raises for what is in it.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hive_mind.errors import InvalidInput
+
+# What people write notes in. JSON and its kin are left out: their syntax would be read as sentences, and an export of a memory
+# is for `facts import`.
+TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv")
+
+# Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
+FILE_BYTES_MAX = 20 << 20
+
+STDIN = "-"
+
+# A few bad bytes are a slip of some editor, more are not text.
+_REPLACED_SHARE_MAX = 0.01
+_LOOKED_AT_BYTES = 8192
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why there is no text: words that go after the file's name."""
+
+    reason: str
+
+
+def files_of(paths: Iterable[str]) -> list[Path]:
+    """Every file the paths mean, each once, in order. Raises `InvalidInput` for a path where nothing is."""
+    found: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if path.is_dir():
+            found.update(dict.fromkeys(_text_files(path)))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
+    if not found:
+        raise InvalidInput(f"no text files in there; files ending in {' '.join(TEXT_SUFFIXES)} are learned, others when named")
+    return list(found)
+
+
+def read_text(path: Path) -> str | Unreadable:
+    """A file's text, or why there is none."""
+    try:
+        if not path.is_file():
+            return Unreadable("is not a regular file")
+        if (size := path.stat().st_size) > FILE_BYTES_MAX:
+            return Unreadable(f"is too large ({size >> 20} MB; at most {FILE_BYTES_MAX >> 20} MB): split it")
+        return decoded(path.read_bytes())
+    except OSError as error:
+        return Unreadable(f"can't be read ({error.strerror})")
+
+
+def decoded(body: bytes) -> str | Unreadable:
+    """Bytes as text: UTF-8, or UTF-16 where a byte order mark says so."""
+    encoding = next((name for mark, name in _MARKS if body.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in body[:_LOOKED_AT_BYTES]:
+        return Unreadable("looks binary")
+    text = body.decode(encoding, "replace")
+    if text.count("\N{REPLACEMENT CHARACTER}") > max(1, len(text) * _REPLACED_SHARE_MAX):
+        return Unreadable("looks binary, or is in another encoding than UTF-8: save it as UTF-8")
+    return text if text.strip() else Unreadable("is empty")
+
+
+def _text_files(folder: Path) -> list[Path]:
+    """Text files below a folder, sorted; what is hidden stays hidden and links to folders are not followed."""
+    found: list[Path] = []
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        shown = (Path(at, name) for name in sorted(names) if not name.startswith("."))
+        found += [path for path in shown if path.suffix.lower() in TEXT_SUFFIXES]
+    return found

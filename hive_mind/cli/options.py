@@ -1,0 +1,84 @@
+"""What commands have in common: which agent, which folder, which embedding model, which form of output."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.settings import Settings, from_environment
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class SearchMethod(StrEnum):
+    """How facts are found."""
+
+    KEYWORD = "keyword"
+    VECTOR = "vector"
+    HYBRID = "hybrid"
+
+
+Output = Annotated[Format, typer.Option("--output", "-o", help="text for people, json for programs.")]
+Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory; each agent has a database of its own.")]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="Folder that holds all agents. [default: HIVE_MIND_HOME or .hive]", show_default=False),
+]
+Embed = Annotated[
+    str | None,
+    typer.Option("--embed", help="none, sentence_transformers or openai. [default: HIVE_MIND_EMBED]", show_default=False),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="Embedding model: its name or its folder. [default: HIVE_MIND_EMBED_MODEL]", show_default=False),
+]
+Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are found; hybrid uses both others.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
+
+DEFAULT_AGENT = "default"
+
+_ISO = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?)?)?)?")
+
+
+def settings_for(
+    home: Path | None = None,
+    embed: str | None = None,
+    model: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Settings:
+    """The settings of the environment with what the command line says instead."""
+    given: dict[str, object] = {"home": home, "embed": embed, "embed_model": model}
+    return replace(from_environment(environment), **{name: value for name, value in given.items() if value is not None})
+
+
+def iso_time(text: str) -> str:
+    """A time of day, a day, a month or a year in ISO 8601, or "". Raises `InvalidInput` for anything else."""
+    if text and not (_ISO.fullmatch(text) and _is_real(text)):
+        raise InvalidInput(f"--said-at is a time like 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30, not {text!r}")
+    return text
+
+
+def examples(*lines: str) -> str:
+    """Example calls as they stand at the end of a command's help."""
+    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
+
+
+def _is_real(text: str) -> bool:
+    """Whether the calendar has such a day."""
+    try:
+        datetime.fromisoformat(text + "0001-01-01"[len(text) :] if len(text) < len("0001-01-01") else text)
+    except ValueError:
+        return False
+    return True

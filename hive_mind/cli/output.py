@@ -1,0 +1,124 @@
+"""Printing: results on stdout, everything else on stderr, and never a control character of somebody's text.
+
+For a terminal lines fit its width; for a pipe they are as long as they are, so that `grep` sees one fact a line.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+# No line of ours is longer, and Rich makes no line of a pipe shorter.
+_PIPE_COLUMNS = 100_000
+
+_SHORT_ID = 8
+
+
+class Report(Protocol):
+    """Takes how much is done of how much, with a word on what is under way."""
+
+    def __call__(self, done: int, total: int, what: str = "") -> None:
+        """Show it."""
+        ...
+
+
+def say(message: str, style: str = "") -> None:
+    """A message for a person, on stderr."""
+    _console(stderr=True).print(Text(printable(message), style=style), soft_wrap=True)
+
+
+def show(text: str = "", style: str = "") -> None:
+    """A line of the result, on stdout."""
+    _console().print(Text(printable(text), style=style), soft_wrap=not sys.stdout.isatty())
+
+
+def show_indented(text: str, style: str = "", by: int = 4) -> None:
+    """Lines of the result, set in; what does not fit a terminal goes on under its beginning."""
+    table = Table.grid(padding=0)
+    table.add_column(width=by)
+    table.add_column(overflow="fold")
+    for line in text.splitlines():
+        table.add_row("", Text(printable(line), style=style))
+    _show_renderable(table)
+
+
+def show_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> None:
+    """A table without lines. `right` numbers the columns of figures; the last column takes the room that is left."""
+    aligned = frozenset(right)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(titles), header_style="bold", pad_edge=False)
+    for number, title in enumerate(titles):
+        is_last = number == len(titles) - 1
+        table.add_column(title, justify="right" if number in aligned else "left", no_wrap=not is_last, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    _show_renderable(table)
+
+
+def show_json(value: object) -> None:
+    """The whole result as one JSON document."""
+    _console().file.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+@contextmanager
+def progress(unit: str) -> Iterator[Report]:
+    """A bar on stderr that goes away when it is done; nothing where stderr is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    console = _console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def report(done: int, total: int, what: str = "") -> None:
+            bar.update(task, completed=done, total=total, description=Text(printable(what)).plain)
+
+        yield report
+
+
+def printable(text: str) -> str:
+    """Text without what could steer a terminal: control and direction marks are shown as a question mark in a diamond."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(character) else character for character in text)
+
+
+def short_id(fact_id: str) -> str:
+    """As much of an id as tells facts apart and fits a line; commands take it back."""
+    return fact_id[:_SHORT_ID]
+
+
+def shown_source(source: str) -> str:
+    """A source as it is best read: a file below the current folder by its relative path."""
+    path = Path(source)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        return str(path.relative_to(Path.cwd()))
+    return source
+
+
+def plain(value: Any) -> Any:
+    """A value of ours as dictionaries and lists, ready for JSON."""
+    return msgspec.to_builtins(value)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    # Made anew each time: tests and pipes exchange the streams under us.
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPE_COLUMNS
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _show_renderable(table: Table) -> None:
+    console = _console()
+    lines = console.render_lines(table, pad=False)
+    for line in lines:
+        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        text.rstrip()
+        console.print(text, soft_wrap=True)
+
+
+def _is_control(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") and character != "\u200d"

@@ -1,0 +1,67 @@
+"""From a command to the world: runs its coroutine, and turns what goes wrong into one message and an exit code.
+
+0 is fine, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C, 141 the reader of our output went away (as for any Unix tool). An
+error that is not ours keeps its traceback: it is a defect, and whoever mends it needs to see where.
+"""
+
+import asyncio
+import functools
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec
+
+import typer
+
+from hive_mind.cli.notices import shown_notices
+from hive_mind.cli.output import say
+from hive_mind.errors import ConfigError, HiveError
+
+FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
+
+P = ParamSpec("P")
+
+
+class Failed(HiveError):
+    """A command that can't do what it was asked to, though it was asked properly."""
+
+
+class Stopped(Exception):  # noqa: N818 - it is what happened, and no error
+    """Ctrl-C, with one line that says what was kept."""
+
+
+def command(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Make a coroutine a command: the same parameters, run to its end."""
+
+    @functools.wraps(work)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with exit_codes(), shown_notices():
+            asyncio.run(work(*args, **kwargs))
+            # Now and not while Python shuts down, where a broken pipe can't be caught any more.
+            sys.stdout.flush()
+
+    return run
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Errors raised on purpose become a line on stderr and an exit code."""
+    try:
+        yield
+    except HiveError as error:
+        say(f"error: {error}", style="red")
+        raise typer.Exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
+    except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
+        say(str(stop) or "stopped; whatever was finished before is kept")
+        raise typer.Exit(STOPPED) from None
+    except BrokenPipeError:
+        _write_to_nowhere()
+        raise typer.Exit(NO_READER) from None
+
+
+def _write_to_nowhere() -> None:
+    """What is still buffered has no reader; without this Python would complain about it at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,177 @@
+"""Blocks: the pieces a text is laid out in (paragraph, list item, table row, code, utterance) with their heading and speaker.
+
+Layout is read line by line and once, so the cost is linear in the text whatever is in it. Sentences within a block are
+the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from hive_mind.cognition.dialogue import Turn, speakers_of, turn_of
+
+
+class Layout(Enum):
+    """How a block stands in its text. It decides how the block is cut and what its words can be."""
+
+    PROSE = "prose"
+    ITEM = "item"
+    ROW = "row"
+    CODE = "code"
+    UTTERANCE = "utterance"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`text` is verbatim up to white space. `stamp` is the time written in front of an utterance, as it was written.
+
+    `lead` is the line that introduces a list, or the header of a table.
+    """
+
+    text: str
+    layout: Layout
+    heading: str = ""
+    speaker: str = ""
+    stamp: str = ""
+    lead: str = ""
+
+
+# A heading longer than this is a paragraph that happens to begin with a hash sign.
+_HEADING_CHARS_MAX = 120
+
+# Plain lines at least this long were probably wrapped by an editor, so the sentence goes on in the next one.
+_WRAPPED_LINE_CHARS_MIN = 60
+
+_HEADING = re.compile(r"#{1,6}\s+(?P<title>\S.*)")
+_BOLD_LINE = re.compile(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
+_UNDERLINE = re.compile(r"={3,}|-{3,}")
+_ITEM = re.compile(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
+_QUOTE = re.compile(r"(?:>[ \t]?){1,8}")
+_TABLE_RULE = re.compile(r"[|:\- \t+]{3,}")
+_KEYED = re.compile(r"[^\s:.][^:.]{0,40}:\s")
+_FENCE = ("```", "~~~")
+_STOPS = tuple(".!?:;。！？…")
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a text in reading order. Joined by white space they give back its words, without list marks and labels."""
+    lines = text.splitlines()
+    return list(_Layouter(speakers_of(lines)).blocks(lines))
+
+
+class _Layouter:
+    """Keeps what a reader keeps in mind from one line to the next: the heading, the list's lead, the block still growing."""
+
+    def __init__(self, speakers: frozenset[str]) -> None:
+        self._speakers = speakers
+        self._heading = ""
+        self._lead = ""
+        self._is_quoted = False
+        self._code: list[str] | None = None
+        self._open: Block | None = None
+        self._parts: list[str] = []
+
+    def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
+        for raw in lines:
+            line = raw.strip()
+            quoted = _QUOTE.match(line)
+            self._is_quoted = quoted is not None
+            yield from self._read(line[quoted.end() :].lstrip() if quoted else line)
+        if self._code is not None:
+            yield from self._code_block()
+        yield from self._closed()
+
+    def _read(self, line: str) -> Iterator[Block]:
+        if self._code is not None:
+            yield from self._read_code(line)
+        elif line.startswith(_FENCE):
+            yield from self._closed()
+            self._code = []
+        elif not line:
+            yield from self._closed()
+        elif self._open is not None and self._open.layout is Layout.PROSE and _UNDERLINE.fullmatch(line):
+            yield from self._underlined()
+        else:
+            yield from self._read_text(line)
+
+    def _read_code(self, line: str) -> Iterator[Block]:
+        if line.startswith(_FENCE):
+            yield from self._code_block()
+        elif self._code is not None:
+            self._code.append(line)
+
+    def _read_text(self, line: str) -> Iterator[Block]:
+        title = _title_of(line)
+        turn = turn_of(line, self._speakers)
+        if title:
+            yield from self._closed()
+            self._heading, self._lead = title, ""
+        elif turn is not None:
+            yield from self._start(_utterance(turn))
+        elif line.startswith("|") and line.endswith("|"):
+            yield from self._read_row(line)
+        elif item := _ITEM.match(line):
+            yield from self._start(Block(line[item.end() :], Layout.ITEM))
+        elif self._continues(line):
+            self._parts.append(line)
+        else:
+            yield from self._start(Block(line, Layout.PROSE))
+
+    def _read_row(self, line: str) -> Iterator[Block]:
+        if _TABLE_RULE.fullmatch(line):
+            if self._open is not None and self._open.layout is Layout.ROW:
+                self._lead, self._open = self._open.text, None
+            return
+        yield from self._start(Block(line, Layout.ROW))
+
+    def _continues(self, line: str) -> bool:
+        # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
+        if self._open is None or self._open.layout is Layout.ROW or self._is_quoted:
+            return False
+        if self._open.layout is Layout.UTTERANCE:
+            return True
+        last = self._parts[-1]
+        if last.endswith(_STOPS):
+            return False
+        if _KEYED.match(line):
+            return False
+        return line[0].islower() or len(last) >= _WRAPPED_LINE_CHARS_MIN
+
+    def _start(self, block: Block) -> Iterator[Block]:
+        yield from self._closed(keep_lead=block.layout in (Layout.ITEM, Layout.ROW))
+        self._open, self._parts = block, [block.text]
+
+    def _closed(self, *, keep_lead: bool = False) -> Iterator[Block]:
+        block, self._open = self._open, None
+        if block is not None:
+            text = " ".join(self._parts)
+            yield replace(block, text=text, heading=self._heading, lead=self._lead)
+            if block.layout is Layout.PROSE:
+                self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
+        if not keep_lead and block is not None and block.layout is not Layout.PROSE:
+            self._lead = ""
+
+    def _underlined(self) -> Iterator[Block]:
+        title = self._parts[-1]
+        if len(self._parts) == 1 and len(title) <= _HEADING_CHARS_MAX:
+            self._heading, self._lead, self._open = title, "", None
+        else:
+            yield from self._closed()
+
+    def _code_block(self) -> Iterator[Block]:
+        lines, self._code = self._code or [], None
+        if any(lines):
+            yield Block("\n".join(lines), Layout.CODE, heading=self._heading, lead=self._lead)
+
+
+def _title_of(line: str) -> str:
+    match = _HEADING.fullmatch(line) or _BOLD_LINE.fullmatch(line)
+    if match is None:
+        return ""
+    title = match["title"].strip(" #*_:\t")
+    return title if len(title) <= _HEADING_CHARS_MAX else ""
+
+
+def _utterance(turn: Turn) -> Block:
+    return Block(turn.text, Layout.UTTERANCE, speaker=turn.speaker, stamp=turn.stamp)

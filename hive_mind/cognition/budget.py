@@ -1,0 +1,91 @@
+"""The token budget: what a language model may cost, checked before anything is sent.
+
+A call reserves the most it can cost and settles what it did cost, so calls that run side by side can't overspend together.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from hive_mind.errors import BackendRejected, BackendThrottled, BudgetExceeded
+from hive_mind.llm.base import Completion, Prompt, Usage
+
+# English text has about four bytes to a token; code and other scripts have fewer. Three errs on the safe side.
+_BYTES_PER_TOKEN = 3
+
+
+@dataclass(slots=True)
+class Spending:
+    """One call under way; `used` is what will be counted for it."""
+
+    used: Usage
+
+
+class Budget:
+    """At most `max_tokens`, input and output together. `spent` and `reserved` show where it stands."""
+
+    def __init__(self, max_tokens: int) -> None:
+        if max_tokens < 0:
+            raise ValueError("max_tokens must be 0 or more; 0 sends nothing")
+        self.max_tokens = max_tokens
+        self._spent = Usage()
+        self._reserved = 0
+
+    @property
+    def spent(self) -> Usage:
+        """Everything that was used so far, calls included."""
+        return self._spent
+
+    @property
+    def reserved(self) -> int:
+        """Tokens that calls under way may still use."""
+        return self._reserved
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that are neither spent nor reserved, never below 0."""
+        return max(0, self.max_tokens - self._spent.tokens - self._reserved)
+
+    @asynccontextmanager
+    async def spending(self, prompt: Prompt) -> AsyncIterator[Spending]:
+        """Around one call: set aside the most it can cost, then count what it did cost.
+
+        Raises `BudgetExceeded` before anything is sent when it does not fit. A call that ends without telling its cost (a
+        timeout, a cancellation) may be billed all the same, so its input is counted; one that was refused costs nothing.
+        """
+        reserved = self._reserve(prompt)
+        call = Spending(Usage(estimated_input_tokens(prompt), 0, 1))
+        try:
+            yield call
+        except (BackendThrottled, BackendRejected):
+            call.used = Usage(calls=1)
+            raise
+        finally:
+            self._reserved -= reserved
+            self._spent += call.used
+
+    def _reserve(self, prompt: Prompt) -> int:
+        tokens = estimated_input_tokens(prompt) + prompt.max_output_tokens
+        if tokens > self.remaining:
+            raise BudgetExceeded(
+                f"the token budget is spent: {self._spent.tokens} of {self.max_tokens} used and {self._reserved} reserved, "
+                f"the next call may need {tokens}; raise the budget to go on"
+            )
+        self._reserved += tokens
+        return tokens
+
+    def __repr__(self) -> str:
+        return f"Budget({self._spent.tokens} of {self.max_tokens} tokens spent in {self._spent.calls} calls)"
+
+
+def estimated_input_tokens(prompt: Prompt) -> int:
+    """Tokens a prompt has at most, guessed from its length: no tokenizer is loaded for this."""
+    length = len(prompt.instructions.encode("utf-8", "replace")) + len(prompt.text.encode("utf-8", "replace"))
+    return length // _BYTES_PER_TOKEN + 1
+
+
+def used_by(prompt: Prompt, completion: Completion) -> Usage:
+    """What a call used: as the provider counts, or estimated where it does not count."""
+    if completion.usage.tokens:
+        return completion.usage
+    return Usage(estimated_input_tokens(prompt), len(completion.text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1, 1)

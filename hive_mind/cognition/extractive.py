@@ -1,0 +1,162 @@
+"""The reader that needs no key: takes statements out of content word for word, and answers by quoting them.
+
+It copies and never rephrases, so it can't invent; the price is that it can't reason either, and it says so. `blocks`,
+`sentences`, `entities` and `temporal` do the reading, `concept_map` and `quoting` the writing; this file puts them together.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hive_mind.cognition.blocks import Block, Layout, blocks
+from hive_mind.cognition.concept_map import concept_map
+from hive_mind.cognition.entities import Vocabulary, entities, vocabulary_of
+from hive_mind.cognition.quoting import QuotingSettings, quoted_answer
+from hive_mind.cognition.reader import Extraction
+from hive_mind.cognition.sentences import SENTENCE_CHARS_MAX, grouped, pieces, sentences
+from hive_mind.cognition.statements import confidence_of, is_statement
+from hive_mind.cognition.temporal import moments, normalised, resolved_dates
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Candidate, Content
+from hive_mind.model.ids import canonical
+from hive_mind.model.query import Hit
+
+GENERAL = "general"
+"""The concept of a statement that names nothing and stands under no heading."""
+
+_CONCEPT_CHARS_MAX = 80
+_DATE_LINES = 5
+_PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveSettings:
+    """`sentence_chars_max`: more keeps long sentences whole and makes facts harder to read.
+
+    `utterance_chars_max`: more keeps an utterance together, which helps to find it, and blurs what it is about.
+    `before_chars_max`: more context to find a fact by, and more words that are not its own.
+    """
+
+    sentence_chars_max: int = SENTENCE_CHARS_MAX
+    utterance_chars_max: int = 300
+    before_chars_max: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of text that may become a candidate. It is kept when one of its `sentences` is a statement."""
+
+    text: str
+    block: Block
+    sentences: tuple[str, ...]
+
+
+class ExtractiveReader:
+    """Implements `Reader` without a language model. Every candidate is verbatim, up to white space, in its content."""
+
+    def __init__(self, settings: ExtractiveSettings | None = None, quoting: QuotingSettings | None = None) -> None:
+        self._settings = settings or ExtractiveSettings()
+        self._quoting = quoting or QuotingSettings()
+
+    async def extract(self, content: Content) -> Extraction:
+        """Statements with concept, confidence, entities, time and speaker. Never raises for any text."""
+        layout = blocks(content.text)
+        said_at = _said_at(content, layout)
+        found = [piece for block in layout for piece in self._pieces(block)]
+        vocabulary = vocabulary_of(sentence for piece in found for sentence in piece.sentences)
+        kept: dict[str, Candidate] = {}
+        for candidate in self._candidates(found, replace(content, said_at=said_at), vocabulary):
+            kept.setdefault(canonical(candidate.content), candidate)
+        return Extraction(said_at, tuple(kept.values()))
+
+    async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
+        """One line per concept with what it is linked to."""
+        return concept_map(candidates, title=content.title)
+
+    async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
+        """The best hits word for word, or an honest "not known"."""
+        return quoted_answer(question, hits, self._quoting)
+
+    def _pieces(self, block: Block) -> Iterator[_Piece]:
+        limit = self._settings.sentence_chars_max
+        if block.layout in (Layout.CODE, Layout.ROW):
+            for piece in pieces(block.text, limit):
+                yield _Piece(piece, block, (piece,))
+            return
+        found = sentences(block.text, limit)
+        if block.layout is not Layout.UTTERANCE:
+            for sentence in found:
+                yield _Piece(sentence, block, (sentence,))
+            return
+        for group in grouped(found, self._settings.utterance_chars_max):
+            yield _Piece(group, block, tuple(sentences(group, limit)))
+
+    def _candidates(self, found: list[_Piece], content: Content, vocabulary: Vocabulary) -> Iterator[Candidate]:
+        before = _Before(self._settings.before_chars_max)
+        concept = ""
+        speakers = frozenset(piece.block.speaker.casefold() for piece in found) | {content.speaker.casefold()}
+        for piece in found:
+            context = before.of(piece)
+            statements = [sentence for sentence in piece.sentences if is_statement(sentence)]
+            if not statements:
+                continue
+            named = entities(piece.text, vocabulary)
+            concept = _concept_of(piece, [name for name in named if name.casefold() not in speakers], concept, content)
+            said_at = normalised(piece.block.stamp, content.said_at) or content.said_at
+            yield Candidate(
+                content=piece.text,
+                concept=concept,
+                confidence=min(confidence_of(sentence, named) for sentence in statements),
+                said_at=said_at,
+                speaker=piece.block.speaker or content.speaker,
+                before=context,
+                entities=named,
+                labels=resolved_dates(piece.text, said_at),
+            )
+
+
+class _Before:
+    """Remembers the last stretch of text under the same heading."""
+
+    def __init__(self, chars_max: int) -> None:
+        self._chars_max = chars_max
+        self._last: _Piece | None = None
+
+    def of(self, piece: _Piece) -> str:
+        """What stands just before this piece; the piece is remembered for the next."""
+        last, self._last = self._last, piece
+        same = last is not None and last.block.heading == piece.block.heading
+        text = piece.block.lead or (last.text if last is not None and same else "")
+        # The end of it is what the next words follow.
+        return text[-self._chars_max :].strip() if self._chars_max else ""
+
+
+def _said_at(content: Content, layout: Sequence[Block]) -> str:
+    """The content's own time: given, or named alone by its title, its first heading or one of its first lines."""
+    if content.said_at:
+        return normalised(content.said_at)
+    first = [content.title, *(block.heading for block in layout[:1])]
+    short = [
+        block.text for block in layout[:_DATE_LINES] if len(block.text) <= _CONCEPT_CHARS_MAX and block.layout is Layout.PROSE
+    ]
+    for text in (*first, *(line for line in short if _is_date_line(line))):
+        if stamp := normalised(text):
+            return stamp
+    return next((stamp for block in layout[:1] if (stamp := normalised(block.stamp))), "")
+
+
+def _is_date_line(line: str) -> bool:
+    """ "Date: 5 March 2024", or a date and nothing else; not a sentence that mentions one."""
+    label, colon, rest = line.partition(":")
+    if colon and label.strip().lower() in ("date", "dated", "time", "when", "sent", "published", "created"):
+        return bool(rest.strip())
+    return any(len(moment.text) * 2 >= len(line) for moment in moments(line))
+
+
+def _concept_of(piece: _Piece, named: Sequence[str], previous: str, content: Content) -> str:
+    """A short topic that stays the same when more is said about it. `named` leaves out who is speaking to each other."""
+    if piece.block.heading:
+        return piece.block.heading[:_CONCEPT_CHARS_MAX]
+    if previous and piece.text.lower().startswith(_PRONOUNS):
+        return previous
+    topic = next(iter(named), "") or content.title or piece.block.speaker or content.speaker or GENERAL
+    return canonical(topic)[:_CONCEPT_CHARS_MAX]

@@ -1,0 +1,93 @@
+"""ISO 8601 as this package writes it: points as precise as they are known, and spans as "first/last".
+
+Reads and writes the forms; which words of a text mean them is the business of `written_dates` and `relative_dates`.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+Grain = Literal["time", "day", "weekend", "range", "week", "month", "quarter", "year"]
+Value = tuple[str, Grain]
+
+TIME_PATTERN = r"(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)"
+
+_POINT = re.compile(rf"(?P<year>\d{{4}})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ]{TIME_PATTERN})?)?)?", re.ASCII)
+_WEEK = re.compile(r"(\d{4})-W(\d\d)(?:-([1-7]))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """When a text was said: its first day, and how precisely that is known. `clock` is None unless a time was given."""
+
+    day: date
+    grain: Literal["time", "day", "month", "year"]
+    clock: datetime | None = None
+
+    @property
+    def knows_day(self) -> bool:
+        """Whether "yesterday" can be told."""
+        return self.grain in ("time", "day")
+
+
+def is_iso(text: str) -> bool:
+    """Whether the whole text is one of the forms of ISO 8601 that this package writes."""
+    first, slash, last = text.partition("/")
+    # With a space instead of the T it can be read, but it is not ISO 8601.
+    return " " not in text and _is_point(first) and (not slash or _is_point(last))
+
+
+def anchor_of(text: str) -> Anchor | None:
+    """The anchor an ISO 8601 time stands for; None for spans, weeks and anything else."""
+    match = _POINT.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        day = date(int(match["year"]), int(match["month"] or 1), int(match["day"] or 1))
+        clock = datetime.fromisoformat(f"{day.isoformat()}T{match['time']}") if match["time"] else None
+    except ValueError:
+        return None
+    return Anchor(day, "time" if clock else "day" if match["day"] else "month" if match["month"] else "year", clock)
+
+
+def written_day(day: date) -> Value:
+    """As "2023-05-08"."""
+    return day.isoformat(), "day"
+
+
+def written_week(day: date) -> Value:
+    """The week a day lies in, as "2023-W19"."""
+    year, week, _ = day.isocalendar()
+    return f"{year:04d}-W{week:02d}", "week"
+
+
+def written_weekend(saturday: date) -> Value:
+    """As "2023-05-06/2023-05-07"."""
+    return f"{saturday.isoformat()}/{(saturday + timedelta(days=1)).isoformat()}", "weekend"
+
+
+def written_month(day: date) -> Value:
+    """The month a day lies in, as "2023-05"."""
+    return f"{day.year:04d}-{day.month:02d}", "month"
+
+
+def written_quarter(year: int, number: int) -> Value:
+    """As "2024-07/2024-09": ISO 8601 knows no quarters."""
+    first, last = date(year, 3 * number - 2, 1), date(year, 3 * number, 1)
+    return f"{written_month(first)[0]}/{written_month(last)[0]}", "quarter"
+
+
+def written_year(year: int) -> Value:
+    """As "2023". Raises `ValueError` outside of 1–9999."""
+    return f"{date(year, 1, 1).year:04d}", "year"
+
+
+def _is_point(text: str) -> bool:
+    if anchor_of(text) is not None:
+        return True
+    week = _WEEK.fullmatch(text)
+    try:
+        return week is not None and bool(date.fromisocalendar(int(week[1]), int(week[2]), int(week[3] or 1)))
+    except ValueError:
+        return False

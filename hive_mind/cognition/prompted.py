@@ -1,0 +1,185 @@
+"""The reader that asks a language model: when a text was said, what facts it holds, what it is about, what answers a question.
+
+Every call passes one place that checks the budget first, tries again when the provider is in trouble, and asks once more when
+a reply is not what was asked. What the prompts say is in `prompts/*.md`; what a reply may be is in `replies`.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from hive_mind.cognition.batches import batches
+from hive_mind.cognition.budget import Budget, used_by
+from hive_mind.cognition.entities import entities
+from hive_mind.cognition.prompts import prompt
+from hive_mind.cognition.quoting import NOT_KNOWN
+from hive_mind.cognition.reader import Extraction
+from hive_mind.cognition.replies import (
+    FactReply,
+    FactsReply,
+    UnusableReplyError,
+    answer_reply,
+    concepts_reply,
+    facts_reply,
+    numbered,
+    said_at_reply,
+)
+from hive_mind.cognition.temporal import normalised, resolved_dates
+from hive_mind.errors import ModelOutputError
+from hive_mind.llm.base import LanguageModel, Prompt
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Candidate, Content
+from hive_mind.model.ids import canonical
+from hive_mind.model.query import Hit
+from hive_mind.retry import RetrySettings, Sleep, retried
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedSettings:
+    """`batch_chars_max`: more means fewer calls with more context each, and facts in the middle get lost.
+
+    `concurrent_calls_max`: more is faster until the provider throttles. `facts_tokens_max` bounds the reply to a batch; too few
+    cut its JSON short. `short_tokens_max` bounds the other replies. `dated_chars_max`: how far a date is looked for.
+    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by.
+    """
+
+    batch_chars_max: int = 12_000
+    concurrent_calls_max: int = 4
+    facts_tokens_max: int = 4_096
+    short_tokens_max: int = 1_024
+    dated_chars_max: int = 2_000
+    hits_max: int = 30
+    retry: RetrySettings = field(default_factory=RetrySettings)
+
+
+class PromptedReader:
+    """Implements `Reader` with a language model. Raises `ModelOutputError`, `BudgetExceeded` and `BackendError`."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        budget: Budget,
+        settings: PromptedSettings | None = None,
+        *,
+        rng: random.Random | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.budget = budget
+        self._model = model
+        self._settings = settings or PromptedSettings()
+        self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
+        self._sleep = sleep
+
+    async def extract(self, content: Content) -> Extraction:
+        """Facts of every batch in order. One batch that fails fails the whole, so that content is never half read in silence."""
+        if not content.text.strip():
+            return Extraction(normalised(content.said_at), ())
+        said_at = normalised(content.said_at) or await self._said_at(content)
+        parts = batches(content.text, self._settings.batch_chars_max)
+        replies = await self._facts_of_all([_framed(content, said_at, part) for part in parts])
+        kept: dict[str, Candidate] = {}
+        for fact in (fact for reply in replies for fact in reply.facts):
+            kept.setdefault(canonical(fact.fact), _candidate_of(fact, content, said_at))
+        return Extraction(said_at, tuple(kept.values()), sum(reply.dropped for reply in replies))
+
+    async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
+        """A concept map in the model's words; "" where there is nothing to sum up, and then nothing is asked."""
+        if not candidates:
+            return ""
+        listed = "\n".join(f"{candidate.concept}: {candidate.content}" for candidate in candidates)
+        titled = f"{content.title}\n\n{listed}" if content.title else listed
+        # A map is drawn from what fits one request; the first statements of a text say what it is about.
+        data = batches(titled, self._settings.batch_chars_max)[0]
+        return await self._ask(prompt("concepts", data, self._settings.short_tokens_max), concepts_reply)
+
+    async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
+        """An answer that cites hits, or "not known". Without hits nothing is asked."""
+        shown = hits[: self._settings.hits_max]
+        if not shown:
+            return _not_known()
+        asked = f"Question: {question.text}" + (f"\nAsked at: {question.asked_at}" if question.asked_at else "")
+        data = f"{asked}\n\nFacts:\n{numbered([_shown(hit) for hit in shown])}"
+        reply = await self._ask(
+            prompt("answer", data, self._settings.short_tokens_max), lambda text: answer_reply(text, len(shown))
+        )
+        if not reply.known:
+            return _not_known()
+        sources = tuple(shown[number - 1] for number in reply.citations)
+        confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
+        return Answer(reply.answer, sources, "reasoned", round(confidence, 2))
+
+    async def _said_at(self, content: Content) -> str:
+        data = f"{content.title}\n\n{content.text[: self._settings.dated_chars_max]}".strip()
+        return normalised(await self._ask(prompt("temporal", data, self._settings.short_tokens_max), said_at_reply))
+
+    async def _facts_of_all(self, framed: Sequence[str]) -> list[FactsReply]:
+        turn = asyncio.Semaphore(self._settings.concurrent_calls_max)
+
+        async def facts_of(data: str) -> FactsReply:
+            async with turn:
+                return await self._ask(prompt("facts", data, self._settings.facts_tokens_max), facts_reply)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(facts_of(data)) for data in framed]
+        except ExceptionGroup as failures:
+            # The first failure cancelled the others; it alone says what happened.
+            raise failures.exceptions[0] from None
+        return [task.result() for task in tasks]
+
+    async def _ask(self, first: Prompt, parse: Callable[[str], _T]) -> _T:
+        """The parsed reply. A reply that can't be used is named to the model and asked for again, once."""
+        try:
+            return parse(await self._reply_to(first))
+        except UnusableReplyError as problem:
+            told = f"{first.instructions}\n\nYour last reply could not be used: {problem}. Reply again, as described."
+        try:
+            return parse(await self._reply_to(replace(first, instructions=told)))
+        except UnusableReplyError as problem:
+            raise ModelOutputError(
+                f"{self._model.name} replied twice with something that can't be used: {problem}; try again or another model"
+            ) from None
+
+    async def _reply_to(self, asked: Prompt) -> str:
+        return await retried(lambda: self._attempt(asked), self._settings.retry, rng=self._rng, sleep=self._sleep)
+
+    async def _attempt(self, asked: Prompt) -> str:
+        async with self.budget.spending(asked) as spending:
+            completion = await self._model.complete(asked)
+            spending.used = used_by(asked, completion)
+        return completion.text
+
+
+def _framed(content: Content, said_at: str, part: str) -> str:
+    """A batch with what is known about the whole text in front of it."""
+    known = (("Title", content.title), ("Said at", said_at), ("Speaker", content.speaker))
+    head = "".join(f"{label}: {value}\n" for label, value in known if value)
+    return f"{head}\n{part}" if head else part
+
+
+def _candidate_of(fact: FactReply, content: Content, said_at: str) -> Candidate:
+    named = entities(fact.fact)
+    return Candidate(
+        content=fact.fact,
+        concept=fact.context or next(iter(named), "") or content.title or "general",
+        confidence=fact.confidence,
+        said_at=said_at,
+        speaker=fact.speaker or content.speaker,
+        entities=named,
+        labels=resolved_dates(fact.fact, said_at),
+    )
+
+
+def _shown(hit: Hit) -> str:
+    fact = hit.fact
+    told = ", ".join(part for part in (fact.speaker, fact.said_at) if part)
+    past = " (no longer true)" if fact.superseded_by else ""
+    return f"{fact.content}{f' ({told})' if told else ''}{past}"
+
+
+def _not_known() -> Answer:
+    return Answer(NOT_KNOWN, (), "unknown", 0.0)

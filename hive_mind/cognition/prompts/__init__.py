@@ -1,0 +1,22 @@
+"""What language models are told. Each `.md` file is the instructions of one call; the text it is about is fenced as data.
+
+The fence's name is computed from the text it encloses, so no text can contain its own closing fence.
+"""
+
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+
+from hive_mind.llm.base import Prompt
+
+
+def prompt(name: str, data: str, max_output_tokens: int) -> Prompt:
+    """The prompt of the call `name` ("temporal", "facts", "concepts", "answer") about some untrusted text."""
+    fence = f"data-{blake2b(data.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+    instructions = f"{_instructions(name)}\n\n{_instructions('untrusted').replace('FENCE', fence)}"
+    return Prompt(instructions, f"<{fence}>\n{data}\n</{fence}>", max_output_tokens)
+
+
+@cache
+def _instructions(name: str) -> str:
+    return files(__name__).joinpath(f"{name}.md").read_text("utf-8").strip()

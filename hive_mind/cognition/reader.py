@@ -1,0 +1,41 @@
+"""What a reader must do: take statements out of content, sum content up, and word an answer from what was found.
+
+The default reader (`extractive`) needs no key and never invents; `prompted` asks a language model. An agent knows only this
+protocol.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Candidate, Content
+from hive_mind.model.query import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What was taken out of content. `said_at` is the content's own time (004's temporal metadata), ISO 8601 or "".
+
+    `dropped` counts statements that a language model returned and that could not be kept (no text, a confidence of 8100).
+    """
+
+    said_at: str
+    candidates: tuple[Candidate, ...]
+    dropped: int = 0
+
+
+class Reader(Protocol):
+    """Reads for an agent. All three are pure where no model is involved: the same input gives the same output."""
+
+    async def extract(self, content: Content) -> Extraction:
+        """Temporal metadata and structured facts. Raises `ModelOutputError`, `BackendError`."""
+        ...
+
+    async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
+        """The concept map of the content: one line per concept with what it is linked to. Raises like `extract`."""
+        ...
+
+    async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
+        """An answer that rests on `hits` alone, or an honest "not known". Raises like `extract`."""
+        ...

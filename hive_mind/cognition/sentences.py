@@ -1,0 +1,102 @@
+"""Sentences: where one statement ends and the next begins, and how long a piece may be.
+
+Every piece is verbatim up to white space, no piece is longer than its bound, and the cost is linear in the text: binary
+junk and a megabyte without a space are only long, never slow. What is a heading or a list item was decided before, in `blocks`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+SENTENCE_CHARS_MAX = 1000
+"""A longer sentence is a table, a log or a blob; it is cut at white space so that a fact stays readable."""
+
+# The look-behind and the possessive repeats matter: a run of a million dots is looked at once, not once per dot.
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’]*+")
+
+# Titles and the like stand before a name, so a capital letter behind them begins no sentence.
+_NEVER_LAST = frozenset(
+    "dr mr mrs ms prof st mt rev gen col sgt capt lt sen rep hon vs e.g i.e cf approx ca no nos fig figs eq vol ed pp "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun al".split()
+)
+
+# These may end a sentence or not. They do when the next word is one that usually begins a sentence.
+_SOMETIMES_LAST = frozenset("inc ltd corp co llc plc jr sr etc dept u.s u.k e.u a.m p.m ph.d b.c a.d".split())
+_OPENERS = frozenset(
+    "the a an this that these those it its he she they we i you his her their our my your there here in on at as after "
+    "before but and so if when while however then today yesterday tomorrow later".split()
+)
+_NEXT_WORD = re.compile(r"\s{0,8}[\"'“‘«(\[]{0,4}(\w{0,24})")
+_LAST_WORD_CHARS = 24
+
+
+def sentences(text: str, chars_max: int = SENTENCE_CHARS_MAX) -> list[str]:
+    """The sentences of one block of text, stripped, none empty and none longer than `chars_max`."""
+    return [piece for sentence in _split(text) for piece in pieces(sentence, chars_max)]
+
+
+def pieces(text: str, chars_max: int) -> Iterator[str]:
+    """A text cut at white space into parts of at most `chars_max`; a longer run without any is cut inside."""
+    start, end = 0, len(text)
+    while end - start > chars_max:
+        cut = _last_space(text, start, start + chars_max)
+        yield from _stripped(text[start:cut])
+        start = cut
+    yield from _stripped(text[start:])
+
+
+def grouped(parts: Iterable[str], chars_max: int) -> Iterator[str]:
+    """Neighbours joined by a space while they fit: short sentences are found more easily together than one by one."""
+    group = ""
+    for part in parts:
+        if group and len(group) + 1 + len(part) > chars_max:
+            yield group
+            group = part
+        else:
+            group = f"{group} {part}" if group else part
+    if group:
+        yield group
+
+
+def _split(text: str) -> Iterator[str]:
+    start = 0
+    for match in _END.finditer(text):
+        if _ends_sentence(text, start, match):
+            yield text[start : match.end()]
+            start = match.end()
+    yield text[start:]
+
+
+def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
+    mark = match.group()
+    if mark[0] in "。！？":
+        return True
+    following = _NEXT_WORD.match(text, match.end())
+    upcoming = following[1] if following else ""
+    if upcoming[:1].islower():
+        # "… said Ana", "i.e. this": a capital would have begun a new sentence. An ellipsis goes on just so.
+        return False
+    if mark[0] != "." or len(mark) > 1:
+        return True
+    last = _last_word(text, start, match.start())
+    if last in _SOMETIMES_LAST:
+        return upcoming.lower() in _OPENERS
+    is_initial = len(last) == 1 and last.isalpha() and last != "i"
+    return last not in _NEVER_LAST and not is_initial
+
+
+def _last_word(text: str, start: int, end: int) -> str:
+    tail = text[max(start, end - _LAST_WORD_CHARS) : end].split()
+    return tail[-1].lower().lstrip("\"'“‘([") if tail else ""
+
+
+def _last_space(text: str, start: int, end: int) -> int:
+    for position in range(end, start, -1):
+        if text[position].isspace():
+            return position
+    return end
+
+
+def _stripped(text: str) -> Iterator[str]:
+    stripped = text.strip()
+    if stripped:
+        yield stripped

@@ -1,0 +1,77 @@
+"""Statements: which sentences say something worth keeping, and how sure they sound.
+
+Questions, greetings and applause are not facts. Hedged sentences are facts of lower confidence, never dropped: whether
+they are good enough to share is decided elsewhere.
+"""
+
+import re
+from collections.abc import Sequence
+
+# What an ordinary sentence is worth before anything speaks for or against it.
+_BASE = 0.6
+_NAMED = 0.1
+_FIGURED = 0.1
+_COMPLETE = 0.05
+_HEDGED = -0.25
+_CONFIDENCE_MIN, _CONFIDENCE_MAX = 0.1, 0.95
+
+_WORDS_MIN = 3
+# Han, kana, Thai and Hangul are written without spaces, or nearly so; this many characters make a statement.
+_UNSPACED_MIN = 5
+# A remark this long says something besides being polite.
+_FILLER_WORDS_MAX = 7
+
+# A longer run is no word: base64, a hash dump, a broken file.
+_WORD = re.compile(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_FIGURE = re.compile(r"\d")
+_QUESTION_END = ("?", "？", '?"', "?)", "?”")
+_HEDGE = re.compile(
+    r"\b(?:may|might|could be|probably|possibly|perhaps|maybe|reportedly|allegedly|supposedly|apparently|"
+    r"i (?:think|guess|believe)|not sure|unsure|unclear|rumou?r(?:s|ed)?|"
+    r"seems?|appears? to|unconfirmed|estimated?|roughly|presumably|likely|"
+    r"as far as i know)\b",
+    re.IGNORECASE,
+)
+_FILLER = re.compile(
+    r"(?:hi|hey|hello|thanks|thank you|thx|ok|okay|sure|yes|yeah|yep|no|nope|great|wow|lol|haha|cool|nice|awesome|amazing|"
+    r"good (?:morning|afternoon|evening|night|luck|job)|bye|goodbye|see you|take care|sounds (?:good|great|fun|amazing)|"
+    r"congrat\w*|you're welcome|no problem|of course|absolutely|definitely|exactly|totally|agreed|got it|"
+    r"that's (?:great|awesome|"
+    r""
+    r"amazing|wonderful|so cool|cool|nice)|glad to hear|happy to help|let me know|good point|same here|me too)\b",
+    re.IGNORECASE,
+)
+# A plain "Name: value" or a table row is short and still a fact.
+_KEYED = re.compile(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
+
+
+def is_statement(sentence: str) -> bool:
+    """Whether a sentence says something that can be kept."""
+    text = sentence.strip()
+    if text.endswith(_QUESTION_END):
+        return False
+    if _KEYED.match(text.lstrip("| ")) and _FIGURE.search(text):
+        return True
+    words = _WORD.findall(text)
+    if len(_UNSPACED.findall(text[:200])) >= _UNSPACED_MIN:
+        return True
+    if len(words) < _WORDS_MIN:
+        return bool(_KEYED.match(text.lstrip("| "))) and len(words) >= _WORDS_MIN - 1
+    return not (len(words) <= _FILLER_WORDS_MAX and _FILLER.match(text))
+
+
+def is_hedged(sentence: str) -> bool:
+    """Whether the sentence itself says that it may not be so."""
+    # "May 8" is a date; only the verb hedges.
+    return any(match.group() != "May" for match in _HEDGE.finditer(sentence))
+
+
+def confidence_of(sentence: str, entities: Sequence[str]) -> float:
+    """How sure a statement sounds, in [0, 1], two decimals: names and figures speak for it, hedges against it."""
+    confidence = _BASE
+    confidence += _NAMED if entities else 0
+    confidence += _FIGURED if _FIGURE.search(sentence) else 0
+    confidence += _COMPLETE if len(_WORD.findall(sentence)) > _WORDS_MIN else 0
+    confidence += _HEDGED if is_hedged(sentence) else 0
+    return round(min(_CONFIDENCE_MAX, max(_CONFIDENCE_MIN, confidence)), 2)

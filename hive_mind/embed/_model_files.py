@@ -1,0 +1,133 @@
+"""Finding and loading a sentence-transformers model: this machine first, the hub only when it must be.
+
+Left to itself the library asks the hub for every file, retries for over a minute without a network, and prints a page
+of warnings. Here one question decides whether the hub can help, and a failure is one sentence.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hive_mind.errors import BackendNotInstalled, BackendUnavailable
+
+NAME = "sentence_transformers"
+
+# One small request; a network that is there answers at once, and nobody wants to wait longer to hear that it is not.
+HUB_TIMEOUT_S = 5.0
+
+_LOGGERS = ("sentence_transformers", "transformers", "huggingface_hub")
+
+
+def load_model(model: str) -> Any:
+    """The loaded model, on the CPU.
+
+    Raises `BackendNotInstalled` without the packages, `BackendUnavailable` when `model` is neither a usable folder, nor
+    in the local cache, nor to be had from the hub.
+    """
+    try:
+        # Costs seconds, so it is imported only when somebody opens a model.
+        import_module("sentence_transformers")
+    except ModuleNotFoundError as error:
+        raise BackendNotInstalled("embed", NAME, "embeddings") from error
+    with _quiet():
+        folder = Path(model).expanduser()
+        if folder.is_dir():
+            return _from_folder(folder)
+        if _looks_like_a_path(model):
+            raise BackendUnavailable(NAME, f"there is no folder {model!r}; give a model's folder or its name on the hub")
+        return _from_cache(model) or _from_hub(model)
+
+
+def _looks_like_a_path(model: str) -> bool:
+    return model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1
+
+
+def _from_folder(folder: Path) -> Any:
+    try:
+        return _load(str(folder), local_only=True)
+    except Exception as error:
+        raise BackendUnavailable(
+            NAME,
+            f"{str(folder)!r} holds no model that can be loaded ({_one_line(error)}); "
+            "give the folder that has the model's modules.json and config.json",
+        ) from error
+
+
+def _from_cache(model: str) -> Any | None:
+    """None when the model's files are not, or not all, in the local cache."""
+    try:
+        return _load(model, local_only=True)
+    except (OSError, ValueError):
+        return None
+
+
+def _from_hub(model: str) -> Any:
+    _ask_hub_for(model)
+    try:
+        return _load(model, local_only=False)
+    except Exception as error:
+        raise BackendUnavailable(
+            NAME, f"model {model!r} could not be fetched from the hub ({_one_line(error)}); try again"
+        ) from error
+
+
+def _ask_hub_for(model: str) -> None:
+    """Raise unless the hub answers, knows the model and lets us have it."""
+    hub: Any = import_module("huggingface_hub")
+    errors: Any = import_module("huggingface_hub.errors")
+    try:
+        hub.HfApi().model_info(model if "/" in model else f"sentence-transformers/{model}", timeout=HUB_TIMEOUT_S)
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        raise BackendUnavailable(NAME, f"the hub has no public model {model!r}; check the name, or give a folder") from error
+    except Exception as error:
+        raise BackendUnavailable(
+            NAME,
+            f"model {model!r} is not on this machine and the hub can't be asked ({_one_line(error)}); "
+            "connect once to fetch it, give the folder of a model you have, or choose embedder 'none'",
+        ) from error
+
+
+def _load(model: str, *, local_only: bool) -> Any:
+    library: Any = import_module("sentence_transformers")
+    return library.SentenceTransformer(model, device="cpu", local_files_only=local_only)
+
+
+def _one_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back the libraries' notes and progress bars while a model loads; errors still get through."""
+    # Even a bar that is switched off starts a thread that watches over bars, and never ends it.
+    import_module("tqdm").tqdm.monitor_interval = 0
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with _no_bars():
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    hub: Any = import_module("huggingface_hub.utils")
+    transformers: Any = import_module("transformers.utils.logging")
+    hub_bars, own_bars = not hub.are_progress_bars_disabled(), transformers.is_progress_bar_enabled()
+    hub.disable_progress_bars()
+    transformers.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if hub_bars:
+            hub.enable_progress_bars()
+        if own_bars:
+            transformers.enable_progress_bar()

@@ -1,0 +1,148 @@
+"""Embeddings from any HTTP endpoint that speaks OpenAI's protocol: OpenAI itself, or a local Ollama, vLLM or llama.cpp.
+
+Sends texts in batches, one request at a time, tries again what may succeed later, and translates what goes wrong.
+Reading a reply is left to `_reply`, how often and how long to wait to `hive_mind.retry`.
+The API key is sent in one header and appears nowhere else.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.embed._distinct import distinct
+from hive_mind.embed._reply import NAME, reason_in, refusal, rows_in
+from hive_mind.embed.base import Matrix
+from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.retry import RetrySettings, Sleep, retried
+
+DEFAULT_MODEL = "text-embedding-3-small"
+DEFAULT_URL = "https://api.openai.com/v1"
+
+# A whole batch on a local CPU server takes seconds; a lost connection should not cost minutes.
+TIMEOUT_S = 60.0
+BATCH_TEXTS = 64
+# Endpoints refuse a text above 8,192 tokens. This many characters stay below it in any script with a letter per token.
+CHARACTERS_MAX = 8_000
+
+
+async def open(
+    model: str = DEFAULT_MODEL,
+    base_url: str = DEFAULT_URL,
+    api_key: str = "",
+    dimension: int = 0,
+    retry: RetrySettings | None = None,
+) -> "OpenAIEmbedder":
+    """Connect to `base_url` (what comes before "/embeddings"); a local server needs no key.
+
+    Without a `dimension` one short request learns it, and shows at once whether address, key and model are right.
+    Raises `InvalidInput` for an address or key that can't be used, and `BackendError`.
+    """
+    client = _client(_endpoint(base_url), _sendable_key(api_key))
+    embedder = OpenAIEmbedder(model, client, dimension, retry or RetrySettings())
+    try:
+        await embedder.learn_dimension()
+    except BaseException:
+        await embedder.close()
+        raise
+    return embedder
+
+
+class OpenAIEmbedder:
+    """One model behind one endpoint. Made by `open`, which also learns the dimension."""
+
+    def __init__(
+        self,
+        model: str,
+        client: httpx.AsyncClient,
+        dimension: int,
+        retry: RetrySettings,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.model = model
+        self._client = client
+        self.dimension = dimension
+        self._retry = retry
+        self._sleep = sleep
+        self._rng = random.SystemRandom()
+
+    async def learn_dimension(self) -> None:
+        """Ask for one vector unless the dimension was given."""
+        if not self.dimension:
+            self.dimension = (await self._rows(["dimension"])).shape[1]
+
+    async def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Shape (len(texts), dimension); a text is cut after `CHARACTERS_MAX` characters. Raises `BackendError`."""
+        parts = distinct([text[:CHARACTERS_MAX] for text in texts])
+        batches = [parts.texts[i : i + BATCH_TEXTS] for i in range(0, len(parts.texts), BATCH_TEXTS)]
+        none = np.zeros((0, self.dimension), np.float32)
+        return parts.spread(np.concatenate([none, *[await self._rows(batch) for batch in batches]]), self.dimension)
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Shape (dimension,). Raises `BackendError`."""
+        rows = await self.embed_passages([text])
+        first: NDArray[np.float32] = rows[0]
+        return first
+
+    async def close(self) -> None:
+        """Close the connections. Closing twice is fine."""
+        await self._client.aclose()
+
+    async def _rows(self, texts: list[str]) -> Matrix:
+        return await retried(lambda: self._request(texts), self._retry, rng=self._rng, sleep=self._sleep)
+
+    async def _request(self, texts: list[str]) -> Matrix:
+        response = await self._post({"model": self.model, "input": texts, "encoding_format": "float"})
+        if response.status_code != httpx.codes.OK:
+            secret = self._client.headers.get("Authorization", "").removeprefix("Bearer ")
+            reason = reason_in(response.content, secret)
+            raise refusal(response.status_code, reason, _seconds(response.headers.get("Retry-After", "")))
+        return rows_in(response.content, len(texts), self.dimension)
+
+    async def _post(self, body: dict[str, object]) -> httpx.Response:
+        if self._client.is_closed:
+            raise BackendRejected(NAME, "this embedder is closed; open it again")
+        place = self._client.base_url.host
+        try:
+            # httpx limits each read; a server that sends a byte now and then must not hold us for ever.
+            async with asyncio.timeout(TIMEOUT_S):
+                return await self._client.post("embeddings", json=body)
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise BackendTimeout(NAME, f"no reply from {place} within {TIMEOUT_S:g} s; try again later") from error
+        except httpx.RequestError as error:
+            why = str(error) or type(error).__name__
+            raise BackendUnavailable(
+                NAME, f"{place} can't be reached ({why}); check base_url and that the server runs"
+            ) from error
+
+
+def _client(url: httpx.URL, key: str) -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S)
+
+
+def _endpoint(base_url: str) -> httpx.URL:
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise InvalidInput(f"base_url can't be read ({error}); give something like {DEFAULT_URL}") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise InvalidInput(f"base_url must begin with http:// or https:// and a host; give something like {DEFAULT_URL}")
+    return url
+
+
+def _sendable_key(api_key: str) -> str:
+    key = api_key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InvalidInput(
+            "the API key has characters no key has (a space, a line break, a letter with an accent); copy it again"
+        )
+    return key
+
+
+def _seconds(retry_after: str) -> float | None:
+    # The header may also be a date; nobody sends that for embeddings, and then our own back-off is good enough.
+    return float(retry_after) if retry_after.strip().isdecimal() else None

@@ -1,0 +1,105 @@
+"""Every error this package raises on purpose.
+
+    HiveError
+    ├─ ConfigError                 the person must fix it; never retried
+    │   ├─ UnknownBackend          .known: the names that exist
+    │   ├─ BackendNotInstalled     .extra: what to install
+    │   └─ InvalidInput            a value, line or file that can't be taken as it is
+    ├─ BackendError                the world failed; .backend names it, the cause is kept
+    │   ├─ BackendUnavailable      .retryable
+    │   │   └─ DatabaseLocked      .holder_pid: another process has the database open
+    │   ├─ BackendTimeout          .retryable
+    │   ├─ BackendThrottled        .retryable, .retry_after_s
+    │   └─ BackendRejected         not retryable: credentials, quota, a damaged or foreign file
+    │       └─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
+    └─ ModelOutputError            a language model's reply did not fit what was asked
+        └─ BudgetExceeded          the token budget is spent; nothing more is sent
+
+A message says what happened and what to do next. Expected outcomes are values, not exceptions.
+"""
+
+from collections.abc import Iterable
+
+
+class HiveError(Exception):
+    """Base of all errors raised on purpose by hive-mind."""
+
+
+class ConfigError(HiveError):
+    """Something a person has to change: a setting, a name, a missing extra."""
+
+
+class UnknownBackend(ConfigError):
+    """A name was given that no back end of this kind has."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+        super().__init__(f"there is no {kind} back end {name!r}; known: {', '.join(self.known)}")
+
+
+class BackendNotInstalled(ConfigError):
+    """The back end exists, but the packages it needs are not installed."""
+
+    def __init__(self, kind: str, name: str, extra: str) -> None:
+        self.kind, self.name, self.extra = kind, name, extra
+        super().__init__(f"{kind} {name!r} needs an extra: pip install 'hive-mind[{extra}]'")
+
+
+class InvalidInput(ConfigError):
+    """A value, line or file that can't be taken as it is."""
+
+
+class BackendError(HiveError):
+    """The world failed. `backend` names the part of it; the original error is the `__cause__`."""
+
+    retryable = False
+
+    def __init__(self, backend: str, message: str) -> None:
+        self.backend = backend
+        super().__init__(f"{backend}: {message}")
+
+
+class BackendUnavailable(BackendError):
+    """Not reachable now; the same call may succeed later."""
+
+    retryable = True
+
+
+class DatabaseLocked(BackendUnavailable):
+    """Another process has this database open. `holder_pid` is its process id, where it could be found."""
+
+    def __init__(self, backend: str, message: str, holder_pid: int | None = None) -> None:
+        self.holder_pid = holder_pid
+        super().__init__(backend, message)
+
+
+class BackendTimeout(BackendError):
+    """No reply inside the deadline."""
+
+    retryable = True
+
+
+class BackendThrottled(BackendError):
+    """The other side asks us to slow down. `retry_after_s` is its wish, in seconds, where it gave one."""
+
+    retryable = True
+
+    def __init__(self, backend: str, message: str, retry_after_s: float | None = None) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(backend, message)
+
+
+class BackendRejected(BackendError):
+    """The other side refused and will refuse again: credentials, quota, a request it can't take."""
+
+
+class DatabaseUnreadable(BackendRejected):
+    """A database file that is damaged, foreign, or written by a newer version. Nothing was changed."""
+
+
+class ModelOutputError(HiveError):
+    """A language model's reply did not fit what was asked, also after asking again."""
+
+
+class BudgetExceeded(ModelOutputError):
+    """The token budget is spent. What was learned so far is kept; nothing more is sent to the model."""

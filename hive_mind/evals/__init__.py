@@ -1,0 +1,1 @@
+"""How well does it work? Data sets, runs over topologies, reports, and the gate that can refuse a change."""

@@ -1,0 +1,106 @@
+"""What every data set looks like to the rest of the program, whatever file it came from.
+
+A data set is a list of scopes; a question is asked of the documents of its own scope and of no others. What a loader could
+not use is counted with its reason, so that no figure is printed over a silently smaller set.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One thing that can be found: a turn of a conversation, an abstract, a page. Documents keep their order.
+
+    `said_at` is ISO 8601 as precise as known, or "". `section` is the session or chapter. `before` is what was said just
+    before in the same section ("" at its start), with its speaker where there is one; it helps to find, and is not
+    part of the document.
+    """
+
+    id: str
+    text: str
+    source: str
+    said_at: str = ""
+    speaker: str = ""
+    section: str = ""
+    before: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledQuestion:
+    """A question and the documents that answer it.
+
+    `relevant` maps document ids to judgements: above 0 relevant, -1 a distractor that looks right and is wrong.
+    `answer` is the expected one in words, "" where none is given.
+    """
+
+    id: str
+    text: str
+    relevant: Mapping[str, int]
+    category: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Documents that are searched together, and the questions asked of them."""
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[LabelledQuestion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """`left_out` counts, by reason, what the files hold and this does not; `mended` what was understood though misspelt."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    mended: int = 0
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are in all scopes."""
+        return sum(len(scope.documents) for scope in self.scopes)
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are in all scopes."""
+        return sum(len(scope.questions) for scope in self.scopes)
+
+
+def pooled(dataset: Dataset) -> Dataset:
+    """The same questions asked of all documents together: one scope, ids made unique as "scope/id"."""
+    scopes = [_prefixed(scope) for scope in dataset.scopes]
+    everything = Scope(
+        dataset.name,
+        tuple(document for scope in scopes for document in scope.documents),
+        tuple(question for scope in scopes for question in scope.questions),
+    )
+    return replace(dataset, scopes=(everything,))
+
+
+def merged(name: str, datasets: list[Dataset]) -> Dataset:
+    """Data sets read from several files as one; their scopes have different names."""
+    left_out: Counter[str] = Counter()
+    for dataset in datasets:
+        left_out.update(dataset.left_out)
+    scopes = tuple(scope for dataset in datasets for scope in dataset.scopes)
+    return Dataset(name, scopes, dict(left_out), sum(dataset.mended for dataset in datasets))
+
+
+def _prefixed(scope: Scope) -> Scope:
+    def unique(id_: str) -> str:
+        return f"{scope.name}/{id_}"
+
+    return Scope(
+        scope.name,
+        tuple(replace(document, id=unique(document.id)) for document in scope.documents),
+        tuple(
+            replace(question, id=unique(question.id), relevant={unique(d): j for d, j in question.relevant.items()})
+            for question in scope.questions
+        ),
+    )

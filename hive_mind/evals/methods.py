@@ -1,0 +1,56 @@
+"""Ways to search that an evaluation can compare, by name.
+
+"keyword", "vector" and "hybrid" are the memory's own. "rrf" and "weighted" are what the source documents propose instead; they
+are built from the memory's own results and are here to be measured, not to be used.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.base import Memory
+from hive_mind.model.query import Hit, Method, Query
+from hive_mind.ranking.fusion import rrf_merge
+from hive_mind.ranking.hybrid import hybrid_score_weighted
+
+Search = Callable[[Memory, str, int], Awaitable[Sequence[Hit]]]
+
+
+async def _own(memory: Memory, text: str, limit: int, *, method: Method) -> Sequence[Hit]:
+    return await memory.search_facts(Query(text, limit, method))
+
+
+async def _rrf(memory: Memory, text: str, limit: int) -> Sequence[Hit]:
+    """Reciprocal rank fusion of keyword and vector results to depth max(20, 2 · limit) (documents 000 and 004)."""
+    depth = max(20, 2 * limit)
+    arms = [await _own(memory, text, depth, method=method) for method in ("keyword", "vector")]
+    hits = {hit.fact.id: hit for arm in arms for hit in arm}
+    merged = rrf_merge([[hit.fact.id for hit in arm] for arm in arms])
+    return [hits[fact_id] for fact_id, _ in merged[:limit]]
+
+
+async def _weighted(memory: Memory, text: str, limit: int) -> Sequence[Hit]:
+    """0.5 · cosine + 0.3 · confirmations + 0.2 · trust over the nearest by vector (document 004)."""
+
+    def score(hit: Hit) -> float:
+        return hybrid_score_weighted(hit.components.semantic or 0.0, hit.fact.confirmations, 2 * hit.components.trust)
+
+    return sorted(await _own(memory, text, 10 * limit, method="vector"), key=lambda hit: (-score(hit), hit.fact.id))[:limit]
+
+
+METHODS: dict[str, Search] = {
+    "keyword": partial(_own, method="keyword"),
+    "vector": partial(_own, method="vector"),
+    "hybrid": partial(_own, method="hybrid"),
+    "rrf": _rrf,
+    "weighted": _weighted,
+}
+
+NEEDS_VECTORS = frozenset({"vector", "hybrid", "rrf", "weighted"})
+
+
+def search_by(method: str) -> Search:
+    """The search of this name. Raises `InvalidInput`."""
+    if method not in METHODS:
+        raise InvalidInput(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+    return METHODS[method]

@@ -1,0 +1,102 @@
+"""One retrieval evaluation from start to end: read the data, open memories by the settings, ask, and make the report's row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.embed.base import Embedder, Matrix
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets import Dataset, Scope, load_jsonl, load_locomo, pooled
+from hive_mind.evals.methods import NEEDS_VECTORS, search_by
+from hive_mind.evals.retrieval import Progress, ask_all, scorecard_row
+from hive_mind.memory.base import Memory
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with, open_embedder
+
+ScopeName = Literal["per-conversation", "pooled"]
+DATASETS = ("locomo", "jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRun:
+    """What to measure. `keep` is a folder for databases that are reused, so that nothing is embedded twice; None: in RAM only."""
+
+    dataset: str
+    data: Path
+    method: str = "hybrid"
+    scope: ScopeName = "per-conversation"
+    name: str = ""
+    limit: int = 10
+    keep: Path | None = None
+
+
+async def evaluate(run: RetrievalRun, settings: Settings, progress: Progress | None = None) -> list[dict[str, object]]:
+    """The rows of the report. Raises `InvalidInput` for data or a method that can't be used, or a missing embedding model."""
+    search_by(run.method)
+    dataset = load(run)
+    needs_vectors = run.method in NEEDS_VECTORS
+    embedder = await open_embedder(settings if needs_vectors else replace(settings, embed="none"))
+    try:
+        if needs_vectors and not embedder.dimension:
+            raise InvalidInput(f"method {run.method!r} compares vectors and there is no embedding model: see hive-mind doctor")
+
+        async def open_memory(scope: Scope) -> Memory:
+            return memory_with(_settings_for(run, settings), _agent_for(dataset, scope, embedder.model), _Shared(embedder))
+
+        asked = await ask_all(dataset, open_memory, run.method, run.limit, progress)
+    finally:
+        await embedder.close()
+    return [
+        scorecard_row(dataset, run.scope, run.method, asked, run.limit) | {"embedding": embedder.model if needs_vectors else ""}
+    ]
+
+
+def load(run: RetrievalRun) -> Dataset:
+    """The data of a run, pooled where it says so. Raises `InvalidInput`."""
+    if run.dataset not in DATASETS:
+        raise InvalidInput(f"there is no data set format {run.dataset!r}; known: {', '.join(DATASETS)}")
+    dataset = load_locomo(run.data) if run.dataset == "locomo" else load_jsonl(run.data, run.name)
+    return pooled(dataset) if run.scope == "pooled" else dataset
+
+
+def _settings_for(run: RetrievalRun, settings: Settings) -> Settings:
+    if run.keep is None:
+        return replace(settings, store="memory")
+    return replace(settings, home=run.keep)
+
+
+def _agent_for(dataset: Dataset, scope: Scope, model: str) -> str:
+    """A name that is another one for other documents or another model, so that a kept database never mixes two."""
+    digest = blake2b(model.encode(), digest_size=6)
+    for document in scope.documents:
+        digest.update(f"{document.id}\0{document.text}\0{document.said_at}\0{document.before}\0".encode("utf-8", "replace"))
+    return f"eval-{dataset.name[:20]}-{digest.hexdigest()}".replace(" ", "-")
+
+
+class _Shared:
+    """An embedder many memories use; closing it is the business of whoever opened it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def model(self) -> str:
+        return self._embedder.model
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    async def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        return await self._embedder.embed_passages(texts)
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        return await self._embedder.embed_query(text)
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,177 @@
+"""Real language models, reached through pydantic-ai's direct requests: one request, one reply, no agent loop of its own.
+
+Gives: every provider pydantic-ai knows ("openai:…", "anthropic:…", …) and every server that speaks OpenAI's chat completions
+(give its address). Does not give: streaming, tools, and retries (the caller has a budget, so there is one place that repeats).
+"""
+
+import asyncio
+from typing import Protocol
+
+import openai
+from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+
+from hive_mind.errors import (
+    BackendError,
+    BackendRejected,
+    BackendThrottled,
+    BackendTimeout,
+    BackendUnavailable,
+    ConfigError,
+    InvalidInput,
+)
+from hive_mind.llm.base import Completion, Prompt, Usage
+
+_OPENAI = frozenset(("openai", "openai-chat"))
+
+# OpenAI sends these with 429 as well, but waiting changes nothing: somebody has to pay.
+_QUOTA_CODES = frozenset(("insufficient_quota", "billing_hard_limit_reached"))
+
+# What is sent where a key is required by the client and not by the server.
+_NO_KEY = "none"
+
+
+class _Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 60.0) -> "ProviderModel":
+    """A model by its name, "provider:model".
+
+    `base_url` is the address of a server that speaks OpenAI's API (up to and with "/v1"); it is sent `api_key` and never a key
+    from the environment. Without `base_url` the provider's client finds its key where it always does (OPENAI_API_KEY, …).
+    Raises `InvalidInput` for a name that is none and `ConfigError` when a key or a client package is missing.
+    """
+    provider, colon, model = name.partition(":")
+    if not (provider and colon and model):
+        raise InvalidInput(f'a language model is named "provider:model", for example "openai:gpt-5-mini", not {name!r}')
+    if base_url and provider not in _OPENAI:
+        raise InvalidInput(f'an address needs a model named "openai:…" (the protocol it speaks), not {name!r}')
+    try:
+        if provider in _OPENAI:
+            return _openai_model(name, model, base_url, api_key, timeout_s)
+        return ProviderModel(name, infer_model(name), timeout_s)
+    except (UserError, openai.OpenAIError) as error:
+        raise ConfigError(f"language model {name!r} can't be opened: {_first_line(error)}") from None
+    except ImportError as error:
+        raise ConfigError(
+            f"language model {name!r} needs its provider's client: pip install 'pydantic-ai-slim[{provider}]'"
+        ) from error
+
+
+class ProviderModel:
+    """Implements `LanguageModel`. Holds connections; close it."""
+
+    def __init__(self, name: str, model: Model, timeout_s: float, client: _Closable | None = None) -> None:
+        self._name, self._model, self._timeout_s, self._client = name, model, timeout_s, client
+
+    @property
+    def name(self) -> str:
+        """As the user gave it."""
+        return self._name
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """One request. `timeout_s` covers all of it, a reply that trickles in included."""
+        request = ModelRequest.user_text_prompt(_sendable(prompt.text), instructions=_sendable(prompt.instructions))
+        settings = ModelSettings(max_tokens=prompt.max_output_tokens, timeout=self._timeout_s)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await model_request(self._model, [request], model_settings=settings)
+        except TimeoutError as error:
+            raise self._timed_out() from error
+        except AgentRunError as error:
+            raise self._translated(error) from error
+        return Completion(_text_of(response), _usage_of(response))
+
+    async def close(self) -> None:
+        """Release connections. Closing twice is fine."""
+        if self._client is not None:
+            await self._client.close()
+            return
+        # Entering and leaving is how a provider that made its own client is told to close it.
+        async with self._model:
+            pass
+
+    def __repr__(self) -> str:
+        return f"ProviderModel({self._name!r})"
+
+    def _timed_out(self) -> BackendTimeout:
+        return BackendTimeout(self._name, f"no complete reply within {self._timeout_s:g} s; try again or allow more time")
+
+    def _translated(self, error: AgentRunError) -> BackendError:
+        if isinstance(error, ModelHTTPError):
+            return self._refused(error)
+        if isinstance(error.__cause__, openai.APITimeoutError):
+            return self._timed_out()
+        if isinstance(error.__cause__, openai.APIConnectionError):
+            return BackendUnavailable(self._name, "can't be reached or closed the connection; check the address and the network")
+        return BackendUnavailable(
+            self._name, f"the reply could not be read ({type(error).__name__}); is this a chat completions API?"
+        )
+
+    def _refused(self, error: ModelHTTPError) -> BackendError:
+        """By status. The body stays out of the message: servers like to repeat the key they were given."""
+        status, code = error.status_code, _code_of(error.body)
+        what = f"HTTP {status}" + (f" ({code})" if code else "")
+        if status == 429 and code not in _QUOTA_CODES:
+            return BackendThrottled(self._name, f"{what}: too many requests; wait or use fewer at a time", _retry_after_s(error))
+        if status in (408, 504):
+            return BackendTimeout(self._name, f"{what}: the provider gave up waiting; try again")
+        if status >= 500:
+            return BackendUnavailable(self._name, f"{what}: the provider failed; try again later")
+        return BackendRejected(self._name, f"{what}: {_ADVICE.get(status, 'the provider refused the request')}")
+
+
+_ADVICE = {
+    400: "the provider can't take this request; check the model's limits",
+    401: "the API key is missing or wrong",
+    402: "the account has no credit left",
+    403: "the API key may not use this model",
+    404: "there is no such model or address; check both",
+    413: "the prompt is too long for this model",
+    429: "the account's quota is used up",
+}
+
+
+def _openai_model(name: str, model: str, base_url: str, api_key: str, timeout_s: float) -> ProviderModel:
+    key = api_key or (_NO_KEY if base_url else None)
+    client = openai.AsyncOpenAI(base_url=base_url or None, api_key=key, timeout=timeout_s, max_retries=0)
+    return ProviderModel(name, OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client)), timeout_s, client)
+
+
+def _sendable(text: str) -> str:
+    """Half a surrogate pair, as broken files hold them, can't be sent as UTF-8; "?" stands in."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _text_of(response: ModelResponse) -> str:
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+
+
+def _usage_of(response: ModelResponse) -> Usage:
+    return Usage(response.usage.input_tokens, response.usage.output_tokens, 1)
+
+
+def _code_of(body: object) -> str:
+    """A provider's short error code, such as "insufficient_quota"; "" for anything longer, which may be prose."""
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) and code.replace("_", "").isalnum() and len(code) <= 40 else ""
+
+
+def _retry_after_s(error: ModelHTTPError) -> float | None:
+    cause = error.__cause__
+    header = cause.response.headers.get("retry-after", "") if isinstance(cause, openai.APIStatusError) else ""
+    try:
+        seconds = float(header)
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

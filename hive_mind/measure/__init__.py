@@ -1,0 +1,1 @@
+"""What is measured, and how sure one may be of it: pure functions of lists and numbers."""

@@ -1,0 +1,84 @@
+"""The protocol an agent's memory speaks, whatever is behind it: one database, or a whole hive.
+
+An agent never learns which. Everything is async; a search never writes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit, Query
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatistics:
+    """Counts of what a memory holds. `embedding` names the model in use, "" for keyword search only.
+
+    `without_vector` counts current facts that only keywords can find although there is a model.
+    """
+
+    facts: int
+    superseded: int
+    retracted: int
+    confirmed: int
+    episodes: int
+    entities: int
+    sources: int
+    vectors: int
+    without_vector: int
+    embedding: str
+    dimension: int
+    concepts: tuple[tuple[str, int], ...] = field(default=())
+    """The most frequent concepts and how many current facts each has."""
+
+
+class Memory(Protocol):
+    """What an agent remembers with."""
+
+    async def store_fact(
+        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+    ) -> Fact:
+        """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
+        ...
+
+    async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
+        """Keep many statements of one source, all or none, with the episode they derive from."""
+        ...
+
+    async def store_episode(self, content: Content, summary: str = "") -> Episode:
+        """Keep content verbatim. The same text from the same source is kept once."""
+        ...
+
+    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+        """The best facts for a query, best first. `limit` is for a query given as text."""
+        ...
+
+    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+        """Current facts, newest first."""
+        ...
+
+    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+        """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
+        ...
+
+    async def get_fact(self, fact_id: str) -> Fact | None:
+        """One fact by id, superseded and retracted ones too."""
+        ...
+
+    async def retract_fact(self, fact_id: str) -> Fact:
+        """Take a fact back: it is found by id only. Raises `InvalidInput` where there is none."""
+        ...
+
+    async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
+        """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
+        ...
+
+    async def get_statistics(self) -> MemoryStatistics:
+        """What is held."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and release everything. Closing twice is fine."""
+        ...

@@ -1,0 +1,108 @@
+"""From candidates to changes: what storing a statement means, given what is known already. Pure.
+
+The same statement from the same source again changes nothing; from another source it is one more confirmation. A retracted fact
+comes back only when a source that never vouched for it says it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hive_mind.errors import InvalidInput
+from hive_mind.model.content import Candidate, Episode
+from hive_mind.model.fact import Fact, Relation, Sharing
+from hive_mind.model.ids import canonical, entity_id, fact_id
+from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
+
+# Longer is no statement but a document: let a reader cut it. Keeps one hostile line from filling an index.
+STATEMENT_CHARACTERS_MAX = 20_000
+
+Known = Callable[[str], Fact | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What to write, and every fact as it will then be, in the order of the candidates."""
+
+    changes: tuple[Change, ...]
+    facts: tuple[Fact, ...]
+
+
+def statement(candidate: Candidate) -> str:
+    """The candidate's text as it is kept: who said it belongs to what was said, or "I moved" would be anybody's."""
+    text = canonical(candidate.content)
+    prefix = f"{candidate.speaker}: "
+    return text if not candidate.speaker or text.startswith(prefix) else prefix + text
+
+
+def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
+    """A candidate as a fact. Raises `InvalidInput` for text that says nothing or too much, or a confidence outside [0, 1]."""
+    content = statement(candidate)
+    if not any(character.isalnum() for character in candidate.content):
+        raise InvalidInput("a fact needs words: this text has neither letters nor digits")
+    if len(content) > STATEMENT_CHARACTERS_MAX:
+        raise InvalidInput(
+            f"a fact has at most {STATEMENT_CHARACTERS_MAX:,} characters, this one {len(content):,}: learn it as content instead"
+        )
+    if not 0.0 <= candidate.confidence <= 1.0:
+        raise InvalidInput(f"confidence is a number from 0 to 1, not {candidate.confidence}")
+    if not source:
+        raise InvalidInput("a fact needs a source: say who or what vouches for it")
+    return Fact(
+        id=fact_id(content),
+        content=content,
+        concept=canonical(candidate.concept),
+        confidence=float(candidate.confidence),
+        sources=(source,),
+        learned_at_us=now_us,
+        said_at=candidate.said_at,
+        speaker=candidate.speaker,
+        before=canonical(candidate.before),
+        entities=candidate.entities,
+        labels=candidate.labels,
+    )
+
+
+def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Intake:
+    """What to write for facts as they were said, each once."""
+    changes: list[Change] = [AddEpisode(episode)] if episode else []
+    kept: dict[str, Fact] = {}
+    for fact in facts:
+        earlier = kept.get(fact.id) or known(fact.id)
+        merged = confirmed(earlier, fact) if earlier else fact
+        kept[fact.id] = merged
+        if episode:
+            changes.append(Link(Relation.DERIVES_FROM, fact.id, episode.id))
+        changes.extend(_mentions(fact))
+    # Facts first: a link needs both its ends.
+    return Intake((*_fact_changes(kept.values(), known), *changes), tuple(kept[fact.id] for fact in facts))
+
+
+def confirmed(earlier: Fact, again: Fact) -> Fact:
+    """What is known, after hearing it again."""
+    newcomers = tuple(source for source in again.sources if source not in earlier.sources)
+    if not newcomers:
+        return earlier
+    if earlier.is_retracted:
+        return replace(again, sources=newcomers, superseded_by=earlier.superseded_by)
+    return replace(earlier, sources=earlier.sources + newcomers, confidence=max(earlier.confidence, again.confidence))
+
+
+def retracted(fact: Fact) -> Fact:
+    """A fact taken back."""
+    return replace(fact, sharing=Sharing.RETRACTED)
+
+
+def _fact_changes(facts: Iterable[Fact], known: Known) -> Iterable[Change]:
+    for fact in facts:
+        earlier = known(fact.id)
+        if earlier is None:
+            yield AddFact(fact)
+        elif earlier != fact:
+            yield ReviseFact(fact)
+
+
+def _mentions(fact: Fact) -> Iterable[Change]:
+    named: Mapping[str, str] = {entity_id(name): name for name in fact.entities if canonical(name)}
+    for entity, name in named.items():
+        yield AddEntity(entity, name)
+        yield Link(Relation.MENTIONS, fact.id, entity)

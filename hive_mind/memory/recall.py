@@ -1,0 +1,104 @@
+"""What an awake memory holds in RAM: its facts by id, and two indexes, of what is current and of what was true before.
+
+The two are searched as two shards of one corpus, so a query that asks for the past too ranks both by the same scores. Everything
+here can be rebuilt from the store; nothing here waits.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit, Query
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.index import Accept, FactIndex, Pool, Probe, merge_pools, with_statistics
+from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.vector import Vector, VectorArm
+
+# An agent trusts what it learned itself neither more nor less than average; a hive knows better.
+_OWN_TRUST = trust_share(1.0)
+
+
+@dataclass(slots=True)
+class Recall:
+    """Facts and their indexes. `new_arm` makes an empty vector index."""
+
+    new_arm: Callable[[], VectorArm | None]
+    settings: RankingSettings = field(default_factory=RankingSettings)
+    facts: dict[str, Fact] = field(default_factory=dict)
+    current: FactIndex = field(init=False)
+    past: FactIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.current = FactIndex(self.new_arm())
+        self.past = FactIndex(self.new_arm())
+
+    def keep(self, fact: Fact, vector: Vector | None = None) -> None:
+        """Hold a fact, new or revised, where searches look for one in its state. A vector it had before stays."""
+        earlier = self.facts.get(fact.id)
+        self.facts[fact.id] = fact
+        index, former = self._index_for(fact), self._index_for(earlier)
+        if former is index and index is not None:
+            if vector is not None:
+                index.set_vector(fact.id, vector)
+            return
+        terms = weighted_terms(fact)
+        if former is not None:
+            vector = former.vector(fact.id) if vector is None else vector
+            former.remove(fact.id, terms)
+        if index is not None:
+            index.add(fact.id, terms, vector)
+
+    def search(self, query: Query, vector: Vector | None) -> list[Hit]:
+        """The best facts, best first. Without a vector, by keywords."""
+        method = "keyword" if vector is None else query.method
+        terms = () if method == "vector" else tuple(tokenize(query.text))
+        probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, max(self.settings.depth, query.limit))
+        ranked = rank(self._pool(probe, query), self._evidence, query.limit, method, self.settings)
+        return [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
+
+    def names_exactly(self, query: Query) -> bool:
+        """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""
+        named = anchors(query.text)
+        if not named.is_pure:
+            return False
+        pool = self._pool(Probe(tuple(tokenize(query.text)), named, None, 1), query)
+        return bool(np.any(pool.exact >= 1.0))
+
+    def is_searchable(self, fact_id: str) -> bool:
+        """Whether a search may return the fact, now or among what is past."""
+        return self._index_for(self.facts.get(fact_id)) is not None
+
+    def without_vector(self) -> Iterable[Fact]:
+        """Facts a search may return that only keywords can find."""
+        for fact in self.facts.values():
+            index = self._index_for(fact)
+            if index is not None and index.vector(fact.id) is None:
+                yield fact
+
+    def _pool(self, probe: Probe, query: Query) -> Pool:
+        accept = self._accept(query)
+        if not query.with_superseded or not len(self.past):
+            return self.current.pool(probe, accept)
+        parts = (self.current, self.past)
+        shared = with_statistics(probe, parts)
+        return merge_pools([part.pool(shared, accept) for part in parts], probe.depth)
+
+    def _accept(self, query: Query) -> Accept | None:
+        def is_confident(fact_id: str) -> bool:
+            return self.facts[fact_id].confidence >= query.min_confidence
+
+        return is_confident if query.min_confidence > 0 else None
+
+    def _evidence(self, fact_id: str) -> Evidence:
+        fact = self.facts[fact_id]
+        return Evidence(confirmation_share(fact.confirmations), _OWN_TRUST, fact.confidence)
+
+    def _index_for(self, fact: Fact | None) -> FactIndex | None:
+        if fact is None or fact.is_retracted:
+            return None
+        return self.past if fact.superseded_by else self.current

@@ -1,0 +1,36 @@
+"""Embedding a whole memory again, with another model or for facts that were kept without a vector.
+
+Vectors are written batch by batch under the new model's name and the record of the model is switched last, so a run that is
+interrupted loses nothing and goes on where it stopped.
+"""
+
+from collections.abc import Callable
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.vectors import VectorSource
+from hive_mind.memory.waking import Awake, record
+from hive_mind.model.ids import vector_key
+from hive_mind.ranking.form import texts_to_embed
+from hive_mind.store.base import DropVectors
+
+_BATCH_TEXTS = 64
+
+Progress = Callable[[int, int], None]
+
+
+async def reembed(awake: Awake, vectors: VectorSource, progress: Progress) -> int:
+    """Make every text's vector be that of the model at hand. Raises `InvalidInput` without one, `BackendError` when it fails."""
+    if not vectors.is_on:
+        raise InvalidInput("there is no embedding model to embed with: `hive-mind doctor` says how to get one")
+    cached = {key async for batch in awake.store.vectors(vectors.model) for key in batch}
+    texts = dict.fromkeys(text for fact in awake.recall.facts.values() for text in texts_to_embed(fact))
+    missing = [text for text in texts if vector_key(vectors.model, text) not in cached]
+    for start in range(0, len(missing), _BATCH_TEXTS):
+        progress(start, len(missing))
+        await awake.store.write(await vectors.of_texts(missing[start : start + _BATCH_TEXTS]))
+    await awake.store.write(record(vectors))
+    if awake.recorded not in ("", vectors.model):
+        await awake.store.write([DropVectors(awake.recorded)])
+    awake.recorded = vectors.model
+    progress(len(missing), len(missing))
+    return len(missing)

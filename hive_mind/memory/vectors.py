@@ -1,0 +1,107 @@
+"""Embeddings of a memory: made once per text, cached in the store, and done without where there is no model.
+
+A fact's vector mixes its own text with the text before it (`ranking.form`); both are cached singly, so a turn that is one fact's
+own text and the next one's surroundings is embedded once.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import BackendError
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import vector_key
+from hive_mind.ranking.form import mixed_vector, texts_to_embed
+from hive_mind.store.base import PutVector
+
+Vector = NDArray[np.float32]
+
+_log = logging.getLogger(__name__)
+
+# Enough for the turns of a session and the questions of an afternoon; 1.5 KB each at 384 dimensions.
+_RECENT_MAX = 256
+
+
+class VectorSource:
+    """Vectors for facts and queries. `is_on` is False where there is no model: everything then falls back to keywords."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._recent: OrderedDict[str, Vector] = OrderedDict()
+        self._has_failed = False
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is a model at all."""
+        return self._embedder.dimension > 0
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self._embedder.model
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimension
+
+    async def of_facts(self, facts: Iterable[Fact]) -> tuple[dict[str, Vector], list[PutVector]]:
+        """Vector by fact id, and what is new for the cache. Both are empty when the model fails: facts are kept all the same."""
+        wanted = [fact for fact in facts if self.is_on]
+        texts = dict.fromkeys(text for fact in wanted for text in texts_to_embed(fact))
+        keyed = {vector_key(self.model, text): text for text in texts}
+        unknown = [key for key in keyed if key not in self._recent]
+        try:
+            fresh = await self._embed([keyed[key] for key in unknown])
+        except BackendError as error:
+            self._report(error)
+            return {}, []
+        found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(unknown, fresh, strict=True))
+        self._remember(found)
+        vectors = {fact.id: vector for fact in wanted if (vector := self.mixed(fact, found)) is not None}
+        return vectors, [PutVector(self.model, key, found[key]) for key in unknown]
+
+    async def of_texts(self, texts: Sequence[str]) -> list[PutVector]:
+        """Texts embedded, for the cache. Raises `BackendError` when the model fails."""
+        vectors = await self._embed(texts)
+        return [PutVector(self.model, vector_key(self.model, text), vector) for text, vector in zip(texts, vectors, strict=True)]
+
+    async def of_query(self, text: str) -> Vector | None:
+        """The query's vector, or None: then keywords have to do."""
+        if not self.is_on:
+            return None
+        key = vector_key(self.model + "?", text)
+        if key not in self._recent:
+            try:
+                self._remember({key: await self._embedder.embed_query(text)})
+            except BackendError as error:
+                self._report(error)
+                return None
+        return self._recent[key]
+
+    def mixed(self, fact: Fact, cached: Mapping[str, Vector]) -> Vector | None:
+        """The fact's vector from cached ones, or None where its own text has none."""
+        own, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))
+        return None if own is None else mixed_vector(own, before[0] if before else None)
+
+    async def close(self) -> None:
+        """Release the model."""
+        await self._embedder.close()
+
+    async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        return list(await self._embedder.embed_passages(texts)) if texts else []
+
+    def _remember(self, vectors: Mapping[str, Vector]) -> None:
+        self._recent.update(vectors)
+        while len(self._recent) > _RECENT_MAX:
+            self._recent.popitem(last=False)
+
+    def _report(self, error: BackendError) -> None:
+        """One line for the first failure; the facts without a vector are counted in the statistics."""
+        if not self._has_failed:
+            _log.warning("no embeddings for now, keywords have to do (%s); later: hive-mind reembed", error)
+        self._has_failed = True

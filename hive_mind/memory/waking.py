@@ -1,0 +1,83 @@
+"""Waking a memory: open its store, rebuild its index, and find out whether its vectors are those of the model at hand.
+
+A database remembers which model embedded it. Opened with another one it answers by keywords and says so, and nothing is mixed:
+vectors of two models can't be compared.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from hive_mind.memory.recall import Recall
+from hive_mind.memory.vectors import Vector, VectorSource
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.vector import VectorArm
+from hive_mind.store.base import FactStore, SetMeta
+
+_log = logging.getLogger(__name__)
+
+MODEL_KEY, DIMENSION_KEY = "embedding.model", "embedding.dimension"
+
+OpenStore = Callable[[], Awaitable[FactStore]]
+NewVectorArm = Callable[[int], VectorArm]
+
+
+@dataclass(slots=True)
+class Awake:
+    """An open store and what is in RAM. `recorded` is the model the database was embedded with, "" for none yet."""
+
+    store: FactStore
+    recall: Recall
+    recorded: str
+
+    def embeds_with(self, vectors: VectorSource) -> bool:
+        """Whether new vectors of this model may stand beside those that are there."""
+        return vectors.is_on and self.recorded in ("", vectors.model)
+
+
+async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:
+    """Open and load. Raises what opening the store raises; a store that was opened is closed again."""
+    store = await open_store()
+    try:
+        recorded = (await store.meta()).get(MODEL_KEY, "")
+        awake = Awake(store, Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings), recorded)
+        await _load(awake, vectors)
+    except BaseException:
+        await store.close()
+        raise
+    _tell(awake, vectors)
+    return awake
+
+
+def record(vectors: VectorSource) -> tuple[SetMeta, ...]:
+    """The changes that make a database remember its model."""
+    return SetMeta(MODEL_KEY, vectors.model), SetMeta(DIMENSION_KEY, str(vectors.dimension))
+
+
+async def _load(awake: Awake, vectors: VectorSource) -> None:
+    cached: dict[str, Vector] = {}
+    if vectors.is_on and awake.recorded == vectors.model:
+        async for some in awake.store.vectors(vectors.model):
+            cached.update(_usable(some, vectors.dimension))
+    async for batch in awake.store.facts():
+        for fact in batch:
+            awake.recall.keep(fact, vectors.mixed(fact, cached) if cached else None)
+
+
+def _usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector]:
+    """Vectors of the model's length: a model of the same name may have been replaced by another."""
+    return {key: vector for key, vector in vectors.items() if vector.shape == (dimension,)}
+
+
+def _tell(awake: Awake, vectors: VectorSource) -> None:
+    if not vectors.is_on:
+        return
+    if not awake.embeds_with(vectors):
+        _log.warning(
+            "this memory was embedded with %r and is opened with %r: keyword search only. "
+            "Open it with the first, or change it over with: hive-mind reembed",
+            awake.recorded,
+            vectors.model,
+        )
+    elif missing := sum(1 for _ in awake.recall.without_vector()):
+        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)

@@ -1,0 +1,66 @@
+"""What is kept: a fact, never edited; it is confirmed, superseded or retracted."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Sharing(StrEnum):
+    """How far a fact has gone from its agent towards the hive. The agent's own database is the only place that keeps it."""
+
+    PRIVATE = "private"
+    PROPOSED = "proposed"
+    HELD = "held"
+    SHARED = "shared"
+    RETRACTED = "retracted"
+
+
+class Relation(StrEnum):
+    """Edges between a fact and what it stands on. The value is the name of the relation table."""
+
+    DERIVES_FROM = "DERIVES_FROM"
+    """fact → the episode it was taken from"""
+    SUPERSEDES = "SUPERSEDES"
+    """newer fact → the fact it replaces"""
+    CONTRADICTS = "CONTRADICTS"
+    """fact → a fact that can't be true at the same time"""
+    MENTIONS = "MENTIONS"
+    """fact → an entity it names"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One statement an agent holds.
+
+    `confidence` is in [0, 1]. `sources` are the provenance roots that vouch for it, the first one first, each once.
+    `learned_at_us` is microseconds since 1970-01-01 UTC; `said_at` is ISO 8601 as precise as known, or "".
+    `superseded_by` is the id of the fact that replaced it, or "".
+    """
+
+    id: str
+    content: str
+    concept: str
+    confidence: float
+    sources: tuple[str, ...]
+    learned_at_us: int
+    said_at: str = ""
+    speaker: str = ""
+    before: str = ""
+    entities: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.PRIVATE
+    superseded_by: str = ""
+
+    @property
+    def confirmations(self) -> int:
+        """How many further sources said the same."""
+        return len(self.sources) - 1
+
+    @property
+    def is_retracted(self) -> bool:
+        """Whether it was taken back: kept for the record, found by id only."""
+        return self.sharing is Sharing.RETRACTED
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a search may return it: neither retracted nor superseded."""
+        return not self.superseded_by and not self.is_retracted

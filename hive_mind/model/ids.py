@@ -1,0 +1,43 @@
+"""Names computed from what they name, so that the same thing has the same name everywhere and without coordination.
+
+A fact's id depends on its tenant and its text, and on nothing else: one content is one fact, whoever says it.
+"""
+
+import unicodedata
+from hashlib import blake2b
+
+DEFAULT_TENANT = "default"
+
+
+def canonical(text: str) -> str:
+    """The text as it is compared: Unicode NFC, runs of white space as one space, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def fact_id(content: str, tenant: str = DEFAULT_TENANT) -> str:
+    """32 hexadecimal digits: BLAKE2b-128 of tenant and canonical content."""
+    return _digest("fact", tenant, canonical(content))
+
+
+def episode_id(text: str, source: str, tenant: str = DEFAULT_TENANT) -> str:
+    """32 hexadecimal digits. An episode is what one source said: the same text from another source is another episode."""
+    return _digest("episode", tenant, source, text)
+
+
+def entity_id(name: str, tenant: str = DEFAULT_TENANT) -> str:
+    """32 hexadecimal digits; letter case and white space do not make another entity."""
+    return _digest("entity", tenant, canonical(name).casefold())
+
+
+def vector_key(model: str, text: str) -> str:
+    """Where the embedding of `text` by `model` is cached: 32 hexadecimal digits."""
+    return _digest("vector", model, text)
+
+
+def _digest(*parts: str) -> str:
+    state = blake2b(digest_size=16)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
+        state.update(len(encoded).to_bytes(8, "big") + encoded)
+    return state.hexdigest()

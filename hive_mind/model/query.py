@@ -1,0 +1,30 @@
+"""What retrieval is asked and what it finds. (A question is what a person asks; see `answer`.)"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hive_mind.model.fact import Fact
+from hive_mind.model.scores import ComponentScores, Contributions
+
+Method = Literal["keyword", "vector", "hybrid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`min_confidence` filters and never adds to a score. `with_superseded` also finds what was true before."""
+
+    text: str
+    limit: int = 10
+    method: Method = "hybrid"
+    min_confidence: float = 0.0
+    with_superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fact found for a query: its score, the raw figures behind it, and what each of them added."""
+
+    fact: Fact
+    score: float
+    components: ComponentScores
+    contributions: Contributions = field(default=Contributions())

@@ -1,0 +1,52 @@
+"""The raw figures behind a ranking, kept apart from ranks: a hive merges these over its members and only then fuses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """What BM25 must know of a whole corpus: live documents, their total length in terms, and per query term how many hold it."""
+
+    documents: int
+    total_length: float
+    document_frequency: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "TermStatistics") -> "TermStatistics":
+        """Statistics of two disjoint corpora taken together."""
+        terms = self.document_frequency.keys() | other.document_frequency.keys()
+        return TermStatistics(
+            self.documents + other.documents,
+            self.total_length + other.total_length,
+            {t: self.document_frequency.get(t, 0) + other.document_frequency.get(t, 0) for t in terms},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentScores:
+    """What each arm said about one fact, before any fusion.
+
+    `keyword` is the raw BM25 score (≥ 0), `semantic` the cosine in [-1, 1] or None where no vectors are compared,
+    `exact` the share of the query's identifiers the fact names, in [0, 1]. `confirmations` and `trust` are in [0, 1].
+    """
+
+    keyword: float
+    semantic: float | None
+    exact: float
+    confirmations: float
+    trust: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """How a score came about: what each part added. They sum to the score."""
+
+    keyword: float = 0.0
+    semantic: float = 0.0
+    evidence: float = 0.0
+    exact: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The score."""
+        return self.keyword + self.semantic + self.evidence + self.exact

@@ -1,0 +1,130 @@
+"""An inverted index that scores by BM25 and grows one document at a time: no rebuild, no batch step.
+
+Weights instead of counts (BM25F in its simplest form): a term of the text itself counts 1 for each occurrence, a term of its
+surroundings counts less. Formula: Robertson and Zaragoza 2009, with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), which is
+never negative. Positions are dense integers the caller hands out.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.scores import TermStatistics
+
+Scores = NDArray[np.float32]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Settings:
+    """`saturation` (k1): raise it and the tenth occurrence of a term still counts. `length_weight` (b): at 1, a document of twice
+    the length needs twice the occurrences.
+
+    Between the textbook's 1.2 / 0.75 (best on abstracts) and 0.9 / 0.4 (best on dialogue); docs/adr/0003-ranking.md has both.
+    """
+
+    saturation: float = 1.0
+    length_weight: float = 0.6
+
+
+class _Postings:
+    """Where one term occurs. `live` counts the documents not removed since."""
+
+    __slots__ = ("live", "positions", "weights")
+
+    def __init__(self) -> None:
+        self.positions = array("i")
+        self.weights = array("f")
+        self.live = 0
+
+
+class Bm25Index:
+    """Weighted terms by position. Adding and removing cost O(terms of the document)."""
+
+    def __init__(self, settings: Bm25Settings | None = None) -> None:
+        self._settings = settings or Bm25Settings()
+        self._postings: dict[str, _Postings] = {}
+        # A removed document gets infinite length: BM25 then gives it exactly 0, so no mask is needed.
+        self._lengths = np.zeros(16, dtype=np.float32)
+        self._size = 0
+        self._documents = 0
+        self._total_length = 0.0
+
+    def add(self, position: int, terms: Mapping[str, float]) -> None:
+        """Index a document at the next free position; `terms` gives each term's weight (> 0)."""
+        if position != self._size:
+            raise ValueError(f"positions are dense: expected {self._size}, got {position}")
+        if position == len(self._lengths):
+            self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
+        for term, weight in terms.items():
+            postings = self._postings.get(term)
+            if postings is None:
+                postings = self._postings[term] = _Postings()
+            postings.positions.append(position)
+            postings.weights.append(weight)
+            postings.live += 1
+        length = sum(terms.values())
+        self._lengths[position] = length
+        self._size += 1
+        self._documents += 1
+        self._total_length += length
+
+    def remove(self, position: int, terms: Iterable[str]) -> None:
+        """Take a document out of scores and statistics; `terms` are those it was added with. Twice is once."""
+        if np.isinf(self._lengths[position]):
+            return
+        self._documents -= 1
+        self._total_length -= float(self._lengths[position])
+        self._lengths[position] = np.inf
+        for term in terms:
+            self._postings[term].live -= 1
+
+    def statistics(self, terms: Iterable[str]) -> TermStatistics:
+        """What a scorer of these terms must know of this corpus; a hive adds up those of its members."""
+        frequencies = {term: self._postings[term].live for term in terms if term in self._postings}
+        return TermStatistics(self._documents, self._total_length, frequencies)
+
+    def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
+        """BM25 of every position, shape (size,); 0 where no term occurs. Each distinct term counts once.
+
+        `statistics` are those of the whole hive where this index is one shard of it.
+        """
+        distinct = list(dict.fromkeys(terms))
+        known = statistics or self.statistics(distinct)
+        scores = np.zeros(self._size, dtype=np.float32)
+        mean_length = known.total_length / known.documents if known.documents else 1.0
+        for term in distinct:
+            if (postings := self._postings.get(term)) is not None and postings.live:
+                idf = inverse_document_frequency(known.documents, known.document_frequency.get(term, 0))
+                self._add_term(scores, postings, idf, mean_length)
+        return scores
+
+    def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
+        """Live positions whose document has the term with at least this weight, ascending."""
+        if (postings := self._postings.get(term)) is None:
+            return np.empty(0, dtype=np.int64)
+        positions = np.frombuffer(postings.positions, dtype=np.int32)
+        kept = (np.frombuffer(postings.weights, dtype=np.float32) >= weight_min) & np.isfinite(self._lengths[positions])
+        return positions[kept].astype(np.int64)
+
+    def _add_term(self, scores: Scores, postings: _Postings, idf: float, mean_length: float) -> None:
+        positions = np.frombuffer(postings.positions, dtype=np.int32)
+        weights = np.frombuffer(postings.weights, dtype=np.float32)
+        k1, b = self._settings.saturation, self._settings.length_weight
+        # In place on the gathered copy: at 100,000 documents the temporaries cost more than the arithmetic.
+        denominator = self._lengths[positions]
+        denominator *= k1 * b / max(mean_length, 1e-9)
+        denominator += k1 * (1.0 - b)
+        denominator += weights
+        scores[positions] += np.float32(idf * (k1 + 1.0)) * weights / denominator
+
+
+def inverse_document_frequency(documents: int, with_term: int) -> float:
+    """Lucene's BM25 idf: ln(1 + (N - df + 0.5) / (df + 0.5)), ≥ 0."""
+    # Statistics of a hive may be a moment old and count fewer documents than hold the term.
+    absent = max(documents - with_term, 0)
+    return log(1.0 + (absent + 0.5) / (with_term + 0.5))

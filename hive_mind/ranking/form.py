@@ -1,0 +1,53 @@
+"""The text form of a fact: what of it is indexed, as opposed to what is shown.
+
+Dialogue is found by who said it, when, and what came just before; that is worth more than any fusion (docs/adr/0003-ranking.md).
+The fact's own words count fully, its surroundings less, and the text shown stays the fact's own.
+"""
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.fact import Fact
+from hive_mind.ranking.tokens import tokenize
+
+# What a term of the surroundings weighs, however often it stands there. Below 1: then a weight of 1 proves a term the fact's own.
+BEFORE_WEIGHT = 0.5
+OWN_WEIGHT_MIN = 1.0
+
+_MONTHS = "January February March April May June July August September October November December".split()
+
+
+def weighted_terms(fact: Fact) -> dict[str, float]:
+    """Each term of the fact with its weight for BM25."""
+    own = [fact.content, spoken_date(fact.said_at), *map(spoken_date, fact.labels)]
+    terms: dict[str, float] = dict(Counter(tokenize(" \n".join(own))))
+    for term in {*tokenize(fact.before), *tokenize(fact.concept)}:
+        terms[term] = terms.get(term, 0.0) + BEFORE_WEIGHT
+    return terms
+
+
+def texts_to_embed(fact: Fact) -> tuple[str, ...]:
+    """The fact's own text, then the text before it where there is one."""
+    return (fact.content, fact.before) if fact.before else (fact.content,)
+
+
+def mixed_vector(own: NDArray[np.float32], before: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    """One unit vector for a fact with its surroundings, rounded to float16. Shapes (dimension,)."""
+    if before is None:
+        return own
+    mixed = own + np.float32(BEFORE_WEIGHT) * before
+    length = float(np.linalg.norm(mixed))
+    unit = mixed / length if length > 0 else own
+    return unit.astype(np.float16).astype(np.float32)
+
+
+def spoken_date(text: str) -> str:
+    """ "2023-05-08T13:56" as people would ask for it, "8 May 2023"; any other text as it is."""
+    year, _, rest = text[:10].partition("-")
+    month, _, day = rest.partition("-")
+    if not (len(year) == 4 and year.isdigit() and month.isdigit() and 1 <= int(month) <= 12):
+        return text
+    name = _MONTHS[int(month) - 1]
+    return f"{int(day)} {name} {year}" if day.isdigit() else f"{name} {year}"

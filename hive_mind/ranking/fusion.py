@@ -1,0 +1,40 @@
+"""Several rankings into one. Pure functions over what each arm found; who found it and where plays no part.
+
+`linear` is the default: cosine as it is, BM25 as a share of the query's best. It needs no pool and no minimum, so adding a weak
+candidate never moves the others. `rrf_merge` (Cormack et al. 2009) is there by name.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Item = TypeVar("Item", bound=Hashable)
+Scores = NDArray[np.float32]
+
+RRF_K = 60
+
+
+def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[Scores, Scores]:
+    """What each arm contributes, both in [0, 1] and together at most 1: (keyword part, semantic part).
+
+    `keyword` is raw BM25 and holds the query's best over the whole hive; `semantic` is cosine, NaN where a fact has no vector,
+    which then contributes nothing. Shapes (candidates,).
+    """
+    keyword_best = keyword.max(initial=0.0)
+    share = keyword / keyword_best if keyword_best > 0 else np.zeros_like(keyword)
+    cosine = np.clip(np.nan_to_num(semantic, nan=0.0), 0.0, 1.0)
+    return np.float32(1.0 - semantic_weight) * share, np.float32(semantic_weight) * cosine
+
+
+def rrf_merge(rankings: Sequence[Sequence[Item]], k: int = RRF_K) -> list[tuple[Item, float]]:
+    """Reciprocal rank fusion: Σ 1 / (k + rank), ranks from 1, best first; a list that lacks an item adds nothing.
+
+    Ties keep the order in which items were first seen.
+    """
+    scores: dict[Item, float] = {}
+    for ranking in rankings:
+        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
+            scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
+    return sorted(scores.items(), key=lambda scored: -scored[1])

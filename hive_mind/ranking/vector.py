@@ -1,0 +1,123 @@
+"""The semantic arm: which vectors are nearest to the query's, by cosine.
+
+`VectorArm` is all the index asks for. `ExactVectors` is the default: one float32 matrix and one product, which below some ten
+thousand facts is as fast as anything. Approximate ones live in `hive_mind.ann` and are handed in.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+Positions = NDArray[np.int64]
+Cosines = NDArray[np.float32]
+
+_BLOCK = 64
+
+
+class VectorArm(Protocol):
+    """Unit vectors by position. Positions are dense integers handed out in rising order; some may have no vector."""
+
+    def add(self, position: int, vector: Vector) -> None:
+        """Keep a unit vector; adding a position again replaces it."""
+        ...
+
+    def remove(self, position: int) -> None:
+        """Forget a vector; a position without one is fine."""
+        ...
+
+    def vector(self, position: int) -> Vector | None:
+        """The vector kept at a position, or None."""
+        ...
+
+    def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest, best first, ties by position; fewer when there are fewer."""
+        ...
+
+    def cosines(self, query: Vector, positions: Positions) -> Cosines:
+        """Exact cosines at these positions; NaN where there is no vector."""
+        ...
+
+    def __len__(self) -> int:
+        """How many vectors are kept."""
+        ...
+
+
+class ExactVectors:
+    """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact."""
+
+    def __init__(self, dimension: int) -> None:
+        self._matrix = np.zeros((16, dimension), dtype=np.float32)
+        self._present = np.zeros(16, dtype=np.bool_)
+        self._size = 0
+        self._count = 0
+
+    def add(self, position: int, vector: Vector) -> None:
+        """Keep a unit vector; adding a position again replaces it."""
+        if position >= len(self._matrix):
+            self._grow(position + 1)
+        self._matrix[position] = vector
+        self._count += not self._present[position]
+        self._present[position] = True
+        self._size = max(self._size, position + 1)
+
+    def remove(self, position: int) -> None:
+        """Forget a vector; a position without one is fine."""
+        if position < self._size and self._present[position]:
+            self._present[position] = False
+            self._count -= 1
+
+    def vector(self, position: int) -> Vector | None:
+        """The vector kept at a position, or None."""
+        return self._matrix[position] if position < self._size and self._present[position] else None
+
+    def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest, best first, ties by position; fewer when there are fewer."""
+        # Not `@`: BLAS would spread one query over all cores, and on a busy machine its threads then wait for one another
+        # (measured: 8 ms instead of 0.5 ms at 10,000 facts).
+        cosines = np.vecdot(self._matrix[: self._size], query)
+        if self._count < self._size:
+            cosines[~self._present[: self._size]] = -np.inf
+        return best(cosines, min(k, self._count))
+
+    def cosines(self, query: Vector, positions: Positions) -> Cosines:
+        """Exact cosines at these positions; NaN where there is no vector."""
+        found = np.full(len(positions), np.nan, dtype=np.float32)
+        inside = positions < self._size
+        inside[inside] = self._present[positions[inside]]
+        found[inside] = np.vecdot(self._matrix[positions[inside]], query)
+        return found
+
+    def __len__(self) -> int:
+        """How many vectors are kept."""
+        return self._count
+
+    def _grow(self, size: int) -> None:
+        # By half, not double: at 100,000 facts the spare rows are the largest thing in memory.
+        capacity = max(size, len(self._matrix) * 3 // 2)
+        matrix = np.zeros((capacity, self._matrix.shape[1]), dtype=np.float32)
+        present = np.zeros(capacity, dtype=np.bool_)
+        matrix[: self._size], present[: self._size] = self._matrix[: self._size], self._present[: self._size]
+        self._matrix, self._present = matrix, present
+
+
+def best(scores: NDArray[np.float32], k: int) -> tuple[Positions, Cosines]:
+    """Positions and values of the k largest scores, best first, ties by position."""
+    if k <= 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+    positions = np.flatnonzero(scores >= floor_of_best(scores, k))
+    order = np.lexsort((positions, -scores[positions]))[:k]
+    chosen = positions[order]
+    return chosen, scores[chosen]
+
+
+def floor_of_best(scores: NDArray[np.float32], k: int) -> float:
+    """A value that at least k scores reach (all, where there are fewer), as high as can be had cheaply. k > 0."""
+    if len(scores) <= k:
+        return -np.inf
+    blocks = len(scores) // _BLOCK
+    if blocks > k:
+        # k block maxima reach the k-th largest of them, so k scores do; there are 64 times fewer to partition.
+        scores = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])

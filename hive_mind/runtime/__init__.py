@@ -1,0 +1,1 @@
+"""The composition root: settings, and putting the parts together by them."""

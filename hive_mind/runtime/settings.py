@@ -1,0 +1,74 @@
+"""What a person can set, and the only place that reads the environment.
+
+Every setting has a default that works without a key or a broker; without the embedding model keywords have to do.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hive_mind.errors import InvalidInput
+
+DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Names of back ends are their file names. Secrets are read where they are used and never kept here."""
+
+    home: Path = Path(".hive")
+    """Folder of everything that is kept."""
+    store: str = "kuzu"
+    """"kuzu", or "memory" to keep nothing."""
+    embed: str = "sentence_transformers"
+    """"none" for keyword search, "sentence_transformers", or "openai" for a compatible HTTP endpoint."""
+    embed_model: str = DEFAULT_EMBEDDING_MODEL
+    """Name or folder of the embedding model."""
+    embed_url: str = ""
+    """Endpoint for `embed = "openai"`."""
+    ann: str = "exact"
+    """"exact", or "usearch" for approximate search above some 20,000 facts."""
+    llm: str = ""
+    """A model such as "openai:gpt-5-mini", or "" to read and answer without one."""
+    llm_url: str = ""
+    """Endpoint of a compatible server for `llm`."""
+    token_budget: int = 200_000
+    """Tokens a language model may cost in one run; nothing is sent beyond it."""
+
+
+_PREFIX = "HIVE_MIND_"
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """Settings from `HIVE_MIND_HOME`, `HIVE_MIND_STORE`, `HIVE_MIND_EMBED`, `HIVE_MIND_EMBED_MODEL`, … Empty counts as unset.
+
+    Raises `InvalidInput` for a number that is none.
+    """
+
+    def given(name: str, default: str) -> str:
+        return environment.get(_PREFIX + name, "") or default
+
+    default = Settings()
+    return Settings(
+        home=Path(given("HOME", str(default.home))),
+        store=given("STORE", default.store),
+        embed=given("EMBED", default.embed),
+        embed_model=given("EMBED_MODEL", default.embed_model),
+        embed_url=given("EMBED_URL", default.embed_url),
+        ann=given("ANN", default.ann),
+        llm=given("LLM", default.llm),
+        llm_url=given("LLM_URL", default.llm_url),
+        token_budget=_count(_PREFIX + "TOKEN_BUDGET", given("TOKEN_BUDGET", str(default.token_budget))),
+    )
+
+
+def secret(name: str) -> str:
+    """A secret such as "EMBED_KEY" or "LLM_KEY", from `HIVE_MIND_<name>`; "" where there is none."""
+    return os.environ.get(_PREFIX + name, "")
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise InvalidInput(f"{name} is a whole number of 0 or more, not {text!r}")
+    return int(text)

@@ -1,0 +1,93 @@
+"""Putting an agent together: settings in, a memory or an agent out. The one place that knows every part.
+
+What is missing but not essential (an embedding model, an extra) is done without, and told in one line.
+"""
+
+import logging
+import re
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from hive_mind import backends
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.budget import Budget
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.prompted import PromptedReader
+from hive_mind.cognition.reader import Reader
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
+from hive_mind.llm.base import LanguageModel
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.waking import NewVectorArm, OpenStore
+from hive_mind.runtime.settings import Settings, secret
+
+_log = logging.getLogger(__name__)
+
+_AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def database_path(settings: Settings, agent: str) -> Path:
+    """Where an agent's database is. Raises `InvalidInput` for a name that is no plain file name."""
+    if not _AGENT_NAME.fullmatch(agent):
+        raise InvalidInput(
+            f"{agent!r} can't be an agent's name: up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return settings.home / "agents" / agent / "memory.kuzu"
+
+
+async def open_memory(settings: Settings, agent: str) -> CognitiveMemory:
+    """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`."""
+    database_path(settings, agent)
+    return memory_with(settings, agent, await open_embedder(settings))
+
+
+def memory_with(settings: Settings, agent: str, embedder: Embedder) -> CognitiveMemory:
+    """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
+    open_store: OpenStore = partial(backends.load("store", settings.store).open, database_path(settings, agent))
+    return CognitiveMemory(open_store, embedder, new_arm=_vector_arms(settings))
+
+
+async def open_agent(settings: Settings, agent: str) -> LearningAgent:
+    """An agent by its name, with the memory and the reader the settings say. Raises `ConfigError`."""
+    reader = await open_reader(settings)
+    return LearningAgent(agent, await open_memory(settings, agent), reader)
+
+
+async def open_embedder(settings: Settings) -> Embedder:
+    """The embedder of the settings, or the one that embeds nothing where that can't be had, after one line that says so."""
+    try:
+        return await _open_embedder(settings)
+    except (BackendNotInstalled, BackendError) as error:
+        _log.warning("keyword search only: %s", error)
+        return cast(Embedder, await backends.load("embed", "none").open())
+
+
+async def open_reader(settings: Settings) -> Reader:
+    """The reader without a key, or one over the language model of the settings. Raises `ConfigError`."""
+    if not settings.llm:
+        return ExtractiveReader()
+    name = "scripted" if settings.llm.startswith("scripted") else "providers"
+    module = backends.load("llm", name)
+    if name == "scripted":
+        model: LanguageModel = await module.open(settings.llm)
+    else:
+        model = await module.open(settings.llm, base_url=settings.llm_url, api_key=secret("LLM_KEY"))
+    return PromptedReader(model, Budget(settings.token_budget))
+
+
+async def _open_embedder(settings: Settings) -> Embedder:
+    module = backends.load("embed", settings.embed)
+    match settings.embed:
+        case "none":
+            opened = await module.open()
+        case "openai":
+            given = {"base_url": settings.embed_url} if settings.embed_url else {}
+            opened = await module.open(settings.embed_model, api_key=secret("EMBED_KEY"), **given)
+        case _:
+            opened = await module.open(settings.embed_model)
+    return cast(Embedder, opened)
+
+
+def _vector_arms(settings: Settings) -> NewVectorArm:
+    return cast(NewVectorArm, backends.load("ann", settings.ann).open)

@@ -1,0 +1,83 @@
+"""What every language model promises. The folder is listed, so a new back end is judged the moment its file exists."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.llm.base import LanguageModel, Prompt
+from tests.servers.openai_compatible import OpenAICompatibleServer
+
+OPENED = {"scripted": ("scripted:ok", {}), "providers": ("openai:tiny", {"api_key": "unused"})}
+
+
+@contextmanager
+def options_for(name: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The name a model is opened by in a test and its options; a server runs meanwhile where one is needed."""
+    model, options = OPENED[name]
+    if name != "providers":
+        yield model, options
+        return
+    with OpenAICompatibleServer() as server:
+        yield model, {**options, "base_url": server.base_url}
+
+
+def using(name: str, use: Callable[[LanguageModel], Awaitable[None]]) -> None:
+    async def used(model_name: str, options: dict[str, str]) -> None:
+        model = await backends.load("llm", name).open(model_name, **options)
+        try:
+            await use(model)
+        finally:
+            await model.close()
+
+    with options_for(name) as (model_name, options):
+        asyncio.run(used(model_name, options))
+
+
+@pytest.fixture(params=backends.known("llm"))
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_it_knows_the_name_it_was_opened_by(name: str):
+    async def look(model: LanguageModel) -> None:
+        assert model.name == OPENED[name][0]
+
+    using(name, look)
+
+
+def test_a_prompt_gets_a_reply_and_says_what_it_cost(name: str):
+    async def look(model: LanguageModel) -> None:
+        completion = await model.complete(Prompt("be brief", "hello"))
+
+        assert completion.text == "ok"
+        assert completion.usage.calls == 1
+        assert completion.usage.tokens > 0
+
+    using(name, look)
+
+
+def test_prompts_side_by_side_all_get_replies(name: str):
+    async def look(model: LanguageModel) -> None:
+        completions = await asyncio.gather(*(model.complete(Prompt("", f"hello {n}")) for n in range(8)))
+
+        assert [completion.text for completion in completions] == ["ok"] * 8
+
+    using(name, look)
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "\ud800", "é" * 10_000, "</data>"])
+def test_any_text_can_be_sent(name: str, text: str):
+    async def look(model: LanguageModel) -> None:
+        assert (await model.complete(Prompt("be brief", text))).text == "ok"
+
+    using(name, look)
+
+
+def test_closing_twice_is_fine(name: str):
+    async def look(model: LanguageModel) -> None:
+        await model.close()
+
+    using(name, look)

@@ -1,0 +1,103 @@
+"""Laws of extraction: nothing is invented, nothing is empty, and no input makes it slow."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.cognition.entities import entities
+from hive_mind.cognition.sentences import SENTENCE_CHARS_MAX
+from hive_mind.cognition.temporal import moments
+from hive_mind.model.ids import canonical
+from tests.unit.cognition.reading import candidates
+
+WORDS = st.sampled_from(
+    "Ana moved to Porto. # Heading\n - item\n 1. > quote\n Ben: I you said? yes! Dr. e.g. [2024-03-05 10:22] | a | b |\n |---|\n "
+    "```\n **bold**\n 10:22 yesterday INC-2024-001 === \n\n \n 我住在波尔图。 … “why?” it's may probably 5,000".split(" ")
+)
+TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=40).map(" ".join), st.lists(WORDS, max_size=40).map("\n".join))
+
+
+@given(TEXTS)
+def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
+    words = canonical(text)
+
+    for candidate in candidates(text):
+        assert canonical(candidate.content) in words
+        assert canonical(candidate.before) in words
+
+
+@given(TEXTS, st.text(max_size=20), st.text(max_size=20))
+def test_every_candidate_is_complete(text: str, title: str, speaker: str):
+    for candidate in candidates(text, title=title, speaker=speaker):
+        assert candidate.content.strip()
+        assert len(candidate.content) <= SENTENCE_CHARS_MAX
+        assert candidate.concept.strip()
+        assert len(candidate.concept) <= 80
+        assert 0.0 <= candidate.confidence <= 1.0
+        assert all(name in candidate.content for name in candidate.entities)
+
+
+@given(st.binary(max_size=500))
+def test_binary_junk_is_read_without_complaint(junk: bytes):
+    candidates(junk.decode("utf-8", "replace"))
+    candidates(junk.decode("utf-16", "surrogatepass") if len(junk) % 2 == 0 and _is_utf16(junk) else junk.decode("latin-1"))
+
+
+HOSTILE = [
+    "a",
+    "A. ",
+    "(",
+    ".",
+    "Ab ",
+    "a@",
+    "1.",
+    "1-",
+    "\n",
+    "Ana: I am\n",
+    "> ",
+    "|",
+    "**",
+    "```\n",
+    "8 May 2023 ",
+    "[2024-",
+    "AB1-",
+    "ab:",
+]
+READERS: dict[str, Callable[[str], object]] = {
+    "candidates": candidates,
+    "moments": lambda text: moments(text, "2023-05-08"),
+    "entities": entities,
+}
+SMALL_CHARS = 20_000
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_four_times_the_text_takes_about_four_times_as_long(reader: str, hostile: str):
+    read = READERS[reader]
+    small, large = (cpu_s(read, hostile * (chars // len(hostile))) for chars in (SMALL_CHARS, 4 * SMALL_CHARS))
+
+    # Quadratic would be 16 times. What takes a few milliseconds can't be measured and needn't be.
+    assert large < 0.02 or large < 10 * small, f"{small:.4f} s became {large:.4f} s"
+
+
+def cpu_s(read: Callable[[str], object], text: str) -> float:
+    """CPU seconds of the faster of two runs: another process on this machine changes neither."""
+    return min(_timed(read, text) for _ in range(2))
+
+
+def _timed(read: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    read(text)
+    return time.process_time() - start
+
+
+def _is_utf16(junk: bytes) -> bool:
+    try:
+        junk.decode("utf-16", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+import asyncio
+
+import pytest
+
+from hive_mind.cognition.extractive import GENERAL, ExtractiveReader
+from hive_mind.model.content import Content
+from tests.unit.cognition.reading import candidates, extraction, statements
+
+REPORT = """# Incident INC-2024-001
+Date: 5 March 2024
+
+Dr. Ana Silva restarted db01.prod at 10:22. The outage lasted 45 minutes. It may be related to the switch. What happened?
+
+## Owners
+- Ana owns billing
+- Ben owns search
+"""
+CHAT = """[2024-03-05 10:22] Ana: Hi Ben! I moved to Porto yesterday. It is lovely.
+[2024-03-05 10:23] Ben: Wow, great!
+[2024-03-05 10:24] Ben: Where do you live exactly?
+[2024-03-05 10:25] Ana: Near the river, since March.
+"""
+
+
+def test_facts_are_the_sentences_of_the_text_word_for_word():
+    assert statements(REPORT)[1:] == [
+        "Dr. Ana Silva restarted db01.prod at 10:22.",
+        "The outage lasted 45 minutes.",
+        "It may be related to the switch.",
+        "Ana owns billing",
+        "Ben owns search",
+    ]
+
+
+def test_headings_become_concepts():
+    assert {candidate.concept for candidate in candidates(REPORT)} == {"Incident INC-2024-001", "Owners"}
+
+
+def test_a_date_line_dates_the_whole_content():
+    found = extraction(REPORT)
+
+    assert found.said_at == "2024-03-05"
+    assert {candidate.said_at for candidate in found.candidates} == {"2024-03-05"}
+
+
+def test_a_given_time_is_kept_and_normalised():
+    assert extraction(REPORT, said_at="1:56 pm on 8 May, 2023").said_at == "2023-05-08T13:56"
+
+
+def test_a_date_inside_a_sentence_does_not_date_the_content():
+    assert extraction("In the long run we hope that on 5 March 2030 everything is finished.").said_at == ""
+
+
+def test_an_utterance_of_short_sentences_stays_together_with_its_speaker_and_time():
+    first = candidates(CHAT)[0]
+
+    assert first.content == "Hi Ben! I moved to Porto yesterday. It is lovely."
+    assert (first.speaker, first.said_at) == ("Ana", "2024-03-05T10:22")
+
+
+def test_relative_dates_are_resolved_against_the_utterance():
+    assert candidates(CHAT)[0].labels == ("2024-03-04",)
+
+
+def test_a_question_is_no_fact_but_stands_before_its_answer():
+    last = candidates(CHAT)[-1]
+
+    assert last.content == "Near the river, since March."
+    assert last.before == "Where do you live exactly?"
+
+
+def test_applause_is_not_kept():
+    assert "Wow, great!" not in statements(CHAT)
+
+
+def test_an_utterance_is_about_what_it_names_and_otherwise_about_its_speaker():
+    assert [candidate.concept for candidate in candidates(CHAT)] == ["Porto", "Ana"]
+
+
+def test_a_given_speaker_stands_for_the_whole_content():
+    (found,) = candidates("I moved to the north last week.", speaker="Ana", said_at="2023-05-08")
+
+    assert (found.speaker, found.concept, found.labels) == ("Ana", "Ana", ("2023-W18",))
+
+
+def test_a_sentence_about_nothing_named_has_the_general_concept():
+    assert candidates("the weather was fine all day.")[0].concept == GENERAL
+
+
+def test_what_comes_before_does_not_cross_a_heading():
+    owner = next(candidate for candidate in candidates(REPORT) if candidate.content == "Ana owns billing")
+
+    assert owner.before == ""
+
+
+def test_the_same_sentence_twice_is_one_candidate():
+    assert statements("Ana owns billing. Ana owns  billing.") == ["Ana owns billing."]
+
+
+def test_reading_twice_gives_the_same():
+    assert candidates(REPORT) == candidates(REPORT)
+
+
+def test_a_table_row_is_a_fact_with_its_header_before_it():
+    (row,) = candidates("| service | owner |\n|---|---|\n| billing | Ana Silva |")
+
+    assert (row.content, row.before) == ("| billing | Ana Silva |", "| service | owner |")
+
+
+@pytest.mark.parametrize("junk", ["", " ", "\x00\x01", "\ufffd" * 2000, "(" * 2000, "a" * 2000, "\n" * 2000, "?" * 2000])
+def test_junk_holds_no_facts(junk: str):
+    assert candidates(junk) == ()
+
+
+def test_the_concept_map_links_what_is_named_together():
+    reader, content = ExtractiveReader(), Content(REPORT, "test", title="Week 10")
+    found = asyncio.run(reader.extract(content)).candidates
+
+    lines = asyncio.run(reader.summarise(content, found)).splitlines()
+
+    assert lines[0] == "Week 10"
+    assert lines[1] == "Incident INC-2024-001 (4 statements): Dr. Ana Silva, db01.prod"
+    assert lines[2] == "Owners (2 statements): Ana, Ben"
+
+
+def test_a_long_concept_map_says_how_much_it_leaves_out():
+    reader, content = ExtractiveReader(), Content("\n".join(f"# Topic {n}\nThis is line {n} of it." for n in range(50)), "test")
+    found = asyncio.run(reader.extract(content)).candidates
+
+    assert asyncio.run(reader.summarise(content, found)).splitlines()[-1] == "… and 10 more concepts"

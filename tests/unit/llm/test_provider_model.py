@@ -1,0 +1,184 @@
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from hive_mind.errors import (
+    BackendError,
+    BackendRejected,
+    BackendThrottled,
+    BackendTimeout,
+    BackendUnavailable,
+    ConfigError,
+    InvalidInput,
+)
+from hive_mind.llm import providers
+from hive_mind.llm.base import Completion, Prompt
+from tests.servers.openai_compatible import Behaviour, Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence
+
+KEY = "sk-secret-0123456789"
+
+
+def completed(
+    behaviour: Behaviour, timeout_s: float = 10.0, prompt: Prompt | None = None
+) -> tuple[Completion, OpenAICompatibleServer]:
+    async def one_request(base_url: str) -> Completion:
+        model = await providers.open("openai:tiny", base_url=base_url, api_key=KEY, timeout_s=timeout_s)
+        try:
+            return await model.complete(prompt or Prompt("be brief", "hello"))
+        finally:
+            await model.close()
+            await model.close()
+
+    with OpenAICompatibleServer([behaviour]) as server:
+        return asyncio.run(one_request(server.base_url)), server
+
+
+def error_of(behaviour: Behaviour, timeout_s: float = 10.0) -> BackendError:
+    with pytest.raises(BackendError) as caught:
+        completed(behaviour, timeout_s)
+    return caught.value
+
+
+def test_a_reply_comes_with_its_usage():
+    completion, _ = completed(Reply("Porto"))
+
+    assert completion.text == "Porto"
+    assert completion.usage.calls == 1
+    assert completion.usage.input_tokens > 0
+    assert completion.usage.output_tokens > 0
+
+
+def test_instructions_text_and_bound_arrive_apart():
+    _, server = completed(Reply(), prompt=Prompt("be brief", "hello", max_output_tokens=77))
+    body = server.requests[0].body
+
+    assert [(message["role"], message["content"]) for message in body["messages"]] == [("system", "be brief"), ("user", "hello")]
+    assert 77 in (body.get("max_completion_tokens"), body.get("max_tokens"))
+    assert body["model"] == "tiny"
+
+
+def test_throttling_keeps_what_the_server_asked_for():
+    error = error_of(Refusal(429, retry_after_s="7"))
+
+    assert isinstance(error, BackendThrottled)
+    assert error.retry_after_s == 7.0
+
+
+@pytest.mark.parametrize("header", ["", "soon", "-1", "inf", "nan"])
+def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(header: str):
+    error = error_of(Refusal(429, retry_after_s=header))
+
+    assert isinstance(error, BackendThrottled)
+    assert error.retry_after_s is None
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind"),
+    [
+        (Refusal(500), BackendUnavailable),
+        (Refusal(503), BackendUnavailable),
+        (Refusal(504), BackendTimeout),
+        (RawBody(b"<html>"), BackendUnavailable),
+        (RawBody(b"<html>", "text/html"), BackendUnavailable),
+        (RawBody(b"{}"), BackendUnavailable),
+        (Cut(), BackendUnavailable),
+        (Cut(sent=20), BackendUnavailable),
+    ],
+)
+def test_trouble_that_may_pass_is_retryable(behaviour: Behaviour, kind: type[BackendError]):
+    error = error_of(behaviour)
+
+    assert type(error) is kind
+    assert error.retryable
+    assert error.__cause__ is not None
+
+
+@pytest.mark.parametrize("behaviour", [Refusal(400), Refusal(401), Refusal(404), Refusal(429, "insufficient_quota")])
+def test_a_refusal_that_will_be_repeated_is_not_retryable(behaviour: Behaviour):
+    error = error_of(behaviour)
+
+    assert type(error) is BackendRejected
+    assert not error.retryable
+
+
+def test_a_server_that_never_answers_times_out():
+    assert isinstance(error_of(Silence(), timeout_s=0.2), BackendTimeout)
+
+
+def test_the_client_does_not_repeat_requests_on_its_own():
+    with OpenAICompatibleServer([Refusal(500), Reply()]) as server:
+        with pytest.raises(BackendUnavailable):
+            asyncio.run(asked(server.base_url))
+
+        assert len(server.requests) == 1
+
+
+def test_a_server_that_is_not_there_is_unavailable():
+    with OpenAICompatibleServer() as server:
+        gone = server.base_url
+
+    with pytest.raises(BackendUnavailable, match="address"):
+        asyncio.run(asked(gone))
+
+
+@pytest.mark.parametrize(
+    "behaviour", [Refusal(401, message=f"wrong key {KEY}"), Refusal(400, code=KEY), Refusal(500, message=KEY)]
+)
+def test_the_key_is_in_no_message(behaviour: Behaviour):
+    assert KEY not in str(error_of(behaviour))
+
+
+def test_the_key_is_not_in_the_repr():
+    assert KEY not in shown(lambda model: repr(model))
+
+
+def test_a_given_address_never_sees_a_key_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with OpenAICompatibleServer() as server:
+        asyncio.run(asked(server.base_url))
+
+        assert KEY not in server.requests[0].headers["authorization"]
+
+
+def test_without_a_key_opening_says_which_one_to_set(monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        asyncio.run(providers.open("openai:tiny"))
+
+
+@pytest.mark.parametrize("name", ["", "gpt-5", ":x", "openai:"])
+def test_a_name_without_provider_and_model_is_refused(name: str):
+    with pytest.raises(InvalidInput, match="provider:model"):
+        asyncio.run(providers.open(name))
+
+
+def test_an_unknown_provider_is_refused():
+    with pytest.raises(ConfigError, match="nowhere"):
+        asyncio.run(providers.open("nowhere:x"))
+
+
+def test_an_address_goes_with_openai_names_only():
+    with pytest.raises(InvalidInput, match="openai:"):
+        asyncio.run(providers.open("anthropic:x", base_url="http://127.0.0.1:1/v1"))
+
+
+async def asked(base_url: str) -> Completion:
+    model = await providers.open("openai:tiny", base_url=base_url, timeout_s=10.0)
+    try:
+        return await model.complete(Prompt("", "hello"))
+    finally:
+        await model.close()
+
+
+def shown(show: Callable[[providers.ProviderModel], str]) -> str:
+    async def opened() -> str:
+        model = await providers.open("openai:tiny", base_url="http://127.0.0.1:1/v1", api_key=KEY)
+        try:
+            return show(model)
+        finally:
+            await model.close()
+
+    return asyncio.run(opened())

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from hive_mind.measure.statistics import bootstrap_interval, macro_mean, paired_difference
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def test_undefined_values_are_counted_and_left_out_of_the_mean():
+    result = macro_mean([1.0, None, 0.0, None])
+
+    assert (result.mean, result.defined, result.undefined) == (0.5, 2, 2)
+
+
+def test_a_mean_of_nothing_is_undefined():
+    assert macro_mean([None]).mean is None
+    assert macro_mean([]).mean is None
+    assert bootstrap_interval([None], rng=rng()) is None
+    assert paired_difference([None, 1.0], [1.0, None], rng=rng()) is None
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_value_that_is_no_number_is_an_error(bad):
+    with pytest.raises(ValueError, match="finite"):
+        macro_mean([0.0, bad])
+    with pytest.raises(ValueError, match="finite"):
+        bootstrap_interval([0.0, bad], rng=rng())
+
+
+def test_the_interval_is_as_wide_as_theory_says():
+    values = rng(1).normal(size=400)
+
+    interval = bootstrap_interval(list(values), rng=rng(2), resamples=4_000)
+
+    half_width = 1.96 * values.std() / np.sqrt(400)
+    assert interval.low == pytest.approx(values.mean() - half_width, abs=0.1 * half_width)
+    assert interval.high == pytest.approx(values.mean() + half_width, abs=0.1 * half_width)
+
+
+def test_nineteen_of_twenty_intervals_hold_the_true_mean():
+    chance = rng(3)
+
+    intervals = [bootstrap_interval(list(chance.random(60)), rng=chance, resamples=400) for _ in range(300)]
+
+    assert np.mean([interval.low <= 0.5 <= interval.high for interval in intervals]) == pytest.approx(0.95, abs=0.04)
+
+
+def test_equal_values_leave_no_doubt():
+    interval = bootstrap_interval([0.25] * 10, rng=rng())
+
+    assert (interval.low, interval.mean, interval.high) == (0.25, 0.25, 0.25)
+
+
+def test_the_same_seed_gives_the_same_interval():
+    values = [0.0, 1.0, 0.5, 0.25]
+
+    assert bootstrap_interval(values, rng=rng(7)) == bootstrap_interval(values, rng=rng(7))
+
+
+def test_many_questions_are_drawn_in_blocks_with_as_many_draws():
+    interval = bootstrap_interval([0.0, 1.0] * 50_000, rng=rng(), resamples=50)
+
+    assert interval.low < 0.5 < interval.high
+
+
+def test_pairing_sees_a_small_gain_that_the_spread_of_questions_hides():
+    hardness = rng(4).random(200)
+    old, new = list(hardness * 0.9), list(hardness * 0.9 + 0.02)
+
+    paired = paired_difference(new, old, rng=rng())
+
+    assert paired.excludes_zero
+    assert paired.mean == pytest.approx(0.02)
+    apart = bootstrap_interval(new, rng=rng())
+    assert apart.low < np.mean(old) < apart.high
+
+
+def test_a_difference_that_is_noise_does_not_exclude_zero():
+    chance = rng(5)
+
+    assert not paired_difference(list(chance.random(50)), list(chance.random(50)), rng=chance).excludes_zero
+
+
+def test_a_question_that_is_undefined_for_one_system_is_compared_for_none():
+    assert paired_difference([1.0, None, 0.5], [0.5, 1.0, None], rng=rng()).mean == 0.5
+
+
+def test_different_numbers_of_questions_are_an_error():
+    with pytest.raises(ValueError, match="same questions, but there are 1 and 2 values"):
+        paired_difference([1.0], [1.0, 2.0], rng=rng())
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
+def test_a_confidence_outside_zero_and_one_is_an_error(confidence):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        bootstrap_interval([1.0], rng=rng(), confidence=confidence)
