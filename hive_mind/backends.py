@@ -45,6 +45,7 @@ _EXTRAS = {
     ("embed", "sentence_transformers"): "embeddings",
     ("embed", "openai"): "openai",
     ("ann", "usearch"): "ann",
+    ("ann", "quantised"): "ann",
     ("llm", "providers"): "llm",
 }
 

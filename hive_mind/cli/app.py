@@ -17,6 +17,7 @@ app = typer.Typer(
     help="A memory for agents: it learns from your texts and answers with sources, or says that it does not know.",
     epilog=_EPILOG,
     no_args_is_help=True,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

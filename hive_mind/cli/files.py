@@ -5,6 +5,8 @@ never raises for what is in it.
 """
 
 import os
+import signal
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,12 +40,9 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     """Every file the paths mean, each once, in order. Raises `InvalidInput` for a path where nothing is."""
     found: dict[Path, None] = {}
     for path in map(Path, paths):
-        if path.is_dir():
-            found.update(dict.fromkeys(_text_files(path)))
-        elif path.exists():
-            found[path] = None
-        else:
+        if not _is_there(path):
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
+        found.update(dict.fromkeys(_text_files(path) if path.is_dir() else [path]))
     if not found:
         raise InvalidInput(f"no text files in there; files ending in {' '.join(TEXT_SUFFIXES)} are learned, others when named")
     return list(found)
@@ -61,6 +60,15 @@ def read_text(path: Path) -> str | Unreadable:
         return Unreadable(f"can't be read ({error.strerror})")
 
 
+def read_stdin() -> bytes:
+    """Everything on standard input. Ctrl-C ends this at once; an event loop would only note it and go on reading."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.buffer.read()
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
 def decoded(body: bytes) -> str | Unreadable:
     """Bytes as text: UTF-8, or UTF-16 where a byte order mark says so."""
     encoding = next((name for mark, name in _MARKS if body.startswith(mark)), "utf-8")
@@ -70,6 +78,14 @@ def decoded(body: bytes) -> str | Unreadable:
     if text.count("\N{REPLACEMENT CHARACTER}") > max(1, len(text) * _REPLACED_SHARE_MAX):
         return Unreadable("looks binary, or is in another encoding than UTF-8: save it as UTF-8")
     return text if text.strip() else Unreadable("is empty")
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # A name longer than any file's can be.
+        return False
 
 
 def _text_files(folder: Path) -> list[Path]:

@@ -1,7 +1,6 @@
 """`hive-mind learn`: take in files, folders or standard input, each file whole before the next one starts."""
 
 import asyncio
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ import typer
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
-from hive_mind.cli.files import STDIN, Unreadable, decoded, files_of, read_text
+from hive_mind.cli.files import STDIN, Unreadable, decoded, files_of, read_stdin, read_text
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
 from hive_mind.cli.output import Report, progress, say, show, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
@@ -25,8 +24,8 @@ _EPILOG = examples(
     "pbpaste | hive-mind learn - --source 'call with Ana'",
 )
 
-Paths = Annotated[list[str], typer.Argument(help="Files, folders (their text files), or - for standard input.", metavar="PATH…")]
-Source = Annotated[str, typer.Option(help="Who or what vouches for it.  [default: the file's path]", show_default=False)]
+Paths = Annotated[list[str], typer.Argument(help="Files, folders (their text files), or - for standard input.", metavar="PATH")]
+Source = Annotated[str, typer.Option(help="Who or what vouches for it.", show_default="the file's path")]
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
 
 
@@ -40,7 +39,7 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class _Tally:
+class Tally:
     """What was done so far."""
 
     learned: list[dict[str, object]] = field(default_factory=list)
@@ -73,32 +72,28 @@ async def learn(
     pieces = list(paths) if STDIN in paths else [str(path) for path in files_of(paths)]
     if STDIN in pieces and len(pieces) > 1:
         raise InvalidInput("- is standard input and stands alone: learn files in another call")
-    tally = _Tally()
+    tally = Tally()
     async with await open_agent(settings_for(home, embed, model), agent) as learner:
         with progress("files") as report:
-            await _learn_all(learner, pieces, source, stamp, tally, report)
+            await learn_all(learner, pieces, source, stamp, tally, report)
     _tell(tally, agent, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
 
 
-async def _learn_all(
-    learner: LearningAgent, names: list[str], source: str, said_at: str, tally: _Tally, report: Report
-) -> None:
+async def learn_all(learner: LearningAgent, names: list[str], source: str, said_at: str, tally: Tally, report: Report) -> None:
     try:
         for number, piece in enumerate(_pieces(names, source)):
             report(number, len(names), shown_source(piece.name))
             await _learn_one(learner, piece, said_at, tally)
             # A place to stop, also for what needs no waiting.
             await asyncio.sleep(0)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
         done = len(tally.learned)
-        raise Stopped(
-            f"stopped; {done} of {len(names)} files learned, nothing lost: run it again for the others"
-        ) from None
+        raise Stopped(f"stopped; {done} of {len(names)} files learned, nothing lost: run it again for the others") from None
 
 
-async def _learn_one(learner: LearningAgent, piece: _Piece, said_at: str, tally: _Tally) -> None:
+async def _learn_one(learner: LearningAgent, piece: _Piece, said_at: str, tally: Tally) -> None:
     if isinstance(piece.text, Unreadable):
         tally.skipped.append({"file": piece.name, "reason": piece.text.reason})
         say(f"skipped: {shown_source(piece.name)} {piece.text.reason}", style="yellow")
@@ -123,26 +118,29 @@ def _pieces(names: Iterable[str], source: str) -> Iterator[_Piece]:
     """What to learn, read one at a time."""
     for name in names:
         if name == STDIN:
-            yield _Piece(STDIN, source or "stdin", decoded(sys.stdin.buffer.read()))
+            yield _Piece(STDIN, source or "stdin", decoded(read_stdin()))
         else:
             # The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself.
             yield _Piece(name, source or str(Path(name).resolve()), read_text(Path(name)))
 
 
-def _tell(tally: _Tally, agent: str, output: Format) -> None:
+def _tell(tally: Tally, agent: str, output: Format) -> None:
     if output is Format.JSON:
-        show_json({"agent": agent, "added": tally.added, "confirmed": tally.confirmed} | {"files": tally.learned, "skipped": tally.skipped})
+        show_json(
+            {"agent": agent, "added": tally.added, "confirmed": tally.confirmed}
+            | {"files": tally.learned, "skipped": tally.skipped}
+        )
         return
     for file in tally.learned:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
     if len(tally.learned) > 1:
-        show(f"{len(tally.learned)} files: {tally.added} facts new, {tally.confirmed} confirmed by another source")
+        show(f"{len(tally.learned)} files: {tally.added} new facts, {tally.confirmed} confirmed by another source")
     if tally.skipped:
         say(f"{len(tally.skipped)} skipped, see above")
 
 
 def _figures(file: dict[str, object]) -> str:
-    parts = [f"{file['added']} facts new"]
+    parts = [f"{file['facts']} facts, {file['added']} of them new"]
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
     return ", ".join(parts)

@@ -34,15 +34,15 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="text for people,
 Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory; each agent has a database of its own.")]
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="Folder that holds all agents. [default: HIVE_MIND_HOME or .hive]", show_default=False),
+    typer.Option("--home", help="Folder that holds all agents.", show_default="HIVE_MIND_HOME, or .hive"),
 ]
 Embed = Annotated[
     str | None,
-    typer.Option("--embed", help="none, sentence_transformers or openai. [default: HIVE_MIND_EMBED]", show_default=False),
+    typer.Option("--embed", help="none, sentence_transformers or openai.", show_default="HIVE_MIND_EMBED, or the second"),
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", help="Embedding model: its name or its folder. [default: HIVE_MIND_EMBED_MODEL]", show_default=False),
+    typer.Option("--model", help="Embedding model: its name or its folder.", show_default="HIVE_MIND_EMBED_MODEL"),
 ]
 Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are found; hybrid uses both others.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
@@ -59,8 +59,8 @@ def settings_for(
     environment: Mapping[str, str] = os.environ,
 ) -> Settings:
     """The settings of the environment with what the command line says instead."""
-    given: dict[str, object] = {"home": home, "embed": embed, "embed_model": model}
-    return replace(from_environment(environment), **{name: value for name, value in given.items() if value is not None})
+    settings = from_environment(environment)
+    return replace(settings, home=home or settings.home, embed=embed or settings.embed, embed_model=model or settings.embed_model)
 
 
 def iso_time(text: str) -> str:
@@ -72,7 +72,7 @@ def iso_time(text: str) -> str:
 
 def examples(*lines: str) -> str:
     """Example calls as they stand at the end of a command's help."""
-    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
+    return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
 def _is_real(text: str) -> bool:

@@ -4,6 +4,7 @@ For a terminal lines fit its width; for a pipe they are as long as they are, so 
 """
 
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,14 @@ from rich.text import Text
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000
 
+_PROSE_COLUMNS = 100
+
+_INDENT = 5
+
 _SHORT_ID = 8
+
+# What makes a terminal write backwards, and what ends it.
+_TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
 
 
 class Report(Protocol):
@@ -40,13 +48,19 @@ def show(text: str = "", style: str = "") -> None:
     _console().print(Text(printable(text), style=style), soft_wrap=not sys.stdout.isatty())
 
 
-def show_indented(text: str, style: str = "", by: int = 4) -> None:
-    """Lines of the result, set in; what does not fit a terminal goes on under its beginning."""
+def show_prose(text: str, style: str = "") -> None:
+    """A paragraph of the result, on stdout, in lines of a readable length also where there is no terminal."""
+    width = min(_console().width, _PROSE_COLUMNS)
+    show("\n".join(textwrap.fill(line, width) for line in text.splitlines()), style)
+
+
+def show_indented(text: str, style: str = "", lead: str = "") -> None:
+    """Lines of the result, set in, after a `lead` such as a number; what does not fit a terminal goes on under its beginning."""
     table = Table.grid(padding=0)
-    table.add_column(width=by)
+    table.add_column(width=_INDENT)
     table.add_column(overflow="fold")
     for line in text.splitlines():
-        table.add_row("", Text(printable(line), style=style))
+        table.add_row(lead, Text(printable(line), style=style))
     _show_renderable(table)
 
 
@@ -104,11 +118,19 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+class _Console(Console):
+    """Rich would end the process when our reader goes away; that is decided in `running`."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error through."""
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool = False) -> Console:
     # Made anew each time: tests and pipes exchange the streams under us.
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _PIPE_COLUMNS
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return _Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
 def _show_renderable(table: Table) -> None:
@@ -121,4 +143,6 @@ def _show_renderable(table: Table) -> None:
 
 
 def _is_control(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") and character != "\u200d"
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS

@@ -23,7 +23,7 @@ FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 P = ParamSpec("P")
 
 
-class Failed(HiveError):
+class CommandError(HiveError):
     """A command that can't do what it was asked to, though it was asked properly."""
 
 

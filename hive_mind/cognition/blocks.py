@@ -77,7 +77,10 @@ class _Layouter:
             line = raw.strip()
             quoted = _QUOTE.match(line)
             self._is_quoted = quoted is not None
-            yield from self._read(line[quoted.end() :].lstrip() if quoted else line)
+            unquoted = line[quoted.end() :].lstrip() if quoted else line
+            # Inside code the mark is code, or stands before every line of it; only the closing fence is looked for behind it.
+            in_code = self._code is not None and not unquoted.startswith(_FENCE)
+            yield from self._read(line if in_code else unquoted)
         if self._code is not None:
             yield from self._code_block()
         yield from self._closed()
@@ -122,6 +125,7 @@ class _Layouter:
         if _TABLE_RULE.fullmatch(line):
             if self._open is not None and self._open.layout is Layout.ROW:
                 self._lead, self._open = self._open.text, None
+            yield from self._closed(keep_lead=True)
             return
         yield from self._start(Block(line, Layout.ROW))
 

@@ -155,8 +155,8 @@ def _is_date_line(line: str) -> bool:
 def _concept_of(piece: _Piece, named: Sequence[str], previous: str, content: Content) -> str:
     """A short topic that stays the same when more is said about it. `named` leaves out who is speaking to each other."""
     if piece.block.heading:
-        return piece.block.heading[:_CONCEPT_CHARS_MAX]
+        return piece.block.heading[:_CONCEPT_CHARS_MAX].rstrip()
     if previous and piece.text.lower().startswith(_PRONOUNS):
         return previous
-    topic = next(iter(named), "") or content.title or piece.block.speaker or content.speaker or GENERAL
-    return canonical(topic)[:_CONCEPT_CHARS_MAX]
+    topics = (*named[:1], content.title, piece.block.speaker, content.speaker, GENERAL)
+    return next(topic for topic in map(canonical, topics) if topic)[:_CONCEPT_CHARS_MAX].rstrip()

@@ -165,7 +165,7 @@ def _candidate_of(fact: FactReply, content: Content, said_at: str) -> Candidate:
     named = entities(fact.fact)
     return Candidate(
         content=fact.fact,
-        concept=fact.context or next(iter(named), "") or content.title or "general",
+        concept=fact.context or next(iter(named), "") or content.title.strip() or "general",
         confidence=fact.confidence,
         said_at=said_at,
         speaker=fact.speaker or content.speaker,

@@ -40,8 +40,12 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     limit = settings.quotes_max if few else settings.list_quotes_max
     chosen = [(hit, covered) for hit, covered in judged if hit.score >= floor][:limit]
     sources = tuple(hit for hit, _ in chosen)
-    confidence = max(covered * hit.fact.confidence for hit, covered in chosen)
+    confidence = max(max(covered, _similarity(hit)) * hit.fact.confidence for hit, covered in chosen)
     return Answer("\n".join([PREFACE, *map(_quotation, sources)]), sources, "quoted", round(confidence, 2))
+
+
+def _similarity(hit: Hit) -> float:
+    return min(1.0, max(0.0, hit.components.semantic or 0.0))
 
 
 def _quotation(hit: Hit) -> str:

@@ -57,7 +57,8 @@ class Recall:
         """The best facts, best first. Without a vector, by keywords."""
         method = "keyword" if vector is None else query.method
         terms = () if method == "vector" else tuple(tokenize(query.text))
-        probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, max(self.settings.depth, query.limit))
+        arm = None if method == "keyword" else vector
+        probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         ranked = rank(self._pool(probe, query), self._evidence, query.limit, method, self.settings)
         return [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
 

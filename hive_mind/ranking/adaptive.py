@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from hive_mind.ranking.tokens import tokenize
 
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,80})[\"”]")
-# A run with a digit that is more than a plain number: D40, 75.1725, INC-2024-001, 192.168.1.45, CVE-2024-3094, PII-2024-0042.
-_CODE = re.compile(r"\b(?=[\w.\-:/_]*\d)(?:[^\W\d_]+\d[\w]*|\d+[^\W\d_]+\w*|\w+(?:[.\-:/_]\w+)+)\b")
+# As the tokenizer finds them. One with a digit that is more than a plain number is a code: D40, 75.1725, INC-2024-001,
+# 192.168.1.45, CVE-2024-3094.
+_RUN = re.compile(r"\w+(?:[.\-:/_@]\w+)*")
 # "30 CFR 75.1725", "Section 4.2", "MSHA 30": a number beside capitals belongs to the reference.
 _REFERENCE = re.compile(r"\b(?:\d+ [A-Z]{2,6}|[A-Z]{2,6} \d+)\b")
-_NAME = re.compile(r"\b[A-Z][a-z'’-]{2,}\w*\b")
+_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
+# A term is no longer than this, so nothing could match a longer code.
+_CODE_CHARACTERS_MAX = 64
+
+# How requests begin. Such a word is neither a name, though it has a capital, nor part of what is asked for.
+_ASKING = frozenset("define describe explain find give list please recall remember search show summarise summarize tell".split())
+_ASKING_TERMS = frozenset(term for word in _ASKING for term in tokenize(word))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +37,10 @@ class Anchors:
 
 def anchors(query: str) -> Anchors:
     """Identifiers in a query; none is the usual case."""
-    spans = [*_QUOTED.findall(query), *_codes(query), *_REFERENCE.findall(query)]
-    names = _NAME.findall(query)
+    spans = [*_QUOTED.findall(query), *_codes(query), *_references(query)]
+    names = _names(query)
     covered = {term for span in [*spans, *names] for term in tokenize(span)}
-    is_pure = bool(covered) and all(term in covered for term in tokenize(query))
+    is_pure = bool(covered) and all(term in covered or term in _ASKING_TERMS for term in tokenize(query))
     # In a sentence a name is one hint among others and BM25 weighs it by its rarity; alone ("Aboleth") it is what is asked for.
     named = [*spans, *names] if is_pure else spans
     required = tuple(dict.fromkeys(terms for span in named if (terms := _strictest(span))))
@@ -41,7 +48,21 @@ def anchors(query: str) -> Anchors:
 
 
 def _codes(query: str) -> list[str]:
-    return [code for code in _CODE.findall(query) if not _ORDINAL.fullmatch(code)]
+    return [run for run in _RUN.findall(query) if len(run) <= _CODE_CHARACTERS_MAX and _is_code(run)]
+
+
+def _is_code(run: str) -> bool:
+    return not run.isdigit() and any(c.isdigit() for c in run) and not _ORDINAL.fullmatch(run)
+
+
+def _references(query: str) -> list[str]:
+    """Without "10 AM" and "IN 2023": of these only the number would be left, which is no identifier."""
+    return [span for span in _REFERENCE.findall(query) if len(tokenize(span)) > 1]
+
+
+def _names(query: str) -> list[str]:
+    words = _WORD.findall(query)
+    return [word for word in words if word[0].isupper() and word[1].islower() and word.lower() not in _ASKING]
 
 
 def _strictest(span: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def spoken_date(text: str) -> str:
     """ "2023-05-08T13:56" as people would ask for it, "8 May 2023"; any other text as it is."""
     year, _, rest = text[:10].partition("-")
     month, _, day = rest.partition("-")
-    if not (len(year) == 4 and year.isdigit() and month.isdigit() and 1 <= int(month) <= 12):
+    if not (len(year) == 4 and year.isdecimal() and month.isdecimal() and 1 <= int(month) <= 12):
         return text
     name = _MONTHS[int(month) - 1]
-    return f"{int(day)} {name} {year}" if day.isdigit() else f"{name} {year}"
+    return f"{int(day)} {name} {year}" if day.isdecimal() else f"{name} {year}"

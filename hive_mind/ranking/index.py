@@ -103,14 +103,15 @@ class FactIndex:
         exact = self._exact(probe.anchors)
         positions = set(self._take(lambda k: _best_positive(keyword, k), probe.depth, accept))
         positions.update(self._take(lambda k: _first(exact, k), probe.depth, accept))
-        if (vectors := self._vectors) is not None and (query := probe.vector) is not None:
-            positions.update(self._take(lambda k: vectors.top(query, k)[0], probe.depth, accept))
-        chosen = np.array(sorted(positions), dtype=np.int64)
+        nearest = _Nearest(self._vectors, probe.vector)
+        positions.update(self._take(nearest.top, probe.depth, accept))
+        rows = sorted(positions)
+        chosen = np.array(rows, dtype=np.int64)
         return Pool(
-            ids=tuple([self._ids[position] for position in chosen.tolist()]),
+            ids=tuple([self._ids[position] for position in rows]),
             keyword=keyword[chosen],
-            semantic=self._cosines(probe.vector, chosen),
-            exact=np.array([exact.get(position, 0.0) for position in chosen.tolist()], dtype=np.float32),
+            semantic=nearest.cosines(rows),
+            exact=np.array([exact.get(position, 0.0) for position in rows], dtype=np.float32),
         )
 
     def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> list[int]:
@@ -132,10 +133,29 @@ class FactIndex:
                 matched[position] = matched.get(position, 0.0) + 1.0 / len(anchors.required)
         return matched
 
-    def _cosines(self, query: Vector | None, positions: Positions) -> Scores:
-        if self._vectors is None or query is None:
+
+class _Nearest:
+    """The vector arm for one query; remembers the cosines it has seen, so that none is computed twice."""
+
+    def __init__(self, vectors: VectorArm | None, query: Vector | None) -> None:
+        self._vectors, self._query = vectors, query
+        self._seen: dict[int, float] = {}
+
+    def top(self, k: int) -> Positions:
+        if self._vectors is None or self._query is None:
+            return np.empty(0, dtype=np.int64)
+        positions, cosines = self._vectors.top(self._query, k)
+        self._seen.update(zip(positions.tolist(), cosines.tolist(), strict=True))
+        return positions
+
+    def cosines(self, positions: list[int]) -> Scores:
+        if self._vectors is None or self._query is None:
             return np.full(len(positions), np.nan, dtype=np.float32)
-        return self._vectors.cosines(query, positions)
+        unseen = [position for position in positions if position not in self._seen]
+        if unseen:
+            cosines = self._vectors.cosines(self._query, np.array(unseen, dtype=np.int64))
+            self._seen.update(zip(unseen, cosines.tolist(), strict=True))
+        return np.array([self._seen[position] for position in positions], dtype=np.float32)
 
 
 def merge_pools(pools: Sequence[Pool], depth: int) -> Pool:

@@ -5,8 +5,9 @@ The same for one agent and for a hive. Score of a fact, in [0, 1] unless it name
     (0.4 · BM25 / best BM25 + 0.6 · cosine) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + anchors named
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,13 @@ class RankingSettings:
     evidence_strength: float = 0.1
     """The most that confirmations and trust can add, as a share. Raise it and confirmed facts outrank better matches."""
     depth: int = 100
-    """Candidates per arm. Raise it and a fact weak in both arms can still come up; costs microseconds each."""
+    """Candidates per arm of a hybrid query. Raise it and a fact weak in both arms can still come up; costs microseconds each."""
+    depth_per_hit: int = 3
+    """Candidates per hit where one arm decides alone. Raise it and evidence can lift a fact from further down."""
+
+    def depth_for(self, method: Method, limit: int) -> int:
+        """How many candidates each arm gives."""
+        return max(self.depth, limit) if method == "hybrid" else self.depth_per_hit * limit
 
 
 class Evidence(NamedTuple):
@@ -57,12 +64,14 @@ def rank(
 ) -> list[Ranked]:
     """The best `limit` of a pool. Ties break by confidence, then by id, so that every node ranks alike."""
     chosen = settings or RankingSettings()
-    evidence = [evidence_of(name) for name in pool.ids]
-    parts = _contributions(pool, evidence, _semantic_weight(pool, method, chosen), chosen.evidence_strength)
-    scores = sum(parts, np.zeros(len(pool), dtype=np.float32))
-    leading = np.flatnonzero((scores >= floor_of_best(scores, limit)) & (scores > 0)).tolist()
-    order = sorted(leading, key=lambda row: (-scores[row], -evidence[row].confidence, pool.ids[row]))
-    return [_ranked(pool, row, evidence[row], parts) for row in order[:limit]]
+    keyword, semantic = linear(pool.keyword, pool.semantic, _semantic_weight(pool, method, chosen))
+    relevance = keyword + semantic
+    contenders = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
+    found = [_Row(row, evidence_of(pool.ids[row])) for row in contenders]
+    lifts = {row.number: _lift(row.evidence, chosen.evidence_strength) for row in found}
+    scores = {n: float(relevance[n]) * lift + float(pool.exact[n]) for n, lift in lifts.items()}
+    found.sort(key=lambda row: (-scores[row.number], -row.evidence.confidence, pool.ids[row.number]))
+    return [_ranked(pool, row, float(keyword[row.number]), float(semantic[row.number]), chosen) for row in found[:limit]]
 
 
 def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> float:
@@ -72,23 +81,39 @@ def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> f
     return 1.0 if method == "vector" else settings.semantic_weight
 
 
-def _contributions(pool: Pool, evidence: Sequence[Evidence], semantic_weight: float, strength: float) -> tuple[Scores, ...]:
-    """What keyword, semantic, evidence and exact each add to every candidate's score; shapes (candidates,)."""
-    keyword, semantic = linear(pool.keyword, pool.semantic, semantic_weight)
-    shares = np.array([0.6 * e.confirmations + 0.4 * e.trust for e in evidence], dtype=np.float32)
-    # Divided by the most it can be, so that relevance stays in [0, 1] and one whole anchor outranks all that lacks it.
-    scale = np.float32(1.0 / (1.0 + strength))
-    return keyword * scale, semantic * scale, (keyword + semantic) * np.float32(strength) * shares * scale, pool.exact
+def _contenders(relevance: Scores, exact: Scores, limit: int, strength: float) -> list[int]:
+    """Rows that evidence could still lift into the best `limit`; looking up the evidence of all others would be wasted."""
+    least, most = relevance / np.float32(1.0 + strength) + exact, relevance + exact
+    # A little below, because the final scores are added up in another order.
+    floor = floor_of_best(least, limit) - 1e-6
+    rows: list[int] = np.flatnonzero((most >= floor) & (most > 0)).tolist()
+    return rows
 
 
-def _ranked(pool: Pool, row: int, evidence: Evidence, parts: Sequence[Scores]) -> Ranked:
-    cosine = float(pool.semantic[row])
+def _lift(evidence: Evidence, strength: float) -> float:
+    """What evidence multiplies relevance by: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1]."""
+    return (1.0 + strength * (0.6 * evidence.confirmations + 0.4 * evidence.trust)) / (1.0 + strength)
+
+
+def _ranked(pool: Pool, row: "_Row", keyword: float, semantic: float, settings: RankingSettings) -> Ranked:
+    """A row with how its score came about."""
+    number, evidence = row
+    plain = 1.0 / (1.0 + settings.evidence_strength)
+    exact, cosine = float(pool.exact[number]), float(pool.semantic[number])
+    lifted = (keyword + semantic) * (_lift(evidence, settings.evidence_strength) - plain)
+    contributions = Contributions(keyword * plain, semantic * plain, lifted, exact)
     components = ComponentScores(
-        keyword=float(pool.keyword[row]),
-        semantic=None if np.isnan(cosine) else cosine,
-        exact=float(pool.exact[row]),
+        keyword=float(pool.keyword[number]),
+        semantic=None if isnan(cosine) else cosine,
+        exact=exact,
         confirmations=evidence.confirmations,
         trust=evidence.trust,
     )
-    contributions = Contributions(*(float(part[row]) for part in parts))
-    return Ranked(pool.ids[row], contributions.total, components, contributions)
+    return Ranked(pool.ids[number], contributions.total, components, contributions)
+
+
+class _Row(NamedTuple):
+    """A candidate's place in its pool, and its evidence."""
+
+    number: int
+    evidence: Evidence

@@ -26,8 +26,10 @@ _RUN = re.compile(r"\w+(?:[.\-:/_@]\w+)*", re.UNICODE)
 _PART = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b|['’](?=t\b)", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
-# Scripts written without spaces: Thai, kana, Han, Hangul. Pairs of neighbouring characters stand in for words.
-_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+# Scripts written without spaces, or with few: Thai, kana, Han, Hangul. Pairs of neighbouring characters stand in for words.
+_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
+# The marks that make か into が and は into ぱ: another letter, not an accent.
+_VOICED = "\u3099\u309a"
 # A longer run is no word anybody types: base64, a hash dump, a broken file. It would only bloat the index.
 _TERM_CHARACTERS_MAX = 64
 
@@ -38,30 +40,47 @@ def tokenize(text: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Lower case, without accents and possessives. Plain ASCII, the common case, skips the Unicode work."""
+    """Without case, accents and possessives. Plain ASCII, the common case, skips the Unicode work."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
-        text = "".join(c for c in decomposed if not unicodedata.combining(c))
-    return _POSSESSIVE.sub("", text.lower())
+        bare = "".join(c for c in decomposed if c in _VOICED or not unicodedata.category(c).startswith("M"))
+        # Puts together again what is a letter of its own: syllables of Hangul, voiced kana.
+        text = unicodedata.normalize("NFC", bare)
+    return _POSSESSIVE.sub("", text.casefold())
 
 
-@lru_cache(maxsize=1 << 16)
 def _terms_of(run: str) -> tuple[str, ...]:
-    parts = [term for part in _PART.findall(run) for term in _words_of(part)]
-    terms = [_stem(part) for part in parts if part not in STOP_WORDS and len(part) <= _TERM_CHARACTERS_MAX]
+    # Long runs are rare and not repeated: remembering them would only hold memory.
+    return _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
+
+
+def _split(run: str) -> tuple[str, ...]:
+    parts = _PART.findall(run)
+    words = [word for part in parts for word in _words_of(part)]
+    terms = [_stem(word) for word in words if word not in STOP_WORDS and len(word) <= _TERM_CHARACTERS_MAX]
     if len(parts) > 1 and _HAS_DIGIT.search(run) and len(run) <= _TERM_CHARACTERS_MAX:
         terms.append(run)
     return tuple(terms)
 
 
+_known_terms_of = lru_cache(maxsize=1 << 16)(_split)
+
+
 def _words_of(part: str) -> list[str]:
-    match = None if part.isascii() else _UNSPACED.search(part)
-    if match is None:
-        # A single letter says nothing; a single digit may be a day or a count.
-        return [part] if len(part) > 1 or part.isdigit() else []
-    run = match.group()
-    pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-    return [*_words_of(part[: match.start()]), *pairs, *_words_of(part[match.end() :])]
+    if part.isascii():
+        return _spaced(part)
+    # Splitting by a group alternates: what is between two runs, a run, what is between, …
+    pieces = _UNSPACED.split(part)
+    return [word for number, piece in enumerate(pieces) for word in (_pairs(piece) if number % 2 else _spaced(piece))]
+
+
+def _spaced(word: str) -> list[str]:
+    # A single letter says nothing; a single digit may be a day or a count.
+    return [word] if len(word) > 1 or word.isdigit() else []
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def _stem(word: str) -> str:

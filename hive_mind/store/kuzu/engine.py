@@ -56,7 +56,7 @@ class Engine:
         given = dict(parameters or {})
         statement, names = self._prepared.get(query) or self._prepare(query, given)
         if given.keys() != names:
-            raise ValueError(f"parameters {sorted(given)} where {sorted(names)} are needed")
+            raise TypeError(f"parameters {sorted(given)} where {sorted(names)} are needed")
         return _all_rows(self._connection.execute(statement, given))
 
     def run_once(self, query: str) -> Rows:
@@ -94,6 +94,16 @@ class Engine:
         except EngineError:
             # A failed statement has ended the transaction already.
             return
+
+
+def is_out_of_pool(error: EngineError) -> bool:
+    """Whether more would have gone with a larger buffer pool."""
+    return "Buffer manager exception" in str(error)
+
+
+def is_duplicate(error: EngineError) -> bool:
+    """Whether a primary key was there already."""
+    return "duplicated primary key" in str(error)
 
 
 def _all_rows(result: Any) -> Rows:

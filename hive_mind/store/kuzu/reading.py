@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store.base import Link, Vector
-from hive_mind.store.kuzu.engine import Engine
+from hive_mind.store.kuzu.engine import Engine, EngineError, Rows, is_out_of_pool
 from hive_mind.store.kuzu.rows import (
     EPISODE_COLUMNS,
     FACT_COLUMNS,
@@ -36,20 +36,31 @@ def last_seq(engine: Engine) -> int:
 
 def facts(engine: Engine, page: Page) -> list[Fact]:
     """The facts of a page, in order."""
-    query = (
-        f"MATCH (m:Memory) WHERE m.seq > $after AND m.seq <= $upto AND m.kind = '{FACT}' "
-        f"RETURN {_columns(FACT_COLUMNS)} ORDER BY m.seq"
-    )
-    return [fact_of(row) for row in engine.run(query, {"after": page[0], "upto": page[1]})]
+    return [fact_of(row) for row in _rows_of(engine, FACT, FACT_COLUMNS, page)]
 
 
 def all_episodes(engine: Engine, page: Page) -> list[Episode]:
     """The episodes of a page, in order."""
-    query = (
-        f"MATCH (m:Memory) WHERE m.seq > $after AND m.seq <= $upto AND m.kind = '{EPISODE}' "
-        f"RETURN {_columns(EPISODE_COLUMNS)} ORDER BY m.seq"
-    )
-    return [episode_of(row) for row in engine.run(query, {"after": page[0], "upto": page[1]})]
+    return [episode_of(row) for row in _rows_of(engine, EPISODE, EPISODE_COLUMNS, page)]
+
+
+def _rows_of(engine: Engine, kind: str, columns: Sequence[str], page: Page) -> Rows:
+    return _page_of(engine, "Memory", "id", f"m.kind = '{kind}'", columns, {"after": page[0], "upto": page[1]})
+
+
+def _page_of(
+    engine: Engine, table: str, key: str, condition: str, columns: Sequence[str], parameters: Mapping[str, int | str]
+) -> Rows:
+    matching = f"MATCH (m:{table}) WHERE m.seq > $after AND m.seq <= $upto AND {condition} RETURN"
+    try:
+        return engine.run(f"{matching} {_columns(columns)} ORDER BY m.seq", parameters)
+    except EngineError as error:
+        if not is_out_of_pool(error):
+            raise
+    # Kuzu reads 2048 rows at a time, whatever the page; with long texts that is too much. One by one is slow and fits.
+    keys = engine.run(f"{matching} m.{key} ORDER BY m.seq", parameters)
+    lookup = f"MATCH (m:{table} {{{key}: $key}}) RETURN {_columns(columns)}"
+    return [engine.run(lookup, {"key": row_key})[0] for (row_key,) in keys]
 
 
 def links(engine: Engine, page: Page) -> list[Link]:
@@ -66,8 +77,8 @@ def links(engine: Engine, page: Page) -> list[Link]:
 
 def vectors(engine: Engine, model: str, page: Page) -> dict[str, Vector]:
     """The embeddings of a page."""
-    query = "MATCH (m:Meta) WHERE m.seq > $after AND m.seq <= $upto AND m.model = $model RETURN m.key, m.value"
-    rows = engine.run(query, {"after": page[0], "upto": page[1], "model": model})
+    parameters: dict[str, int | str] = {"after": page[0], "upto": page[1], "model": model}
+    rows = _page_of(engine, "Meta", "key", "m.model = $model", ("key", "value"), parameters)
     return dict(vector_of(model, key, value) for key, value in rows)
 
 

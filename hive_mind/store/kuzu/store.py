@@ -10,7 +10,6 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Vector
 from hive_mind.store.kuzu import reading
-from hive_mind.store.kuzu.database import PoolExhaustedError
 from hive_mind.store.kuzu.engine import Engine
 from hive_mind.store.kuzu.reading import Page
 from hive_mind.store.kuzu.settings import KuzuSettings
@@ -84,19 +83,9 @@ class KuzuStore:
 
     async def _pages(self, read: Callable[[Engine, Page], _Found]) -> AsyncIterator[_Found]:
         end = await self._worker.read(lambda database: database.last_seq)
-        after, rows = 0, self._settings.page_rows
-        while after < end:
-            upto = min(after + rows, end)
-            try:
-                found = await self._read(partial(_swapped, read, (after, upto)))
-            except PoolExhaustedError:
-                if rows == 1:
-                    raise
-                # A page of long texts: smaller ones fit.
-                rows = max(1, rows // 8)
-                continue
-            yield found
-            after = upto
+        for after in range(0, end, self._settings.page_rows):
+            page = (after, min(after + self._settings.page_rows, end))
+            yield await self._read(partial(_swapped, read, page))
 
 
 def _swapped(read: Callable[[Engine, Page], _Found], page: Page, engine: Engine) -> _Found:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from hive_mind.errors import BackendUnavailable, HiveError
+from hive_mind.errors import BackendUnavailable
 from hive_mind.store.base import Change
 from hive_mind.store.kuzu.database import Database
 from hive_mind.store.kuzu.settings import KuzuSettings
@@ -163,7 +163,7 @@ class Worker:
 def _keep_up(database: Database) -> None:
     try:
         database.checkpoint_if_due()
-    except HiveError:
+    except Exception:  # noqa: BLE001 - the thread must go on
         # The group is durable and its callers are gone. Whoever asks next opens again, or gets the error.
         _log.exception("the database could not be opened again after a checkpoint")
 
@@ -172,7 +172,7 @@ def _commit(database: Database, group: list[_Job]) -> None:
     if len(group) > 1:
         try:
             database.write([change for job in group for change in job.changes])
-        except HiveError:
+        except Exception:  # noqa: BLE001 - each gets its own error, if it has one
             _log.debug("a shared commit of %d writes failed; committing each alone", len(group))
         else:
             for job in group:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.cognition.entities import entities
@@ -21,6 +21,8 @@ TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=40).map(" ".join), st.list
 
 
 @given(TEXTS)
+@example("Ana: I see\n|---|\nthat")
+@example("```\nx = 1\n> y\nz")
 def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
     words = canonical(text)
 

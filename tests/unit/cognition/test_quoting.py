@@ -63,6 +63,14 @@ def test_a_close_meaning_is_relevant_though_the_words_differ():
     assert answer(question, hit(fact, semantic=0.9)).is_known
 
 
+def test_a_close_meaning_does_not_make_up_for_the_wrong_person():
+    assert not answer("How does Zoe commute to work?", hit("Ana cycles to the office.", semantic=0.9)).is_known
+
+
+def test_a_fact_without_a_shared_word_is_relevant_when_its_meaning_is_close():
+    assert answer("How much money can we spend?", hit("The budget is 5,000 EUR.", semantic=0.7)).is_known
+
+
 def test_weak_hits_are_left_out_and_the_order_stays():
     found = answer(
         "Who owns billing?", hit("Ana owns billing.", 1.0), hit("Ben owned billing once.", 0.8), hit("Nobody owns billing.", 0.1)

@@ -1,0 +1,215 @@
+"""What keeping facts durably costs: one at a time, in batches, with their episode and entities, and waking up again.
+
+`python -m benchmarks.store` prints a table; `--output json` the same as JSON. SQLite's insert on the same disk is the
+yardstick, because absolute times depend on the disk. `--kuzu-indexes` also builds Kuzu's own full-text and vector index
+over the facts.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.ids import entity_id, episode_id, fact_id, vector_key
+from hive_mind.store import kuzu
+from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector
+from hive_mind.store.kuzu.engine import Engine
+
+MODEL, DIMENSION = "benchmark", 384
+Row = dict[str, str | float]
+
+
+def a_fact(number: int) -> Fact:
+    content = f"Measurement {number}: the pump in hall {number % 97} ran {number % 1009} hours without a fault."
+    return Fact(fact_id(content), content, "pumps", 0.8, ("log",), number, entities=("pump",))
+
+
+def with_vector(number: int, rng: np.random.Generator) -> list[Change]:
+    fact = a_fact(number)
+    vector = rng.standard_normal(DIMENSION).astype(np.float32)
+    return [AddFact(fact), PutVector(MODEL, vector_key(MODEL, fact.content), vector / np.linalg.norm(vector))]
+
+
+def with_relations(number: int, rng: random.Random) -> list[Change]:
+    """A fact, its new episode and two of 200 entities."""
+    fact, text = a_fact(number), f"Report {number}: all pumps were looked at and one was not as it should be."
+    episode = Episode(episode_id(text, "log"), text, "log", "", number)
+    entities = [f"Hall {rng.randrange(200)}" for _ in range(2)]
+    made: list[Change] = [AddFact(fact), AddEpisode(episode), Link(Relation.DERIVES_FROM, fact.id, episode.id)]
+    for name in entities:
+        made += [AddEntity(entity_id(name), name), Link(Relation.MENTIONS, fact.id, entity_id(name))]
+    return made
+
+
+async def one_by_one(store: FactStore, writes: list[list[Change]]) -> list[float]:
+    """Milliseconds of each write."""
+    times = []
+    for changes in writes:
+        start = perf_counter()
+        await store.write(changes)
+        times.append((perf_counter() - start) * 1e3)
+    return times
+
+
+async def per_second(store: FactStore, writes: list[list[Change]], batch: int = 100) -> float:
+    """Facts per second when `batch` facts are one write."""
+    start = perf_counter()
+    for first in range(0, len(writes), batch):
+        await store.write([change for changes in writes[first : first + batch] for change in changes])
+    return len(writes) / (perf_counter() - start)
+
+
+async def in_new_store(folder: Path, work: Callable[[FactStore], Awaitable[list[Row]]]) -> list[Row]:
+    store = await kuzu.open(folder / f"{random.getrandbits(64)}.kuzu")
+    try:
+        return await work(store)
+    finally:
+        await store.close()
+
+
+def latency(name: str, times: list[float]) -> list[Row]:
+    ordered = sorted(times)
+    return [
+        {"what": f"{name}, p50", "value": median(ordered), "unit": "ms"},
+        {"what": f"{name}, p99", "value": ordered[int(len(ordered) * 0.99)], "unit": "ms"},
+    ]
+
+
+async def plain(store: FactStore) -> list[Row]:
+    rows = latency("one fact, durable", await one_by_one(store, [[AddFact(a_fact(n))] for n in range(500)]))
+    speed = await per_second(store, [[AddFact(a_fact(n))] for n in range(1000, 9000)])
+    start = perf_counter()
+    await asyncio.gather(*(store.write([AddFact(a_fact(n))]) for n in range(10_000, 14_000)))
+    at_once = 4000 / (perf_counter() - start)
+    return [
+        *rows,
+        {"what": "facts in writes of 100", "value": speed, "unit": "/s"},
+        {"what": "4000 single writes at once", "value": at_once, "unit": "/s"},
+    ]
+
+
+async def vectors(store: FactStore) -> list[Row]:
+    rng = np.random.default_rng(1)
+    speed = await per_second(store, [with_vector(n, rng) for n in range(4000)])
+    return [{"what": f"facts with {DIMENSION}-d vectors in writes of 100", "value": speed, "unit": "/s"}]
+
+
+async def relations(store: FactStore) -> list[Row]:
+    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
+    name = "fact, episode, 2 entities, 3 edges"
+    rows = latency(name, await one_by_one(store, [with_relations(n, rng) for n in range(300)]))
+    speed = await per_second(store, [with_relations(n, rng) for n in range(1000, 4000)])
+    return [*rows, {"what": f"{name}, in writes of 100", "value": speed, "unit": "/s"}]
+
+
+async def waking(folder: Path, count: int) -> list[Row]:
+    """Write `count` facts with vectors, close, and load everything from the file again."""
+    path, rng = folder / f"wake{count}.kuzu", np.random.default_rng(2)
+    store = await kuzu.open(path)
+    for first in range(0, count, 500):
+        await store.write([change for n in range(first, first + 500) for change in with_vector(n, rng)])
+    start = perf_counter()
+    await store.close()
+    closed = perf_counter()
+    store = await kuzu.open(path)
+    opened = perf_counter()
+    loaded = sum([len(batch) async for batch in store.facts()])
+    loaded += sum([len(batch) async for batch in store.vectors(MODEL)])
+    done = perf_counter()
+    await store.close()
+    assert loaded == 2 * count
+    return [
+        {"what": f"{count} facts: close", "value": (closed - start) * 1e3, "unit": "ms"},
+        {"what": f"{count} facts: open", "value": (opened - closed) * 1e3, "unit": "ms"},
+        {"what": f"{count} facts: load facts and vectors", "value": (done - opened) * 1e3, "unit": "ms"},
+        {"what": f"{count} facts: file", "value": path.stat().st_size / 1e6, "unit": "MB"},
+    ]
+
+
+def sqlite(folder: Path) -> list[Row]:
+    """One fact per commit, and commits of 100, in SQLite with a write-ahead log and full synchronisation."""
+    connection = sqlite3.connect(folder / "yardstick.sqlite", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE fact(id TEXT PRIMARY KEY, content TEXT, concept TEXT, confidence REAL)")
+    insert = "INSERT INTO fact VALUES (?, ?, ?, ?)"
+    values = [(f.id, f.content, f.concept, f.confidence) for f in map(a_fact, range(8500))]
+    times = []
+    for row in values[:500]:
+        start = perf_counter()
+        connection.execute(insert, row)
+        times.append((perf_counter() - start) * 1e3)
+    start = perf_counter()
+    for first in range(500, 8500, 100):
+        connection.execute("BEGIN")
+        connection.executemany(insert, values[first : first + 100])
+        connection.execute("COMMIT")
+    speed = 8000 / (perf_counter() - start)
+    connection.close()
+    return [*latency("SQLite: one row, durable", times), {"what": "SQLite: rows in commits of 100", "value": speed, "unit": "/s"}]
+
+
+def kuzu_indexes(folder: Path, count: int = 2000) -> list[Row]:
+    """Time to build Kuzu's own indexes over `count` facts: what the store leaves out."""
+    engine = Engine(str(folder / "indexes.kuzu"), pool_bytes=512 << 20, max_bytes=1 << 32)
+    rng = np.random.default_rng(3)
+    engine.run_once("LOAD EXTENSION fts")
+    engine.run_once("LOAD EXTENSION vector")
+    engine.run_once(f"CREATE NODE TABLE F(id STRING PRIMARY KEY, content STRING, v FLOAT[{DIMENSION}])")
+    for n in range(count):
+        parameters = {"id": str(n), "content": a_fact(n).content, "v": rng.standard_normal(DIMENSION).tolist()}
+        engine.run(f"CREATE (:F {{id: $id, content: $content, v: CAST($v, 'FLOAT[{DIMENSION}]')}})", parameters)
+    rows: list[Row] = []
+    for name, statement in {
+        "full-text": "CALL CREATE_FTS_INDEX('F', 'words', ['content'])",
+        "vector": "CALL CREATE_VECTOR_INDEX('F', 'near', 'v', metric := 'cosine')",
+    }.items():
+        start = perf_counter()
+        engine.run_once(statement)
+        rows.append({"what": f"Kuzu's {name} index over {count} facts", "value": perf_counter() - start, "unit": "s"})
+    engine.close()
+    return rows
+
+
+async def measure(folder: Path, sizes: list[int], *, indexes: bool) -> list[Row]:
+    rows: list[Row] = []
+    for work in (plain, vectors, relations):
+        rows += await in_new_store(folder, work)
+    for size in sizes:
+        rows += await waking(folder, size)
+    rows += sqlite(folder)
+    if indexes:
+        rows += kuzu_indexes(folder)
+    values = {str(row["what"]): float(row["value"]) for row in rows}
+    ratio = values["one fact, durable, p50"] / values["SQLite: one row, durable, p50"]
+    return [*rows, {"what": "one durable fact, times SQLite's row", "value": ratio, "unit": "×"}]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 10_000], help="facts to wake up with; multiples of 500")
+    parser.add_argument("--kuzu-indexes", action="store_true", help="also build Kuzu's own indexes")
+    parser.add_argument("--output", choices=["table", "json"], default="table")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = asyncio.run(measure(Path(folder), arguments.sizes, indexes=arguments.kuzu_indexes))
+    if arguments.output == "json":
+        json.dump(rows, sys.stdout, indent=1, ensure_ascii=False)
+        return
+    for row in rows:
+        print(f"{row['what']:<58} {row['value']:>10.2f} {row['unit']}")
+
+
+if __name__ == "__main__":
+    main()

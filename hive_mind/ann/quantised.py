@@ -1,0 +1,102 @@
+"""Exact search over a coarse copy: scan 8-bit codes, then compare in full whatever could still be among the nearest.
+
+Each vector's quantisation error is known, so Cauchy and Schwarz bound how far a coarse cosine can be off; nothing that could be
+among the k nearest is left out and the result is that of `exact`, bit for bit. A quarter of the bytes are read, and reading them
+is what a scan costs (benchmarks/search.py). Needs numkong (Apache-2.0), which usearch brings along.
+"""
+
+import numpy as np
+from numkong import cdist
+from numpy.typing import NDArray
+
+from hive_mind.ann.base import Cosines, Positions, Vector
+from hive_mind.ranking.vector import ExactVectors, best, floor_of_best
+
+_CODE_MAX = 127
+# Rounding in float32 on the way to a coarse cosine; real errors are a hundred times smaller.
+_ROUNDING = 1e-5
+
+
+def open(dimension: int) -> "QuantisedVectors":
+    """An empty index for vectors of this length."""
+    return QuantisedVectors(dimension)
+
+
+class QuantisedVectors:
+    """Implements `VectorArm`. Takes 5 bytes per dimension and vector: the full one and its codes."""
+
+    def __init__(self, dimension: int) -> None:
+        self._full = ExactVectors(dimension)
+        self._codes = np.zeros((16, dimension), dtype=np.int8)
+        # Per vector: what a code is worth, the length of what the codes leave out, the length of what they say.
+        self._measures = np.zeros((3, 16), dtype=np.float32)
+        self._present = np.zeros(16, dtype=np.bool_)
+        self._size = 0
+
+    def add(self, position: int, vector: Vector) -> None:
+        """Keep a unit vector; adding a position again replaces it."""
+        self._full.add(position, vector)
+        if position >= len(self._codes):
+            self._grow(max(position + 1, len(self._codes) * 3 // 2))
+        self._codes[position], self._measures[:, position] = _quantised(vector)
+        self._present[position] = True
+        self._size = max(self._size, position + 1)
+
+    def remove(self, position: int) -> None:
+        """Forget a vector; a position without one is fine."""
+        self._full.remove(position)
+        if position < self._size:
+            self._present[position] = False
+
+    def vector(self, position: int) -> Vector | None:
+        """The vector kept at a position, or None."""
+        return self._full.vector(position)
+
+    def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest, best first, ties by position; fewer when there are fewer."""
+        k = min(k, len(self))
+        if k <= 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        coarse, error = self._coarse(query)
+        floor = floor_of_best(coarse - error, k)
+        rows = np.flatnonzero(coarse + error >= floor)
+        found, cosines = best(self._full.cosines(query, rows), k)
+        return rows[found], cosines
+
+    def cosines(self, query: Vector, positions: Positions) -> Cosines:
+        """Exact cosines at these positions; NaN where there is no vector."""
+        return self._full.cosines(query, positions)
+
+    def __len__(self) -> int:
+        """How many vectors are kept."""
+        return len(self._full)
+
+    def _coarse(self, query: Vector) -> tuple[Cosines, Cosines]:
+        """Coarse cosines (-inf where there is no vector) and how far each can be off; shapes (size,)."""
+        codes, (scale, error, _) = _quantised(query)
+        scales, errors, lengths = self._measures[:, : self._size]
+        coarse = np.asarray(cdist(codes[None], self._codes[: self._size], "dot")).ravel().astype(np.float32)
+        coarse *= scales * scale
+        # q·v - q̂·v̂ = q·(v - v̂) + (q - q̂)·v̂
+        bound = errors * np.float32(np.linalg.norm(query))
+        bound += lengths * error
+        bound += np.float32(_ROUNDING)
+        if len(self) < self._size:
+            coarse[~self._present[: self._size]] = -np.inf
+        return coarse, bound
+
+    def _grow(self, capacity: int) -> None:
+        codes = np.zeros((capacity, self._codes.shape[1]), dtype=np.int8)
+        measures = np.zeros((3, capacity), dtype=np.float32)
+        present = np.zeros(capacity, dtype=np.bool_)
+        size = self._size
+        codes[:size], measures[:, :size], present[:size] = self._codes[:size], self._measures[:, :size], self._present[:size]
+        self._codes, self._measures, self._present = codes, measures, present
+
+
+def _quantised(vector: Vector) -> tuple[NDArray[np.int8], tuple[np.float32, np.float32, np.float32]]:
+    """Codes; what one is worth, the length of what they leave out, the length of what they say."""
+    scale = np.float32(np.abs(vector).max(initial=0.0) / _CODE_MAX or 1.0)
+    codes = np.rint(vector / scale).astype(np.int8)
+    said = codes * scale
+    return codes, (scale, np.float32(np.linalg.norm(vector - said)), np.float32(np.linalg.norm(said)))

@@ -1,0 +1,109 @@
+"""`hive-mind ask`: an answer with its sources, or an honest "I don't know", which is a success like any other."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, settings_for
+from hive_mind.cli.output import plain, short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.cli.running import command
+from hive_mind.model.answer import Answer
+from hive_mind.model.query import Hit
+from hive_mind.runtime.wiring import open_agent
+
+_EPILOG = examples(
+    'hive-mind ask "When does the ferry leave?"',
+    'hive-mind ask "Which pump failed in March?" --explain',
+    'hive-mind ask "What does PMP-014 say?" --output json',
+)
+
+QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show how each source's score came about.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(ask)
+
+
+@command
+async def ask(
+    question: QuestionText,
+    limit: options.Limit = 10,
+    explain: Explain = False,
+    method: options.Method = SearchMethod.HYBRID,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Ask what the agent has learned.
+
+    The answer comes with the facts it rests on. Not knowing is an answer too, and no error.
+    """
+    async with await open_agent(settings_for(home, embed, model), agent) as answerer:
+        answer = await answerer.answer_question(question, limit, method.value)
+        is_empty = not answer.is_known and not (await answerer.memory.get_statistics()).facts
+    if output is Format.JSON:
+        show_json({"question": question} | plain(answer) | {"is_known": answer.is_known})
+        return
+    show_answer(answer, explain=explain)
+    if is_empty:
+        show(f"Agent {agent!r} has learned nothing yet: hive-mind learn PATH")
+
+
+def show_answer(answer: Answer, *, explain: bool = False) -> None:
+    """The answer, then the facts it rests on, numbered; of quotations each with its own source below it."""
+    first, *quotes = answer.text.split("\n")
+    if answer.method == "quoted" and len(quotes) >= len(answer.sources):
+        show(first)
+        _show_numbered(quotes, answer.sources, explain=explain)
+        return
+    show_prose(answer.text)
+    if answer.sources:
+        show("\nSources", style="bold")
+        show_hits(answer.sources, explain=explain)
+
+
+def show_hits(hits: Sequence[Hit], *, explain: bool = False) -> None:
+    """Found facts, numbered: text, then who said it and when."""
+    _show_numbered([_told(hit) for hit in hits], hits, explain=explain)
+
+
+def _show_numbered(texts: Sequence[str], hits: Sequence[Hit], *, explain: bool) -> None:
+    for number, (text, hit) in enumerate(zip(texts, hits, strict=False), start=1):
+        show_indented(text, lead=f"{number:>3}.")
+        show_indented(provenance(hit), style="dim")
+        if explain:
+            show_indented(explanation(hit), style="cyan")
+
+
+def _told(hit: Hit) -> str:
+    fact = hit.fact
+    return fact.content + (f" — {fact.said_at.replace('T', ' ')}" if fact.said_at else "")
+
+
+def provenance(hit: Hit) -> str:
+    """Which file or person vouches for it, its score and its id."""
+    fact = hit.fact
+    return " · ".join((*_sources(fact.sources), f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
+
+
+def explanation(hit: Hit) -> str:
+    """The raw figure of each arm, and what each added to the score."""
+    raw, added = hit.components, hit.contributions
+    semantic = "none" if raw.semantic is None else f"{raw.semantic:.3f}"
+    return (
+        f"raw: keyword (BM25) {raw.keyword:.2f}, cosine {semantic}, identifiers named {raw.exact:.2f}, "
+        f"confirmed {raw.confirmations:.2f}, trust {raw.trust:.2f}\n"
+        f"adds: keyword {added.keyword:.3f} + semantic {added.semantic:.3f} + evidence {added.evidence:.3f} "
+        f"+ exact {added.exact:.3f} = {hit.score:.3f}"
+    )
+
+
+def _sources(sources: Sequence[str]) -> list[str]:
+    first, *others = sources
+    return [shown_source(first), *([f"confirmed by {len(others)} more"] if others else [])]

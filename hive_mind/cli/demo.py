@@ -1,0 +1,155 @@
+"""`hive-mind demo`: learn a small invented world, ask about it, and measure how well that went.
+
+Needs nothing and keeps nothing, unless it is told where.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cli import options
+from hive_mind.cli.ask import show_answer
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
+from hive_mind.cli.running import command
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.demo import DemoQuestion, documents, questions
+from hive_mind.evals.demo.scoring import Outcome, Summary, outcome, summaries
+from hive_mind.model.answer import Answer
+from hive_mind.model.query import Query
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_agent
+
+AGENT = "demo"
+
+# One of each sort: a relative date, a code, a figure that changed, what a person said, and something nobody ever said.
+_SHOWN = ("q06", "q20", "q29", "q13", "q35")
+_MEASURED_HITS = 5
+_SOURCES_SHOWN = 2
+
+_INTRODUCTION = """\
+One agent reads {documents} short documents of an invented tidal power cooperative: chats, notes, an incident log. \
+It uses no language model and no embeddings: it keeps statements word for word and finds them by keywords."""
+
+_LEGEND = """\
+found@5: share of the evidence that is among the first five facts found. MRR: 1 / place of the first of it, averaged. \
+answered: the answer holds what was asked for. "don't know": the agent declined to answer, which is right for the \
+unanswerable questions and a miss for the others."""
+
+Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this folder, to ask it more.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=examples("hive-mind demo", "hive-mind demo --keep demo-home"))(demo)
+
+
+@command
+async def demo(keep: Keep = None, output: options.Output = Format.TEXT) -> None:
+    """See it work in a few seconds: learn an example, answer questions, measure.
+
+    The database is temporary unless --keep says where to put it. Nothing else is needed or touched.
+    """
+    is_text = output is Format.TEXT
+    with _folder(keep) as home:
+        async with await open_agent(_settings(home), AGENT) as agent:
+            learned = await _learn(agent)
+            if is_text:
+                _show_learned(learned, keep)
+            asked = [(question, *await _ask(agent, question)) for question in questions()]
+    summary = summaries(result for _, _, result in asked)
+    if not is_text:
+        show_json(learned | {"summary": plain(summary), "questions": [_plain(*one) for one in asked]})
+        return
+    for question, answer, _ in (one for name in _SHOWN for one in asked if one[0].id == name):
+        _show_answer(question, answer)
+    _show_summary(summary)
+    _show_next(keep)
+
+
+def _settings(home: Path) -> Settings:
+    return replace(settings_for(home), store="kuzu", embed="none", ann="exact", llm="")
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="hive-mind-demo-") as folder:
+            yield Path(folder)
+        return
+    if keep.exists() and not keep.is_dir():
+        raise InvalidInput(f"{keep} is a file: give a folder to keep the demo in")
+    yield keep
+
+
+async def _learn(agent: LearningAgent) -> dict[str, object]:
+    started = time.perf_counter()
+    contents = documents()
+    with progress("documents") as report:
+        for number, content in enumerate(contents):
+            report(number, len(contents), content.source)
+            await agent.learn_from_content(content)
+    facts = (await agent.memory.get_statistics()).facts
+    return {"documents": len(contents), "facts": facts, "seconds": round(time.perf_counter() - started, 2)}
+
+
+async def _ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Outcome]:
+    answer = await agent.answer_question(question.question)
+    hits = await agent.memory.search_facts(Query(question.question, _MEASURED_HITS))
+    return answer, outcome(question, hits, answer)
+
+
+def _show_learned(learned: dict[str, object], keep: Path | None) -> None:
+    show("hive-mind demo", style="bold")
+    show_prose(_INTRODUCTION.format(**learned))
+    where = f"kept in {keep}" if keep else "in a temporary database"
+    show(f"\nLearned {learned['facts']} facts in {learned['seconds']} s, each with its source and time, {where}.")
+
+
+def _show_answer(question: DemoQuestion, answer: Answer) -> None:
+    show(f"\nQ  {question.question}", style="bold")
+    show_answer(replace(answer, sources=answer.sources[:_SOURCES_SHOWN]))
+
+
+def _show_summary(summary: Sequence[Summary]) -> None:
+    show(f"\nHow well it found and answered all {summary[-1].questions} questions", style="bold")
+    titles = ["kind", "questions", f"found@{_MEASURED_HITS}", "MRR", "answered", "“don't know”"]
+    show_table(titles, [_row(one) for one in summary], right=range(1, len(titles)))
+    show_prose(_LEGEND, style="dim")
+
+
+def _row(one: Summary) -> tuple[str, ...]:
+    recall, rank = ("–" if value is None else f"{value:.2f}" for value in (one.recall, one.reciprocal_rank))
+    return one.kind, str(one.questions), recall, rank, str(one.right), str(one.unknown)
+
+
+def _show_next(keep: Path | None) -> None:
+    show("\nWhat to type next", style="bold")
+    ask_more = f'hive-mind ask "Who is Noor?" --agent {AGENT} --home {keep}' if keep else "hive-mind demo --keep demo-home"
+    rows = [
+        (ask_more, "ask this world more" if keep else "the same, kept, so that you can ask more"),
+        ("hive-mind learn notes/", "learn texts of your own"),
+        ('hive-mind ask "…"', "and ask about them"),
+        ("hive-mind doctor", "see how to get search by meaning, and answers by a model"),
+    ]
+    show_table(["", ""], [(f"  {call}", what) for call, what in rows])
+
+
+def _plain(question: DemoQuestion, answer: Answer, result: Outcome) -> dict[str, object]:
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "question": question.question,
+        "answer": answer.text,
+        "sources": [list(hit.fact.sources) for hit in answer.sources],
+        "recall": result.recall,
+        "reciprocal_rank": result.reciprocal_rank,
+        "is_right": result.is_right,
+    }

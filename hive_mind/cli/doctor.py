@@ -1,0 +1,156 @@
+"""`hive-mind doctor`: what is installed, what is missing and how to get it, and whether the database can be opened now.
+
+It asks nobody on the network and loads no model. The exit code is 1 when something stands in the way, and 0 when only optional
+parts are missing.
+"""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from hive_mind import __version__
+from hive_mind.cli import options
+from hive_mind.cli.model_files import where_model_is
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.output import plain, show, show_json, show_table
+from hive_mind.cli.running import FAILED, command
+from hive_mind.errors import ConfigError, DatabaseLocked, HiveError
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import database_path, open_memory, open_reader
+
+OK, ABSENT, PROBLEM = "ok", "absent", "problem"
+
+_REQUIRED = ("kuzu", "msgspec", "numpy", "PyStemmer", "rich", "typer")
+
+# Extra, the package that tells whether it is there, and what it is good for.
+_EXTRAS = (
+    ("embeddings", "sentence-transformers", "search by meaning, on this machine"),
+    ("openai", "httpx", "search by meaning, through an endpoint"),
+    ("ann", "usearch", "fast search above some 20,000 facts"),
+    ("llm", "pydantic-ai-slim", "reading and answering by a language model"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. `advice` says what to do about it, "" where there is nothing to do."""
+
+    name: str
+    state: str
+    detail: str
+    advice: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=examples("hive-mind doctor", "hive-mind doctor --agent archive --output json"))(doctor)
+
+
+@command
+async def doctor(
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Check the installation and the agent's database, and say what to do about what is missing."""
+    settings = settings_for(home, embed, model)
+    checks = [
+        *_installed(),
+        *_extras(),
+        await _reader(settings),
+        _embedding(settings),
+        await _database(settings, agent),
+    ]
+    is_ready = all(check.state != PROBLEM for check in checks)
+    if output is Format.JSON:
+        show_json({"is_ready": is_ready, "checks": plain(checks)})
+    else:
+        _show(checks, is_ready=is_ready)
+    if not is_ready:
+        raise typer.Exit(FAILED)
+
+
+def _installed() -> list[Check]:
+    checks = [Check("hive-mind", OK, __version__), Check("Python", OK, platform.python_version())]
+    for package in _REQUIRED:
+        found = _version(package)
+        advice = "" if found else f"pip install {package}"
+        checks.append(Check(package, OK if found else PROBLEM, found or "not installed", advice))
+    return checks
+
+
+def _extras() -> list[Check]:
+    return [_extra(*extra) for extra in _EXTRAS]
+
+
+def _extra(extra: str, package: str, purpose: str) -> Check:
+    if found := _version(package):
+        return Check(f"[{extra}]", OK, f"{package} {found}: {purpose}")
+    return Check(f"[{extra}]", ABSENT, f"not installed: {purpose}", f"pip install 'hive-mind[{extra}]'")
+
+
+async def _reader(settings: Settings) -> Check:
+    if not settings.llm:
+        return Check("reader", OK, "without a language model: keeps and quotes word for word")
+    try:
+        await open_reader(settings)
+    except HiveError as error:
+        return Check("reader", PROBLEM, str(error), "set HIVE_MIND_LLM to another model, or leave it empty")
+    return Check("reader", OK, f"{settings.llm} (not asked), at most {settings.token_budget:,} tokens a run")
+
+
+def _embedding(settings: Settings) -> Check:
+    """Which model would embed, and whether that works without a network."""
+    if settings.embed == "none":
+        return Check("embedding", OK, "none: keyword search only")
+    if settings.embed == "openai":
+        return Check("embedding", OK, f"{settings.embed_model} at {settings.embed_url or 'the default address'} (not asked)")
+    name = f"{settings.embed} with {settings.embed_model}"
+    if settings.embed != "sentence_transformers":
+        return Check("embedding", PROBLEM, name, "there is no such embedder: none, sentence_transformers or openai")
+    if not _version("sentence-transformers"):
+        return Check("embedding", ABSENT, f"{name}: not installed, so keyword search only", "pip install 'hive-mind[embeddings]'")
+    if where := where_model_is(settings.embed_model):
+        return Check("embedding", OK, f"{name}: on this machine, in {where}")
+    advice = "use it once with a network, or give --model FOLDER"
+    return Check("embedding", ABSENT, f"{name}: not on this machine; without a network keyword search only", advice)
+
+
+async def _database(settings: Settings, agent: str) -> Check:
+    path = database_path(settings, agent)
+    if settings.store == "memory":
+        return Check("database", OK, 'store "memory": nothing is kept')
+    if not path.exists():
+        return Check("database", OK, f"{path}: not there yet", "hive-mind learn PATH makes it")
+    try:
+        async with await open_memory(replace(settings, embed="none"), agent) as memory:
+            facts = (await memory.get_statistics()).facts
+    except DatabaseLocked as error:
+        who = f"by process {error.holder_pid}" if error.holder_pid else "by another process"
+        return Check("database", PROBLEM, f"{path}: open {who}", "stop it, ask it instead, or use another --agent")
+    except ConfigError:
+        raise
+    except HiveError as error:
+        return Check("database", PROBLEM, str(error), "see above")
+    return Check("database", OK, f"{path}: {facts:,} facts, {path.stat().st_size >> 10:,} KB, readable, not in use")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _show(checks: Sequence[Check], *, is_ready: bool) -> None:
+    show_table(["", "", ""], [(check.state, check.name, check.detail) for check in checks])
+    advised = [check for check in checks if check.advice]
+    if advised:
+        show("\nWhat to do", style="bold")
+        show_table(["", ""], [(check.name, check.advice) for check in advised])
+    show("\nReady." if is_ready else "\nNot ready: see what is marked as a problem.", style="bold")

@@ -1,0 +1,54 @@
+"""`hive-mind reembed`: change a memory over to another embedding model, or embed what has no vector yet."""
+
+import asyncio
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.output import Report, progress, show, show_json
+from hive_mind.cli.running import Stopped, command
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.runtime.wiring import open_memory
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))(reembed)
+
+
+@command
+async def reembed(
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Embed everything with the model at hand and forget the vectors of the former one.
+
+    Interrupted, it goes on where it stopped the next time.
+    """
+    async with await open_memory(settings_for(home, embed, model), agent) as memory:
+        with progress("texts") as report:
+            count = await _reembed(memory, report)
+        figures = await memory.get_statistics()
+    if output is Format.JSON:
+        show_json({"agent": agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors})
+    else:
+        show(f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
+
+
+async def _reembed(memory: CognitiveMemory, report: Report) -> int:
+    reached = 0, 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal reached
+        reached = done, total
+        report(done, total, "embedding")
+
+    try:
+        return await memory.reembed(tell)
+    except asyncio.CancelledError:
+        done, total = reached
+        raise Stopped(f"stopped; {done} of {total} texts embedded, all kept: run it again to go on") from None

@@ -1,0 +1,52 @@
+"""`hive-mind stats`: what an agent's memory holds, in figures."""
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.output import plain, show, show_json, show_table
+from hive_mind.cli.running import command
+from hive_mind.memory.base import MemoryStatistics
+from hive_mind.runtime.wiring import database_path, open_memory
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=examples("hive-mind stats", "hive-mind stats --agent archive --output json"))(stats)
+
+
+@command
+async def stats(
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Count what the agent knows."""
+    settings = settings_for(home, embed, model)
+    async with await open_memory(settings, agent) as memory:
+        figures = await memory.get_statistics()
+    if output is Format.JSON:
+        show_json({"agent": agent} | plain(figures))
+        return
+    show(f"Agent {agent!r} in {database_path(settings, agent)}", style="bold")
+    show_table(["", "", ""], _rows(figures), right=[1])
+    if figures.concepts:
+        show("\nMost frequent concepts", style="bold")
+        show_table(["", ""], [(str(count), concept) for concept, count in figures.concepts], right=[0])
+
+
+def _rows(figures: MemoryStatistics) -> list[tuple[str, str, str]]:
+    embedding = f"by {figures.embedding}, {figures.dimension} dimensions" if figures.embedding else "keyword search only"
+    lacking = f"; {figures.without_vector} facts have none: hive-mind reembed" if figures.without_vector else ""
+    return [
+        ("facts", f"{figures.facts:,}", "current, found by a search"),
+        ("confirmed", f"{figures.confirmed:,}", "of them vouched for by more than one source"),
+        ("superseded", f"{figures.superseded:,}", "replaced by something newer"),
+        ("retracted", f"{figures.retracted:,}", "taken back"),
+        ("episodes", f"{figures.episodes:,}", "texts learned, kept word for word"),
+        ("sources", f"{figures.sources:,}", "files or people who vouch"),
+        ("entities", f"{figures.entities:,}", "names mentioned"),
+        ("vectors", f"{figures.vectors:,}", embedding + lacking),
+    ]

@@ -1,0 +1,53 @@
+"""Calls the command line as a person would, in this process or in one of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from hive_mind.cli.app import app
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a call ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as JSON; fails when it holds anything else."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class HiveMind:
+    """The command with a home of its own, without embeddings."""
+
+    home: Path
+
+    def __call__(self, *arguments: object, stdin: bytes | str = "") -> Ended:
+        """Run in this process."""
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env=self.environment)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Ended(result.exit_code, result.stdout, result.stderr)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the environment says in addition."""
+        return {"HIVE_MIND_HOME": str(self.home), "HIVE_MIND_EMBED": "none", "COLUMNS": "100"}
+
+    def start(self, *arguments: object, **streams: Any) -> subprocess.Popen[bytes]:
+        """Start in a process of its own."""
+        command = [sys.executable, "-m", "hive_mind", *map(str, arguments)]
+        root = str(Path(__file__).parents[2])
+        environment = os.environ | self.environment | {"PYTHONPATH": root}
+        return subprocess.Popen(command, env=environment, cwd=self.home.parent, **streams)

@@ -1,0 +1,63 @@
+"""`hive-mind ask`."""
+
+import pytest
+
+
+def test_not_knowing_is_an_answer_and_no_error(hive_mind, notes):
+    hive_mind("learn", notes)
+
+    ended = hive_mind("ask", "Which university did Maud attend?", "--output", "json")
+
+    assert ended.code == 0
+    assert (ended.json["is_known"], ended.json["sources"]) == (False, [])
+
+
+def test_an_agent_that_knows_nothing_yet_says_how_to_teach_it(hive_mind):
+    ended = hive_mind("ask", "When does the ferry leave?")
+
+    assert ended.code == 0
+    assert "learned nothing yet: hive-mind learn" in ended.out
+
+
+def test_an_explained_answer_shows_every_arms_figure(hive_mind, notes):
+    hive_mind("learn", notes)
+
+    out = hive_mind("ask", "What does pump D4 cool?", "--explain").out
+
+    assert "keyword (BM25)" in out
+    assert "cosine none" in out
+    assert "adds: keyword" in out
+
+
+def test_json_holds_the_answer_with_its_sources_and_their_scores(hive_mind, notes):
+    hive_mind("learn", notes)
+
+    answer = hive_mind("ask", "What does pump D4 cool?", "--output", "json").json
+    (first, *_) = answer["sources"]
+
+    assert answer["question"] == "What does pump D4 cool?"
+    assert first["fact"]["content"] == "Pump D4 cools the transformers."
+    assert first["contributions"]["keyword"] > 0
+
+
+def test_each_agent_knows_only_its_own(hive_mind, notes):
+    hive_mind("learn", notes, "--agent", "ana")
+
+    assert "nine" in hive_mind("ask", "When does the ferry leave?", "--agent", "ana").out
+    assert "nine" not in hive_mind("ask", "When does the ferry leave?", "--agent", "bo").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [(["  "], "no question"), (["x", "--limit", "0"], "limit"), (["x", "--method", "m"], "m")]
+)
+def test_what_can_not_be_asked_is_wrong_usage(hive_mind, arguments, told):
+    ended = hive_mind("ask", *arguments)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+
+
+def test_text_from_a_file_can_not_steer_the_terminal(hive_mind):
+    hive_mind("learn", "-", stdin="The ferry \x1b[31mleaves\x1b]0;x\x07 at nine.")
+
+    assert "\x1b" not in hive_mind("ask", "When does the ferry leave?").out

@@ -1,0 +1,130 @@
+"""`hive-mind facts`: list, search, show, retract, export, import."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def taught(hive_mind, notes):
+    hive_mind("learn", notes)
+    return hive_mind
+
+
+def ids(hive_mind, *arguments):
+    return [fact["id"] for fact in hive_mind("facts", "list", "--output", "json", *arguments).json]
+
+
+def test_facts_are_listed_the_newest_first_and_as_many_as_wanted(taught):
+    assert [fact["content"] for fact in taught("facts", "list", "-n", 2, "--output", "json").json] == [
+        "Pump D40 drains the tunnel.",
+        "Pump D4 cools the transformers.",
+    ]
+
+
+def test_a_list_for_a_pipe_has_one_line_per_fact(taught):
+    lines = taught("facts", "list").out.splitlines()
+
+    assert len(lines) == 4
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_search_shows_the_nearest_with_its_score(taught):
+    (first, *_) = taught("facts", "search", "D40", "--output", "json").json
+
+    assert first["fact"]["content"] == "Pump D40 drains the tunnel."
+    assert "score" in taught("facts", "search", "D40").out
+
+
+def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
+    id_ = ids(taught)[0]
+
+    shown = taught("facts", "show", id_[:6])
+    full = taught("facts", "show", id_, "--output", "json").json
+
+    assert "Pump D40 drains the tunnel." in shown.out
+    assert "notes.txt" in shown.out
+    assert full["id"] == id_
+    assert full["episodes"][0]["title"] == "notes"
+
+
+def test_a_retracted_fact_is_found_by_its_id_only(taught):
+    id_ = ids(taught)[0]
+
+    assert taught("facts", "retract", id_[:8], "--yes").code == 0
+
+    assert id_ not in ids(taught)
+    assert taught("facts", "show", id_[:8], "--output", "json").json["sharing"] == "retracted"
+
+
+def test_retracting_without_a_person_to_ask_needs_a_yes(taught):
+    ended = taught("facts", "retract", ids(taught)[0])
+
+    assert ended.code == 2
+    assert "--yes" in ended.err
+    assert len(ids(taught)) == 3
+
+
+@pytest.mark.parametrize("command", ["show", "retract"])
+@pytest.mark.parametrize(("id_", "told"), [("abc", "6 or more"), ("abcdef0123", "facts list"), ("0" * 32, "facts list")])
+def test_an_id_nobody_has_is_wrong_usage(taught, command, id_, told):
+    ended = taught("facts", command, id_)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+
+
+def test_what_was_exported_and_imported_is_the_same_memory(taught, tmp_path):
+    taught("facts", "retract", ids(taught)[0], "--yes")
+    taught("facts", "export", tmp_path / "memory.jsonl")
+
+    copied = taught("facts", "import", tmp_path / "memory.jsonl", "--agent", "copy", "--output", "json")
+
+    assert (copied.code, copied.json["added"]) == (0, 2)
+    assert ids(taught, "--agent", "copy") == ids(taught)
+    assert taught("facts", "export", "--agent", "copy").out == (tmp_path / "memory.jsonl").read_text()
+
+
+def test_an_export_flows_through_a_pipe(taught):
+    lines = taught("facts", "export").out
+
+    assert [json.loads(line)["type"] for line in lines.splitlines()] == [
+        "episode",
+        "fact",
+        "fact",
+        "fact",
+        "link",
+        "link",
+        "link",
+    ]
+    assert taught("facts", "import", "-", "--agent", "copy", stdin=lines).code == 0
+
+
+def test_an_export_never_replaces_a_file_unasked(taught, tmp_path):
+    target = tmp_path / "memory.jsonl"
+    target.write_text("precious")
+
+    refused = taught("facts", "export", target)
+    kept = target.read_text()
+    forced = taught("facts", "export", target, "--force", "--output", "json")
+
+    assert (refused.code, kept) == (2, "precious")
+    assert "--force" in refused.err
+    assert forced.json == {"file": str(target), "facts": 3, "lines": 7}
+    assert list(tmp_path.glob("*.part")) == []
+
+
+@pytest.mark.parametrize("body", [b"", b"no json\n", b"\xff\x00\xff", b'{"type":"fact","content":"x"}\n', b"[" * 5000])
+def test_a_bad_file_is_refused_whole(taught, tmp_path, body):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(body)
+
+    ended = taught("facts", "import", bad)
+
+    assert (ended.code, ended.out) == (1, "")
+    assert "bad.jsonl" in ended.err
+    assert len(ids(taught)) == 3
+
+
+def test_a_missing_file_is_wrong_usage(hive_mind):
+    assert hive_mind("facts", "import", "missing.jsonl").code == 2

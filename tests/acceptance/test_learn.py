@@ -1,0 +1,82 @@
+"""`hive-mind learn`, with good and bad input."""
+
+import pytest
+
+
+def test_what_was_learned_from_a_file_is_known_afterwards(hive_mind, notes):
+    learned = hive_mind("learn", notes)
+    asked = hive_mind("ask", "When does the ferry to Corrin leave?")
+
+    assert (learned.code, learned.err) == (0, "")
+    assert "3 facts, 3 of them new" in learned.out
+    assert asked.code == 0
+    assert "leaves at nine" in asked.out
+    assert "notes.txt" in asked.out
+
+
+def test_learning_the_same_file_again_adds_nothing_wherever_one_stands(hive_mind, notes, monkeypatch):
+    hive_mind("learn", notes)
+    monkeypatch.chdir(notes.parent)
+
+    again = hive_mind("learn", notes.name, "--output", "json").json
+
+    assert (again["added"], again["confirmed"]) == (0, 0)
+
+
+def test_another_source_confirms(hive_mind, notes):
+    hive_mind("learn", notes, "--source", "Ana")
+
+    assert hive_mind("learn", notes, "--source", "Bo", "--output", "json").json["confirmed"] == 3
+
+
+def test_standard_input_is_learned(hive_mind):
+    learned = hive_mind("learn", "-", "--source", "call", "--said-at", "2025-03-10", stdin="The ferry leaves at nine.")
+    (fact,) = hive_mind("facts", "list", "--output", "json").json
+
+    assert learned.code == 0
+    assert (fact["sources"], fact["said_at"]) == (["call"], "2025-03-10")
+
+
+def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_path, notes):
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "picture.txt").write_bytes(bytes(range(256)) * 10)
+    (tmp_path / "wide.txt").write_text("The mast costs 6,900 euros.", encoding="utf-16")
+
+    ended = hive_mind("learn", tmp_path, "--output", "json")
+
+    assert ended.code == 1
+    assert [file["added"] for file in ended.json["files"]] == [3, 1]
+    assert [skip["reason"] for skip in ended.json["skipped"]] == ["is empty", "looks binary"]
+    assert "empty.txt is empty" in ended.err
+    assert "picture.txt looks binary" in ended.err
+
+
+def test_a_large_text_is_learned(hive_mind, tmp_path):
+    large = tmp_path / "large.txt"
+    large.write_text("".join(f"Buoy {n} was painted by crew {n % 7} last winter.\n" for n in range(24_000))[: 1 << 20])
+
+    ended = hive_mind("learn", large, "--output", "json")
+
+    assert ended.code == 0
+    assert ended.json["added"] > 20_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["missing.txt"], "no such file"),
+        (["-", "notes.txt"], "stands alone"),
+        (["-", "--said-at", "yesterday"], "--said-at"),
+        (["-", "--agent", "../other"], "agent"),
+        (["-", "--embed", "magic"], "magic"),
+        (["-", "--output", "xml"], "xml"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_message_and_learns_nothing(hive_mind, arguments, told):
+    ended = hive_mind("learn", *arguments, stdin="The ferry leaves at nine.")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+    assert "Traceback" not in ended.err
+    assert not hive_mind.home.exists() or "nothing yet" in hive_mind("facts", "list").out

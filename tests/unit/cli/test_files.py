@@ -1,0 +1,71 @@
+"""Which files a path means, and what of them is text."""
+
+import pytest
+
+from hive_mind.cli.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, read_text
+from hive_mind.errors import InvalidInput
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_text_is_read_in_every_encoding_that_says_what_it_is(encoding):
+    assert decoded("Grüße aus Porto".encode(encoding)) == "Grüße aus Porto"
+
+
+def test_a_few_bad_bytes_are_replaced():
+    text = decoded(b"The caf\xe9 opens at nine. " + b"It serves tea. " * 20)
+
+    assert isinstance(text, str)
+    assert text.startswith("The caf\ufffd opens")
+
+
+@pytest.mark.parametrize("body", [bytes(range(256)) * 20, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "Ünïcödé ".encode("latin-1") * 50])
+def test_what_is_no_text_is_told_and_not_guessed_at(body):
+    assert isinstance(decoded(body), Unreadable)
+
+
+@pytest.mark.parametrize("body", [b"", b" \n\t\n", b"\xef\xbb\xbf", b"\xff\xfe"])
+def test_nothing_but_white_space_is_empty(body):
+    assert decoded(body) == Unreadable("is empty")
+
+
+def test_a_folder_gives_its_text_files_in_order_and_leaves_out_what_is_hidden(tmp_path):
+    for name in ("b.md", "a.txt", "photo.jpg", ".secret.txt", "sub/c.LOG", ".git/d.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("words")
+
+    found = [path.relative_to(tmp_path).as_posix() for path in files_of([str(tmp_path)])]
+
+    assert found == ["a.txt", "b.md", "sub/c.LOG"]
+
+
+def test_a_named_file_is_taken_whatever_its_name_and_only_once(tmp_path):
+    odd = tmp_path / "notes.odd"
+    odd.write_text("words")
+
+    assert files_of([str(odd), str(odd)]) == [odd]
+
+
+@pytest.mark.parametrize("name", ["missing.txt", "x" * 300, "bad\0name"])
+def test_a_path_where_nothing_is_stops_before_anything_is_learned(tmp_path, name):
+    with pytest.raises(InvalidInput, match="Nothing was learned"):
+        files_of([str(tmp_path / name)])
+
+
+def test_a_folder_without_text_says_which_files_count(tmp_path):
+    with pytest.raises(InvalidInput, match=r"\.txt"):
+        files_of([str(tmp_path)])
+
+
+def test_a_file_of_unreasonable_size_is_not_read(tmp_path):
+    huge = tmp_path / "huge.txt"
+    with huge.open("wb") as file:
+        file.truncate(FILE_BYTES_MAX + 1)
+
+    result = read_text(huge)
+
+    assert isinstance(result, Unreadable)
+    assert "too large" in result.reason
+
+
+def test_what_is_no_file_can_not_be_read(tmp_path):
+    assert read_text(tmp_path) == Unreadable("is not a regular file")

@@ -1,0 +1,29 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+
+import pytest
+
+from hive_mind.cli.options import iso_time, settings_for
+from hive_mind.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2025", "2025-03", "2024-02-29", "2025-03-10T09:30", "2025-03-10T09:30:15Z", "2025-03-10T09:30+02:00"]
+)
+def test_a_time_may_be_as_precise_as_it_is_known(text):
+    assert iso_time(text) == text
+
+
+@pytest.mark.parametrize("text", ["2025-13", "2025-02-30", "0000", "10.03.2025", "yesterday", "2025-03-10T25:00", "2025-03-10T"])
+def test_a_time_that_is_none_is_refused(text):
+    with pytest.raises(InvalidInput, match="--said-at"):
+        iso_time(text)
+
+
+def test_the_command_line_outweighs_the_environment():
+    environment = {"HIVE_MIND_HOME": "/there", "HIVE_MIND_EMBED": "openai", "HIVE_MIND_EMBED_MODEL": "large"}
+
+    settings = settings_for(Path("here"), "none", environment=environment)
+
+    assert (settings.home, settings.embed, settings.embed_model) == (Path("here"), "none", "large")

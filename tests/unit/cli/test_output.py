@@ -1,0 +1,23 @@
+"""What reaches a person's terminal."""
+
+import pytest
+
+from hive_mind.cli.output import printable, shown_source
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066", "\ud800"])
+def test_text_can_not_steer_the_terminal(character):
+    assert printable(f"a{character}b") == "a\ufffdb"
+
+
+@pytest.mark.parametrize("text", ["two\nlines\tand a tab", "שלום, дом, 東京", "family: 👨\u200d👩\u200d👧", "می\u200cخواهم"])
+def test_text_of_every_language_is_shown_as_it_is(text):
+    assert printable(text) == text
+
+
+def test_a_source_below_this_folder_is_shown_by_its_relative_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert shown_source(str(tmp_path / "notes" / "a.txt")) == "notes/a.txt"
+    assert shown_source("/elsewhere/a.txt") == "/elsewhere/a.txt"
+    assert shown_source("call with Ana") == "call with Ana"

@@ -1,0 +1,57 @@
+"""Errors as exit codes and messages."""
+
+import logging
+
+import pytest
+import typer
+
+from hive_mind.cli.notices import shown_notices
+from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.errors import BackendUnavailable, BudgetExceeded, InvalidInput, UnknownBackend
+
+
+def ending(error: BaseException) -> int:
+    @command
+    async def fails() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as exit_:
+        fails()
+    return exit_.value.exit_code
+
+
+@pytest.mark.parametrize("error", [BackendUnavailable("kuzu", "gone"), BudgetExceeded("spent"), CommandError("bad file")])
+def test_what_fails_though_asked_properly_is_1(error, capsys):
+    assert ending(error) == 1
+    assert capsys.readouterr() == ("", f"error: {error}\n")
+
+
+@pytest.mark.parametrize("error", [InvalidInput("no such name"), UnknownBackend("embed", "foo", ["none"])])
+def test_what_the_caller_must_change_is_2(error, capsys):
+    assert ending(error) == 2
+    assert capsys.readouterr() == ("", f"error: {error}\n")
+
+
+def test_a_stop_says_what_was_kept(capsys):
+    assert ending(Stopped("stopped; 3 of 12 files learned")) == 130
+    assert capsys.readouterr() == ("", "stopped; 3 of 12 files learned\n")
+
+
+def test_a_defect_keeps_its_traceback():
+    @command
+    async def defective() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        defective()
+
+
+def test_each_notice_is_shown_once_and_only_for_as_long_as_a_command_runs(capsys):
+    logger = logging.getLogger("hive_mind.somewhere")
+    with shown_notices():
+        for _ in range(3):
+            logger.warning("keyword search only: %s", "no model")
+    logger.debug("unseen")
+
+    assert capsys.readouterr() == ("", "note: keyword search only: no model\n")
+    assert not logging.getLogger("hive_mind").handlers
