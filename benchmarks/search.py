@@ -1,7 +1,7 @@
 """How fast does one agent's memory search, beside what else one could use?
 
-CPU time per question at several sizes: the index of hive-mind (keyword, vector, hybrid, adding one fact), numpy's own matrix product,
-bm25s, SQLite FTS5, and Kuzu's own full-text and HNSW indexes, in one run on the same sentences, vectors and questions.
+CPU time per question at several sizes: the index of hive-mind (keyword, vector, hybrid, adding one fact), numpy's own matrix
+product, bm25s, SQLite FTS5, and Kuzu's own full-text and HNSW indexes, in one run on the same sentences, vectors and questions.
 
     python -m benchmarks.search --data DATA --cache FOLDER [--sizes 1000 10000 100000] [--json FILE]
 
@@ -15,6 +15,7 @@ import sqlite3
 import tempfile
 import time
 import warnings
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -25,12 +26,14 @@ import kuzu
 import numpy as np
 
 from benchmarks.sentences import Rows, collect, vectors
+from hive_mind import backends
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.recall import Recall
 from hive_mind.model.content import Candidate
-from hive_mind.model.query import Query
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Method, Query
+from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.ranking.vector import ExactVectors
 
 QUESTIONS = 200
 
@@ -69,25 +72,33 @@ def timed(what: str, corpus: Corpus, search: Callable[[int], object], count: int
 
 
 def hive_mind_rows(corpus: Corpus) -> Iterator[Row]:
-    recall = Recall(lambda: ExactVectors(corpus.rows.shape[1]))
-    facts = [new_fact(Candidate(sentence, "", 0.8), "bench", 0) for sentence in corpus.sentences]
+    texts = [*corpus.sentences, *(f"{s} Once more, number {n}." for n, s in enumerate(corpus.sentences[:QUESTIONS]))]
+    facts = [new_fact(Candidate(text, "", 0.8), "bench", 0) for text in texts]
+    for arm in ("exact", "quantised", "usearch"):
+        yield from recall_rows(corpus, facts[: len(corpus)], facts[len(corpus) :], arm)
+
+
+def recall_rows(corpus: Corpus, facts: Sequence[Fact], new: Sequence[Fact], arm: str) -> Iterator[Row]:
+    """What a memory searches with, over one kind of vector index."""
+    open_arm = backends.load("ann", arm).open
+    recall = Recall(lambda: open_arm(corpus.rows.shape[1]))
     for fact, vector in zip(facts, corpus.rows, strict=True):
         recall.keep(fact, vector)
 
-    def ask(method: str) -> Callable[[int], object]:
+    def ask(method: Method) -> Callable[[int], object]:
         def search(number: int) -> object:
             vector = None if method == "keyword" else corpus.question_rows[number]
-            return recall.search(Query(corpus.questions[number], 10, method), vector)  # type: ignore[arg-type]
+            return recall.search(Query(corpus.questions[number], 10, method), vector)
 
         return search
 
-    for method in ("keyword", "vector", "hybrid"):
-        yield timed(f"hive-mind {method}", corpus, ask(method))
-    new = [
-        new_fact(Candidate(f"{s} Once more, number {n}.", "", 0.8), "bench", 0)
-        for n, s in enumerate(corpus.sentences[:QUESTIONS])
-    ]
-    yield timed("hive-mind add one", corpus, lambda number: recall.keep(new[number], corpus.rows[number]))
+    if arm == "exact":
+        yield timed("keyword", corpus, ask("keyword"))
+    yield timed(f"vector, {arm}", corpus, ask("vector"))
+    yield timed(f"hybrid, {arm}", corpus, ask("hybrid"))
+    terms = [weighted_terms(fact) for fact in new]
+    index = recall.current
+    yield timed(f"add one, {arm}", corpus, lambda number: index.add(new[number].id, terms[number], corpus.rows[number]))
 
 
 def product_row(corpus: Corpus) -> Row:
