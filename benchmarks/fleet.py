@@ -1,106 +1,148 @@
-"""What a fleet of stores costs one process: memory per open store, time to open them all, and what closing gives back.
+"""What a fleet of agents costs one process: memory awake and asleep, time to wake, and whether everything is found again.
 
-`python -m benchmarks.fleet` fills the stores in a process of its own and measures in a fresh one, so that what is measured
-is waking up. `--output json` prints the same as JSON.
+`python -m benchmarks.fleet` fills the memories in a process of its own and measures in a fresh one, so that what is measured is
+waking up. Every agent has its own Kuzu database, its index and 384-d vectors. `--output json` prints the same as JSON.
 """
 
 import argparse
 import asyncio
 import json
 import multiprocessing
+import random
 import sys
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
-from hive_mind.model.fact import Fact
-from hive_mind.model.ids import fact_id, vector_key
-from hive_mind.store import kuzu
-from hive_mind.store.base import AddFact, Change, FactStore, PutVector
+from hive_mind import backends
+from hive_mind.embed.base import Matrix, rounded_unit_rows
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.content import Candidate
 
-MODEL, DIMENSION = "benchmark", 384
+DIMENSION = 384
 Row = dict[str, str | float]
+
+
+class RandomEmbedder:
+    """An `Embedder` that gives each text a fixed random vector: what vectors mean costs no memory."""
+
+    model, dimension = "benchmark", DIMENSION
+
+    async def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        rows = [np.random.default_rng(abs(hash(text))).standard_normal(DIMENSION) for text in texts]
+        return rounded_unit_rows(np.array(rows, dtype=np.float32).reshape(-1, DIMENSION))
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        return (await self.embed_passages([text]))[0]
+
+    async def close(self) -> None:
+        pass
 
 
 def resident_mb() -> float:
     return float(psutil.Process().memory_info().rss) / 2**20
 
 
-def changes(store: int, facts: int) -> list[Change]:
-    rng, made = np.random.default_rng(store), list[Change]()
-    for n in range(facts):
-        content = f"Agent {store} saw {n} birds in the park on its way to the river."
-        vector = rng.standard_normal(DIMENSION).astype(np.float32)
-        made += [
-            AddFact(Fact(fact_id(content), content, "birds", 0.8, ("eyes",), n)),
-            PutVector(MODEL, vector_key(MODEL, content), vector / np.linalg.norm(vector)),
-        ]
-    return made
+def memory(folder: Path, agent: str) -> CognitiveMemory:
+    open_store = partial(backends.load("store", "kuzu").open, folder / f"{agent}.kuzu")
+    return CognitiveMemory(open_store, RandomEmbedder(), new_arm=backends.load("ann", "quantised").open)
 
 
-async def fill(folder: Path, stores: int, facts: int) -> None:
-    for n in range(stores):
-        store = await kuzu.open(folder / f"{n}.kuzu")
-        await store.write(changes(n, facts))
-        await store.close()
+def statements(agent: str, count: int) -> list[Candidate]:
+    """Eighteen words each, of one vocabulary in which the n-th word is n times rarer than the first, as in a language."""
+    spelling = random.Random(1)  # noqa: S311 - repeatable, no secret
+    words = ["".join(spelling.choice("bdfgklmnprstvz") + spelling.choice("aeiou") for _ in range(3)) for _ in range(10_000)]
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+    rng = random.Random(agent)  # noqa: S311 - repeatable, no secret
+    return [Candidate(f"{marker(agent, n)} {' '.join(rng.choices(words, weights, k=18))}.", "", 0.8) for n in range(count)]
 
 
-async def load(store: FactStore) -> int:
-    """Read everything, as a memory does when it wakes, and keep nothing."""
-    facts = sum([len(batch) async for batch in store.facts()])
-    return facts + sum([len(batch) async for batch in store.vectors(MODEL)])
+def marker(agent: str, number: int) -> str:
+    return f"AG{agent.upper()}-{number:04d}"
 
 
-async def wake(folder: Path, stores: int) -> list[Row]:
+async def fill(folder: Path, agents: Sequence[str], facts: int) -> None:
+    for agent in agents:
+        made = memory(folder, agent)
+        await made.store_facts(statements(agent, facts), "benchmark")
+        await made.close()
+
+
+async def measure(folder: Path, agents: Sequence[str], facts: int, large: int) -> list[Row]:
+    fleet = [memory(folder, agent) for agent in agents]
     base, start = resident_mb(), perf_counter()
-    opened = [await kuzu.open(folder / f"{n}.kuzu") for n in range(stores)]
-    open_s, start = perf_counter() - start, perf_counter()
-    for store in opened:
-        await load(store)
-    load_s, awake = perf_counter() - start, resident_mb()
-    for n, store in enumerate(opened):
-        await store.write(changes(10_000 + n, 1))
-    written, start = resident_mb(), perf_counter()
-    for store in opened:
-        await store.close()
-    close_s, asleep = perf_counter() - start, resident_mb()
+    for one in fleet:
+        await one.get_fact("")
+    open_s, awake = perf_counter() - start, resident_mb()
+    found = sum([await finds_all(one, agent, facts) for one, agent in zip(fleet, agents, strict=True)])
+    start = perf_counter()
+    for one in fleet:
+        await one.sleep()
+    sleep_s, asleep = perf_counter() - start, resident_mb()
+    found_again = sum([await finds_all(one, agent, facts) for one, agent in zip(fleet, agents, strict=True)])
+    for one in fleet:
+        await one.close()
+    wake_ms = await waking_ms(memory(folder, "large"))
     return [
-        {"what": "base", "value": base, "unit": "MB"},
-        {"what": "open all", "value": open_s, "unit": "s"},
-        {"what": "load all", "value": load_s, "unit": "s"},
-        {"what": "per store, open and loaded", "value": (awake - base) / stores, "unit": "MB"},
-        {"what": "per store, after one more write", "value": (written - base) / stores, "unit": "MB"},
-        {"what": "close all", "value": close_s, "unit": "s"},
-        {"what": "above base after closing", "value": asleep - base, "unit": "MB"},
+        {"what": "base of the process", "value": base, "unit": "MB"},
+        {"what": f"wake all {len(agents)}", "value": open_s, "unit": "s"},
+        {"what": "per agent, awake", "value": (awake - base) / len(agents), "unit": "MB"},
+        {"what": "put all to sleep", "value": sleep_s, "unit": "s"},
+        {"what": "per agent, asleep", "value": (asleep - base) / len(agents), "unit": "MB"},
+        {"what": f"agents of {len(agents)} that find every fact", "value": found, "unit": ""},
+        {"what": "and again after sleeping", "value": found_again, "unit": ""},
+        {"what": f"wake one of {large:,} facts, median", "value": wake_ms, "unit": "ms"},
     ]
+
+
+async def finds_all(one: CognitiveMemory, agent: str, facts: int) -> bool:
+    hits = [(await one.search_facts(marker(agent, n), 1)) for n in range(facts)]
+    return all(hit and hit[0].fact.content.startswith(marker(agent, n)) for n, hit in enumerate(hits))
+
+
+async def waking_ms(one: CognitiveMemory) -> float:
+    times = []
+    for _ in range(9):
+        start = perf_counter()
+        await one.get_fact("")
+        times.append(1e3 * (perf_counter() - start))
+        await one.sleep()
+    await one.close()
+    return float(np.median(times))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stores", type=int, default=100)
-    parser.add_argument("--facts", type=int, default=100, help="facts in each store, each with a vector")
+    parser.add_argument("--agents", type=int, default=100)
+    parser.add_argument("--facts", type=int, default=100, help="facts of each agent, each with a vector")
+    parser.add_argument("--large", type=int, default=1_000, help="facts of the one agent whose waking is timed")
     parser.add_argument("--output", choices=["table", "json"], default="table")
-    arguments = parser.parse_args()
+    options = parser.parse_args()
+    agents = [str(n) for n in range(options.agents)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         filler = multiprocessing.get_context("spawn").Process(
-            target=_fill_in_process, args=(folder, arguments.stores, arguments.facts)
+            target=_fill_in_process, args=(folder, agents, options.facts, options.large)
         )
         filler.start()
         filler.join()
-        rows = asyncio.run(wake(folder, arguments.stores))
-    if arguments.output == "json":
+        rows = asyncio.run(measure(folder, agents, options.facts, options.large))
+    if options.output == "json":
         json.dump(rows, sys.stdout, indent=1)
         return
     for row in rows:
         print(f"{row['what']:<40} {row['value']:>10.2f} {row['unit']}")
 
 
-def _fill_in_process(folder: Path, stores: int, facts: int) -> None:
-    asyncio.run(fill(folder, stores, facts))
+def _fill_in_process(folder: Path, agents: Sequence[str], facts: int, large: int) -> None:
+    asyncio.run(fill(folder, agents, facts))
+    asyncio.run(fill(folder, ["large"], large))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import sqlite3
 import tempfile
 import time
 import warnings
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass

@@ -82,15 +82,17 @@ class LearningSteps:
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
         episode = await self.memory.store_episode(decided.content, decided.summary)
-        known: list[Fact | None] = []
+        earlier: dict[str, Fact | None] = {}
         facts: list[Fact] = []
         for batch in _batches(decided.candidates, self.settings.batch_facts):
-            known += [await self.memory.get_fact(fact_id(statement(candidate))) for candidate in batch]
+            for named in dict.fromkeys(fact_id(statement(candidate)) for candidate in batch):
+                earlier.setdefault(named, await self.memory.get_fact(named))
             facts += await self.memory.store_facts(batch, decided.content.source, episode)
             if self.progress:
                 self.progress(len(facts), len(decided.candidates))
-        added = sum(1 for fact in known if fact is None)
-        confirmed = sum(1 for old, new in zip(known, facts, strict=True) if old is not None and old.sources != new.sources)
+        learned = {fact.id: fact for fact in facts}
+        added = sum(1 for fact in earlier.values() if fact is None)
+        confirmed = sum(1 for named, fact in earlier.items() if fact is not None and fact.sources != learned[named].sources)
         return Learned(episode, tuple(facts), added, confirmed, decided.skipped)
 
 

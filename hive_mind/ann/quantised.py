@@ -27,17 +27,17 @@ class QuantisedVectors:
 
     def __init__(self, dimension: int) -> None:
         self._full = ExactVectors(dimension)
-        self._codes = np.zeros((16, dimension), dtype=np.int8)
+        self._codes = np.zeros((0, dimension), dtype=np.int8)
         # Per vector: what a code is worth, the length of what the codes leave out, the length of what they say.
-        self._measures = np.zeros((3, 16), dtype=np.float32)
-        self._present = np.zeros(16, dtype=np.bool_)
+        self._measures = np.zeros((3, 0), dtype=np.float32)
+        self._present = np.zeros(0, dtype=np.bool_)
         self._size = 0
 
     def add(self, position: int, vector: Vector) -> None:
         """Keep a unit vector; adding a position again replaces it."""
         self._full.add(position, vector)
         if position >= len(self._codes):
-            self._grow(max(position + 1, len(self._codes) * 3 // 2))
+            self._grow(max(position + 1, 16, len(self._codes) * 5 // 4))
         self._codes[position], self._measures[:, position] = _quantised(vector)
         self._present[position] = True
         self._size = max(self._size, position + 1)

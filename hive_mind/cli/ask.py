@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, settings_for
-from hive_mind.cli.output import plain, short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for
+from hive_mind.cli.output import plain, printable, short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.cli.running import command
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Hit
@@ -44,15 +44,12 @@ async def ask(
 
     The answer comes with the facts it rests on. Not knowing is an answer too, and no error.
     """
-    async with await open_agent(settings_for(home, embed, model), agent) as answerer:
-        answer = await answerer.answer_question(question, limit, method.value)
-        is_empty = not answer.is_known and not (await answerer.memory.get_statistics()).facts
+    async with await open_agent(for_reading(settings_for(home, embed, model), agent), agent) as answerer:
+        answer = await answerer.answer_question(printable(question), limit, method.value)
     if output is Format.JSON:
-        show_json({"question": question} | plain(answer) | {"is_known": answer.is_known})
+        show_json({"question": printable(question)} | plain(answer) | {"is_known": answer.is_known})
         return
     show_answer(answer, explain=explain)
-    if is_empty:
-        show(f"Agent {agent!r} has learned nothing yet: hive-mind learn PATH")
 
 
 def show_answer(answer: Answer, *, explain: bool = False) -> None:

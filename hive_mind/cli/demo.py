@@ -29,37 +29,42 @@ from hive_mind.runtime.wiring import open_agent
 
 AGENT = "demo"
 
-# One of each sort: a relative date, a code, a figure that changed, what a person said, and something nobody ever said.
-_SHOWN = ("q06", "q20", "q29", "q13", "q35")
+# A relative date, a code with a near twin, a figure from a runbook, two facts that belong together, and what nobody ever said.
+_SHOWN = ("q06", "q20", "q18", "q26", "q35")
 _MEASURED_HITS = 5
 _SOURCES_SHOWN = 2
 
 _INTRODUCTION = """\
 One agent reads {documents} short documents of an invented tidal power cooperative: chats, notes, an incident log. \
-It uses no language model and no embeddings: it keeps statements word for word and finds them by keywords."""
+It uses no language model{but}: it keeps statements word for word, finds them by {by}, and quotes them."""
 
 _LEGEND = """\
 found@5: share of the evidence that is among the first five facts found. MRR: 1 / place of the first of it, averaged. \
 answered: the answer holds what was asked for. "don't know": the agent declined to answer, which is right for the \
 unanswerable questions and a miss for the others."""
 
+Embed = Annotated[str, typer.Option("--embed", help="sentence_transformers or openai, to find by meaning as well.")]
 Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this folder, to ask it more.", show_default=False)]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(epilog=examples("hive-mind demo", "hive-mind demo --keep demo-home"))(demo)
+    app.command(
+        epilog=examples("hive-mind demo", "hive-mind demo --keep demo-home", "hive-mind demo --embed sentence_transformers")
+    )(demo)
 
 
 @command
-async def demo(keep: Keep = None, output: options.Output = Format.TEXT) -> None:
+async def demo(
+    keep: Keep = None, embed: Embed = "none", model: options.Model = None, output: options.Output = Format.TEXT
+) -> None:
     """See it work in a few seconds: learn an example, answer questions, measure.
 
     The database is temporary unless --keep says where to put it. Nothing else is needed or touched.
     """
     is_text = output is Format.TEXT
     with _folder(keep) as home:
-        async with await open_agent(_settings(home), AGENT) as agent:
+        async with await open_agent(_settings(home, embed, model), AGENT) as agent:
             learned = await _learn(agent)
             if is_text:
                 _show_learned(learned, keep)
@@ -74,8 +79,8 @@ async def demo(keep: Keep = None, output: options.Output = Format.TEXT) -> None:
     _show_next(keep)
 
 
-def _settings(home: Path) -> Settings:
-    return replace(settings_for(home), store="kuzu", embed="none", ann="exact", llm="")
+def _settings(home: Path, embed: str, model: str | None) -> Settings:
+    return replace(settings_for(home, embed, model), store="kuzu", ann="exact", llm="")
 
 
 @contextmanager
@@ -96,8 +101,9 @@ async def _learn(agent: LearningAgent) -> dict[str, object]:
         for number, content in enumerate(contents):
             report(number, len(contents), content.source)
             await agent.learn_from_content(content)
-    facts = (await agent.memory.get_statistics()).facts
-    return {"documents": len(contents), "facts": facts, "seconds": round(time.perf_counter() - started, 2)}
+    held = await agent.memory.get_statistics()
+    seconds = round(time.perf_counter() - started, 2)
+    return {"documents": len(contents), "facts": held.facts, "seconds": seconds, "embedding": held.embedding}
 
 
 async def _ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Outcome]:
@@ -108,7 +114,9 @@ async def _ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Ou
 
 def _show_learned(learned: dict[str, object], keep: Path | None) -> None:
     show("hive-mind demo", style="bold")
-    show_prose(_INTRODUCTION.format(**learned))
+    model = learned["embedding"]
+    but, by = ("", f"keywords and by meaning ({model})") if model else (" and no embeddings", "keywords")
+    show_prose(_INTRODUCTION.format(documents=learned["documents"], but=but, by=by))
     where = f"kept in {keep}" if keep else "in a temporary database"
     show(f"\nLearned {learned['facts']} facts in {learned['seconds']} s, each with its source and time, {where}.")
 
@@ -132,7 +140,11 @@ def _row(one: Summary) -> tuple[str, ...]:
 
 def _show_next(keep: Path | None) -> None:
     show("\nWhat to type next", style="bold")
-    ask_more = f'hive-mind ask "Who is Noor?" --agent {AGENT} --home {keep}' if keep else "hive-mind demo --keep demo-home"
+    ask_more = (
+        f'hive-mind ask "What happened in INC-2025-011?" --agent {AGENT} --home {keep}'
+        if keep
+        else "hive-mind demo --keep demo-home"
+    )
     rows = [
         (ask_more, "ask this world more" if keep else "the same, kept, so that you can ask more"),
         ("hive-mind learn notes/", "learn texts of your own"),

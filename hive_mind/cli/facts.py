@@ -9,8 +9,8 @@ import typer
 from hive_mind.cli import facts_transfer, options
 from hive_mind.cli.ask import show_hits
 from hive_mind.cli.fact_ids import fact_called
-from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, settings_for
-from hive_mind.cli.output import plain, short_id, show, show_json, show_table, shown_source
+from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for
+from hive_mind.cli.output import plain, printable, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
@@ -41,14 +41,14 @@ async def list_facts(
     output: options.Output = Format.TEXT,
 ) -> None:
     """List facts, the newest first."""
-    async with await open_memory(settings_for(home, embed="none"), agent) as memory:
+    async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
         found = await memory.search_by_concept(concept, limit) if concept else await memory.get_all_facts(limit)
         total = (await memory.get_statistics()).facts
     if output is Format.JSON:
         show_json(plain(found))
         return
     if not found:
-        show(f"No fact about {concept!r}." if concept else f"Agent {agent!r} has learned nothing yet: hive-mind learn PATH")
+        show(f"No fact about {concept!r}." if concept else "No facts yet.")
         return
     show_table(["id", "said", "fact"], [_row(fact) for fact in found])
     if sys.stdout.isatty():
@@ -73,8 +73,8 @@ async def search(
 
     Unlike `ask` it shows whatever is nearest and does not judge whether that answers anything.
     """
-    async with await open_memory(settings_for(home, embed, model), agent) as memory:
-        hits = await memory.search_facts(Query(query, limit, method.value, with_superseded=former))
+    async with await open_memory(for_reading(settings_for(home, embed, model), agent), agent) as memory:
+        hits = await memory.search_facts(Query(printable(query), limit, method.value, with_superseded=former))
     if output is Format.JSON:
         show_json(plain(hits))
         return
@@ -92,7 +92,7 @@ async def show_fact(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show all that is known about one fact, retracted ones too."""
-    async with await open_memory(settings_for(home, embed="none"), agent) as memory:
+    async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
         fact = await fact_called(memory, id_)
         episodes = await memory.episodes_of(fact.id)
     if output is Format.JSON:
@@ -115,7 +115,7 @@ async def retract(
 
     It is kept for the record and found by its id only; it comes back when another source says it again.
     """
-    async with await open_memory(settings_for(home, embed="none"), agent) as memory:
+    async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
         fact = await fact_called(memory, id_)
         if not yes and not _is_wanted(fact):
             show("Kept.")

@@ -1,18 +1,20 @@
 """`hive-mind facts export` and `import`: a whole memory as JSON Lines, to keep, to move, to read in an editor."""
 
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, read_stdin
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
@@ -45,7 +47,7 @@ async def export(
             "standard output is taken by the export, which is JSON Lines already: name a FILE, or leave --output away"
         )
     _check_target(file, force=force)
-    async with await open_memory(settings_for(home, embed="none"), agent) as memory:
+    async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
         if file == STDIN:
             await _to_stdout(memory)
             return
@@ -58,20 +60,23 @@ async def export(
 
 
 @command
-async def import_(
+def import_(
     file: Origin,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
     output: options.Output = Format.TEXT,
-) -> None:
+) -> Coroutine[Any, Any, None]:
     """Take in what `export` wrote.
 
     All of it, or nothing when a line is bad. Facts that are known already gain the sources of the file; nothing is forgotten.
     """
-    lines = _lines_of(file)
-    async with await open_memory(settings_for(home, embed, model), agent) as memory:
+    return _import_lines(_lines_of(file), file, settings_for(home, embed, model), agent, output)
+
+
+async def _import_lines(lines: list[str], file: str, settings: Settings, agent: str, output: Format) -> None:
+    async with await open_memory(settings, agent) as memory:
         before = (await memory.get_statistics()).facts
         try:
             held = await memory.import_lines(lines)

@@ -5,7 +5,6 @@ never raises for what is in it.
 """
 
 import os
-import signal
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -61,12 +60,8 @@ def read_text(path: Path) -> str | Unreadable:
 
 
 def read_stdin() -> bytes:
-    """Everything on standard input. Ctrl-C ends this at once; an event loop would only note it and go on reading."""
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return sys.stdin.buffer.read()
-    finally:
-        signal.signal(signal.SIGINT, former)
+    """Everything on standard input. Not for a coroutine: an event loop notes Ctrl-C and would go on reading."""
+    return sys.stdin.buffer.read()
 
 
 def decoded(body: bytes) -> str | Unreadable:

@@ -1,10 +1,11 @@
 """`hive-mind learn`: take in files, folders or standard input, each file whole before the next one starts."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,10 +13,11 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, Unreadable, decoded, files_of, read_stdin, read_text
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
-from hive_mind.cli.output import Report, progress, say, show, show_json, shown_source
+from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Content
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 
 _EPILOG = examples(
@@ -30,12 +32,13 @@ SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """Something to learn: how it is called, its source, and its text or why there is none."""
+class Piece:
+    """Something to learn: how it is called, its source, when it was said, and how to get its text, or why there is none."""
 
     name: str
     source: str
-    text: str | Unreadable
+    said_at: str
+    read: Callable[[], str | Unreadable]
 
 
 @dataclass(slots=True)
@@ -54,7 +57,7 @@ def register(app: typer.Typer) -> None:
 
 
 @command
-async def learn(
+def learn(
     paths: Paths,
     source: Source = "",
     said_at: SaidAt = "",
@@ -63,43 +66,65 @@ async def learn(
     embed: options.Embed = None,
     model: options.Model = None,
     output: options.Output = Format.TEXT,
-) -> None:
+) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
     Learning the same file again adds nothing. What can't be read is named and skipped, and the exit code is then 1.
     """
-    stamp = iso_time(said_at)
-    pieces = list(paths) if STDIN in paths else [str(path) for path in files_of(paths)]
-    if STDIN in pieces and len(pieces) > 1:
+    pieces = pieces_of(paths, source, iso_time(said_at))
+    return _learn(pieces, settings_for(home, embed, model), agent, output)
+
+
+def pieces_of(paths: Sequence[str], source: str, said_at: str) -> list[Piece]:
+    """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`."""
+    if STDIN not in paths:
+        # The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself.
+        return [_piece(path, source or str(path.resolve()), said_at) for path in files_of(paths)]
+    if len(paths) > 1:
         raise InvalidInput("- is standard input and stands alone: learn files in another call")
+    text = decoded(read_stdin())
+    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: text)]
+
+
+def _piece(path: Path, source: str, said_at: str) -> Piece:
+    # A file's name may hold bytes that are no text; what is kept and shown is text.
+    return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path))
+
+
+async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, output: Format) -> None:
     tally = Tally()
-    async with await open_agent(settings_for(home, embed, model), agent) as learner:
+    async with await open_agent(settings, agent) as learner:
         with progress("files") as report:
-            await learn_all(learner, pieces, source, stamp, tally, report)
+            await learn_all(learner, pieces, tally, report)
     _tell(tally, agent, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
 
 
-async def learn_all(learner: LearningAgent, names: list[str], source: str, said_at: str, tally: Tally, report: Report) -> None:
+async def learn_all(learner: LearningAgent, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
+    """Learn one piece after the other. Raises `Stopped`, saying how far it came, when it is cancelled."""
     try:
-        for number, piece in enumerate(_pieces(names, source)):
-            report(number, len(names), shown_source(piece.name))
-            await _learn_one(learner, piece, said_at, tally)
+        for number, piece in enumerate(pieces):
+            report(number, len(pieces), shown_source(piece.name))
+            await _learn_one(learner, piece, tally)
             # A place to stop, also for what needs no waiting.
             await asyncio.sleep(0)
-    except (asyncio.CancelledError, KeyboardInterrupt):
+    except HiveError:
+        say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
+        raise
+    except asyncio.CancelledError:
         done = len(tally.learned)
-        raise Stopped(f"stopped; {done} of {len(names)} files learned, nothing lost: run it again for the others") from None
+        raise Stopped(f"stopped; {done} of {len(pieces)} files learned, nothing lost: run it again for the others") from None
 
 
-async def _learn_one(learner: LearningAgent, piece: _Piece, said_at: str, tally: Tally) -> None:
-    if isinstance(piece.text, Unreadable):
-        tally.skipped.append({"file": piece.name, "reason": piece.text.reason})
-        say(f"skipped: {shown_source(piece.name)} {piece.text.reason}", style="yellow")
+async def _learn_one(learner: LearningAgent, piece: Piece, tally: Tally) -> None:
+    text = piece.read()
+    if isinstance(text, Unreadable):
+        tally.skipped.append({"file": piece.name, "reason": text.reason})
+        say(f"skipped: {shown_source(piece.name)} {text.reason}", style="yellow")
         return
     title = "" if piece.name == STDIN else Path(piece.name).stem
-    learned = await learner.learn_from_content(Content(piece.text, piece.source, said_at, title=title))
+    learned = await learner.learn_from_content(Content(text, piece.source, piece.said_at, title=title))
     tally.added += learned.added
     tally.confirmed += learned.confirmed
     tally.learned.append(
@@ -112,16 +137,6 @@ async def _learn_one(learner: LearningAgent, piece: _Piece, said_at: str, tally:
             "unsure": learned.skipped,
         }
     )
-
-
-def _pieces(names: Iterable[str], source: str) -> Iterator[_Piece]:
-    """What to learn, read one at a time."""
-    for name in names:
-        if name == STDIN:
-            yield _Piece(STDIN, source or "stdin", decoded(read_stdin()))
-        else:
-            # The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself.
-            yield _Piece(name, source or str(Path(name).resolve()), read_text(Path(name)))
 
 
 def _tell(tally: Tally, agent: str, output: Format) -> None:

@@ -11,8 +11,10 @@ from typing import Annotated
 
 import typer
 
+from hive_mind.cli.output import say
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings, from_environment
+from hive_mind.runtime.wiring import database_path
 
 
 class Format(StrEnum):
@@ -38,7 +40,9 @@ Home = Annotated[
 ]
 Embed = Annotated[
     str | None,
-    typer.Option("--embed", help="none, sentence_transformers or openai.", show_default="HIVE_MIND_EMBED, or the second"),
+    typer.Option(
+        "--embed", help="none, sentence_transformers or openai.", show_default="HIVE_MIND_EMBED, or sentence_transformers"
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -61,6 +65,15 @@ def settings_for(
     """The settings of the environment with what the command line says instead."""
     settings = from_environment(environment)
     return replace(settings, home=home or settings.home, embed=embed or settings.embed, embed_model=model or settings.embed_model)
+
+
+def for_reading(settings: Settings, agent: str) -> Settings:
+    """The settings to look at an agent with: one that does not exist is told, and a mistyped name makes no database."""
+    path = database_path(settings, agent)
+    if settings.store == "memory" or path.exists():
+        return settings
+    say(f"note: agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}", style="yellow")
+    return replace(settings, store="memory")
 
 
 def iso_time(text: str) -> str:

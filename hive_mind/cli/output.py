@@ -8,6 +8,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,6 +37,13 @@ class Report(Protocol):
     def __call__(self, done: int, total: int, what: str = "") -> None:
         """Show it."""
         ...
+
+
+def spell_out_unknown_characters() -> None:
+    """A terminal that lacks a character gets a question mark for it, instead of our end."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def say(message: str, style: str = "") -> None:
@@ -77,8 +85,10 @@ def show_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: I
 
 
 def show_json(value: object) -> None:
-    """The whole result as one JSON document."""
-    _console().file.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    """The whole result as one JSON document, UTF-8 whatever the terminal speaks."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 @contextmanager

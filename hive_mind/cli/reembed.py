@@ -5,7 +5,7 @@ import asyncio
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
 from hive_mind.cli.output import Report, progress, show, show_json
 from hive_mind.cli.running import Stopped, command
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -29,7 +29,7 @@ async def reembed(
 
     Interrupted, it goes on where it stopped the next time.
     """
-    async with await open_memory(settings_for(home, embed, model), agent) as memory:
+    async with await open_memory(for_reading(settings_for(home, embed, model), agent), agent) as memory:
         with progress("texts") as report:
             count = await _reembed(memory, report)
         figures = await memory.get_statistics()

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec
 import typer
 
 from hive_mind.cli.notices import shown_notices
-from hive_mind.cli.output import say
+from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError
 
 FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
@@ -27,15 +27,19 @@ class CommandError(HiveError):
     """A command that can't do what it was asked to, though it was asked properly."""
 
 
-class Stopped(Exception):  # noqa: N818 - it is what happened, and no error
+class Stopped(Exception):
     """Ctrl-C, with one line that says what was kept."""
 
 
 def command(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Make a coroutine a command: the same parameters, run to its end."""
+    """Make what gives a coroutine a command: the same parameters, run to its end.
+
+    A plain function that gives one can read standard input before the event loop starts.
+    """
 
     @functools.wraps(work)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        spell_out_unknown_characters()
         with exit_codes(), shown_notices():
             asyncio.run(work(*args, **kwargs))
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.

@@ -3,7 +3,7 @@
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.memory.base import MemoryStatistics
@@ -24,7 +24,7 @@ async def stats(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Count what the agent knows."""
-    settings = settings_for(home, embed, model)
+    settings = for_reading(settings_for(home, embed, model), agent)
     async with await open_memory(settings, agent) as memory:
         figures = await memory.get_statistics()
     if output is Format.JSON:

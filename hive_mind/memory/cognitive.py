@@ -6,15 +6,15 @@ and wakes by itself when it is used.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Plan
-from hive_mind.memory.intake import new_fact, retracted, take_in
+from hive_mind.memory.intake import new_fact, refuse_source, retracted, superseding, take_in
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.transfer import Records, read_records, write_records
@@ -26,7 +26,7 @@ from hive_mind.model.ids import episode_id
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact
+from hive_mind.store.base import AddEpisode, Change, Link, PutVector, ReviseFact, SetMeta
 
 Clock = Callable[[], int]
 
@@ -74,6 +74,7 @@ class CognitiveMemory:
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim. The same text from the same source is kept once."""
+        refuse_source(content.source)
         episode = self.episode_of(content, summary)
         async with self._awake() as awake:
             await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
@@ -95,8 +96,9 @@ class CognitiveMemory:
     async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         asked = Query(query, limit) if isinstance(query, str) else query
-        if asked.limit < 1:
-            raise InvalidInput(f"a search returns at least one fact: limit {asked.limit} is too small")
+        _refuse_limit(asked.limit)
+        if not 0.0 <= asked.min_confidence <= 1.0:
+            raise InvalidInput(f"min_confidence is a number from 0 to 1, not {asked.min_confidence}")
         async with self._awake() as awake:
             is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
             vector = None if is_lexical else await self._vectors.of_query(asked.text)
@@ -104,11 +106,13 @@ class CognitiveMemory:
 
     async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
         """Current facts, newest first."""
+        _refuse_limit(1 if limit is None else limit)
         async with self._awake() as awake:
             return [fact for fact in reversed(awake.recall.facts.values()) if fact.is_current][:limit]
 
     async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
+        _refuse_limit(limit)
         return [fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit]
 
     async def get_fact(self, fact_id: str) -> Fact | None:
@@ -118,27 +122,35 @@ class CognitiveMemory:
 
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact back: it is found by id only. Raises `InvalidInput` where there is none."""
-        return await self._revise(fact_id, retracted)
+        async with self._awake() as awake:
+
+            def plan() -> Plan[Fact]:
+                revised = retracted(_fact_in(awake, fact_id))
+                return Plan([ReviseFact(revised)], lambda: self._applied(awake, [revised], _NewVectors())[0])
+
+            return await self._commits.run(awake.store, [fact_id], plan)
 
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
         """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
         newer = new_fact(replacement, source, self._clock())
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
-        if await self.get_fact(fact_id) is None:
-            raise _no_such(fact_id)
-        (kept,) = await self._keep([newer])
-        await self._revise(
-            fact_id, lambda old: replace(old, superseded_by=newer.id), Link(Relation.SUPERSEDES, newer.id, fact_id)
-        )
-        return kept
+        async with self._awake() as awake:
+            new = await self._new_vectors(awake, [newer])
+
+            def plan() -> Plan[Fact]:
+                intake = superseding(newer, _fact_in(awake, fact_id), awake.recall.facts.get)
+                return Plan([*intake.changes, *new.changes], lambda: self._applied(awake, intake.facts, new)[0])
+
+            return await self._commits.run(awake.store, [newer.id, fact_id], plan)
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
         """Record that two facts can't both be true; both stay. Raises `InvalidInput` where one does not exist."""
+        if fact_id == other_id:
+            raise InvalidInput("a fact can't contradict itself: name two facts")
         async with self._awake() as awake:
             for named in (fact_id, other_id):
-                if named not in awake.recall.facts:
-                    raise _no_such(named)
+                _fact_in(awake, named)
             link = Link(Relation.CONTRADICTS, fact_id, other_id)
             await self._commits.run(awake.store, [fact_id, other_id], lambda: Plan([link], lambda: None))
 
@@ -189,9 +201,10 @@ class CognitiveMemory:
         async with self._waking:
             await self._is_idle.wait()
             await self._commits.finish()
-            state, self._state = self._state, None
-            if state is not None:
-                await state.store.close()
+            if self._state is not None:
+                # The index goes first: closing the store gives what is free back to the system.
+                store, self._state = self._state.store, None
+                await store.close()
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
@@ -209,34 +222,29 @@ class CognitiveMemory:
 
     async def _keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         async with self._awake() as awake:
-            vectors, cache = await self._vectors_for(awake, said)
+            new = await self._new_vectors(awake, said)
 
             def plan() -> Plan[list[Fact]]:
                 intake = take_in(said, awake.recall.facts.get, episode)
-                return Plan([*intake.changes, *cache, *extra], lambda: _applied(awake, intake.facts, vectors))
+                return Plan([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
-    async def _vectors_for(self, awake: Awake, said: Sequence[Fact]) -> tuple[dict[str, Vector], list[Change]]:
+    async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> "_NewVectors":
         if not awake.embeds_with(self._vectors):
-            return {}, []
+            return _NewVectors()
         new = [fact for fact in said if not awake.recall.is_searchable(fact.id)]
-        vectors, cache = await self._vectors.of_facts(new)
-        if not cache or awake.recorded:
-            return vectors, list(cache)
-        awake.recorded = self._vectors.model
-        return vectors, [*cache, *record(self._vectors)]
+        by_id, cache = await self._vectors.of_facts(new)
+        return _NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
 
-    async def _revise(self, fact_id: str, revise: Callable[[Fact], Fact], *links: Link) -> Fact:
-        async with self._awake() as awake:
-
-            def plan() -> Plan[Fact]:
-                if (fact := awake.recall.facts.get(fact_id)) is None:
-                    raise _no_such(fact_id)
-                revised = revise(fact)
-                return Plan([ReviseFact(revised), *links], lambda: _applied(awake, [revised], {})[0])
-
-            return await self._commits.run(awake.store, [fact_id], plan)
+    def _applied(self, awake: Awake, facts: Sequence[Fact], new: "_NewVectors") -> list[Fact]:
+        """What is durable now, shown to searches."""
+        for fact in facts:
+            awake.recall.keep(fact, new.by_id.get(fact.id))
+        self._vectors.remember(new.cache)
+        if new.record:
+            awake.recorded = self._vectors.model
+        return list(facts)
 
     @asynccontextmanager
     async def _awake(self) -> AsyncIterator[Awake]:
@@ -257,15 +265,29 @@ class CognitiveMemory:
                 self._is_idle.set()
 
 
-def _applied(awake: Awake, facts: Sequence[Fact], vectors: dict[str, Vector]) -> list[Fact]:
-    for fact in facts:
-        awake.recall.keep(fact, vectors.get(fact.id))
-    return list(facts)
+@dataclass(frozen=True, slots=True)
+class _NewVectors:
+    """Vectors by fact id, what of them the store does not have yet, and the record of the model if it is the first time."""
+
+    by_id: Mapping[str, Vector] = field(default_factory=dict)
+    cache: tuple[PutVector, ...] = ()
+    record: tuple[SetMeta, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return (*self.cache, *self.record)
 
 
 def _no_progress(done: int, total: int) -> None:
     del done, total
 
 
-def _no_such(fact_id: str) -> InvalidInput:
-    return InvalidInput(f"there is no fact {fact_id!r}: `hive-mind facts list` shows the ids")
+def _fact_in(awake: Awake, fact_id: str) -> Fact:
+    if (fact := awake.recall.facts.get(fact_id)) is None:
+        raise InvalidInput(f"there is no fact {fact_id!r}: `hive-mind facts list` shows the ids")
+    return fact
+
+
+def _refuse_limit(limit: int) -> None:
+    if limit < 1:
+        raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")

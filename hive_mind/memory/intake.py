@@ -15,6 +15,8 @@ from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, R
 
 # Longer is no statement but a document: let a reader cut it. Keeps one hostile line from filling an index.
 STATEMENT_CHARACTERS_MAX = 20_000
+# Of a source, a speaker, an entity, a label, a date.
+NAME_CHARACTERS_MAX = 2_000
 
 Known = Callable[[str], Fact | None]
 
@@ -30,8 +32,8 @@ class Intake:
 def statement(candidate: Candidate) -> str:
     """The candidate's text as it is kept: who said it belongs to what was said, or "I moved" would be anybody's."""
     text = canonical(candidate.content)
-    prefix = f"{candidate.speaker}: "
-    return text if not candidate.speaker or text.startswith(prefix) else prefix + text
+    speaker = canonical(candidate.speaker)
+    return text if not speaker or text.startswith(f"{speaker}: ") else f"{speaker}: {text}"
 
 
 def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
@@ -45,8 +47,11 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
         )
     if not 0.0 <= candidate.confidence <= 1.0:
         raise InvalidInput(f"confidence is a number from 0 to 1, not {candidate.confidence}")
-    if not source:
-        raise InvalidInput("a fact needs a source: say who or what vouches for it")
+    refuse_source(source)
+    _refuse_long("concept", STATEMENT_CHARACTERS_MAX, candidate.concept)
+    _refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)
+    names = (candidate.said_at, candidate.speaker, *candidate.entities, *candidate.labels)
+    _refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names)
     return Fact(
         id=fact_id(content),
         content=content,
@@ -57,9 +62,16 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
         said_at=candidate.said_at,
         speaker=candidate.speaker,
         before=canonical(candidate.before),
-        entities=candidate.entities,
-        labels=candidate.labels,
+        entities=tuple(name for name in candidate.entities if canonical(name)),
+        labels=tuple(label for label in candidate.labels if canonical(label)),
     )
+
+
+def refuse_source(source: str) -> None:
+    """Raises `InvalidInput` for a source that names nobody, or is no name at all."""
+    if not source.strip():
+        raise InvalidInput("a fact needs a source: say who or what vouches for it")
+    _refuse_long("source", NAME_CHARACTERS_MAX, source)
 
 
 def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Intake:
@@ -77,10 +89,23 @@ def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Int
     return Intake((*_fact_changes(kept.values(), known), *changes), tuple(kept[fact.id] for fact in facts))
 
 
+def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
+    """What to write for a fact that takes the place of an older one. Raises `InvalidInput` where it was itself taken back."""
+    earlier = known(newer.id)
+    kept = confirmed(earlier, newer) if earlier else newer
+    if kept.is_retracted:
+        raise InvalidInput("the new statement was retracted, and this source vouched for it before: say it from another source")
+    # What was true before may be true again: on, off, on.
+    current = replace(kept, superseded_by="")
+    past = replace(older, superseded_by=current.id)
+    link = Link(Relation.SUPERSEDES, current.id, past.id)
+    return Intake((*_fact_changes((current, past), known), link, *_mentions(newer)), (current, past))
+
+
 def confirmed(earlier: Fact, again: Fact) -> Fact:
-    """What is known, after hearing it again."""
+    """What is known, after hearing it again. What another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in again.sources if source not in earlier.sources)
-    if not newcomers:
+    if not newcomers or again.is_retracted:
         return earlier
     if earlier.is_retracted:
         return replace(again, sources=newcomers, superseded_by=earlier.superseded_by)
@@ -99,6 +124,12 @@ def _fact_changes(facts: Iterable[Fact], known: Known) -> Iterable[Change]:
             yield AddFact(fact)
         elif earlier != fact:
             yield ReviseFact(fact)
+
+
+def _refuse_long(what: str, characters_max: int, *texts: str) -> None:
+    longest = max(map(len, texts), default=0)
+    if longest > characters_max:
+        raise InvalidInput(f"a {what} has at most {characters_max:,} characters, this one {longest:,}: shorten it")
 
 
 def _mentions(fact: Fact) -> Iterable[Change]:

@@ -46,12 +46,11 @@ class Recall:
             if vector is not None:
                 index.set_vector(fact.id, vector)
             return
-        terms = weighted_terms(fact)
-        if former is not None:
+        if former is not None and earlier is not None:
             vector = former.vector(fact.id) if vector is None else vector
-            former.remove(fact.id, terms)
+            former.remove(fact.id, weighted_terms(earlier))
         if index is not None:
-            index.add(fact.id, terms, vector)
+            index.add(fact.id, weighted_terms(fact), vector)
 
     def search(self, query: Query, vector: Vector | None) -> list[Hit]:
         """The best facts, best first. Without a vector, by keywords."""

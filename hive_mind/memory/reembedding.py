@@ -8,12 +8,14 @@ from collections.abc import Callable
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import Awake, record
+from hive_mind.memory.waking import Awake, record, usable
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import texts_to_embed
-from hive_mind.store.base import DropVectors
+from hive_mind.store.base import Change, DropVectors, SetMeta
 
 _BATCH_TEXTS = 64
+# The model a run has begun with: if the next run takes yet another, the vectors of this one are of no use to anybody.
+_BEGUN_KEY = "embedding.begun"
 
 Progress = Callable[[int, int], None]
 
@@ -22,15 +24,19 @@ async def reembed(awake: Awake, vectors: VectorSource, progress: Progress) -> in
     """Make every text's vector be that of the model at hand. Raises `InvalidInput` without one, `BackendError` when it fails."""
     if not vectors.is_on:
         raise InvalidInput("there is no embedding model to embed with: `hive-mind doctor` says how to get one")
-    cached = {key async for batch in awake.store.vectors(vectors.model) for key in batch}
+    begun = (await awake.store.meta()).get(_BEGUN_KEY, "")
+    await awake.store.write([*_dropped({begun} - {awake.recorded, vectors.model}), SetMeta(_BEGUN_KEY, vectors.model)])
+    cached = {key async for batch in awake.store.vectors(vectors.model) for key in usable(batch, vectors.dimension)}
     texts = dict.fromkeys(text for fact in awake.recall.facts.values() for text in texts_to_embed(fact))
     missing = [text for text in texts if vector_key(vectors.model, text) not in cached]
     for start in range(0, len(missing), _BATCH_TEXTS):
         progress(start, len(missing))
         await awake.store.write(await vectors.of_texts(missing[start : start + _BATCH_TEXTS]))
-    await awake.store.write(record(vectors))
-    if awake.recorded not in ("", vectors.model):
-        await awake.store.write([DropVectors(awake.recorded)])
+    await awake.store.write([*record(vectors), SetMeta(_BEGUN_KEY, ""), *_dropped({awake.recorded} - {vectors.model})])
     awake.recorded = vectors.model
     progress(len(missing), len(missing))
     return len(missing)
+
+
+def _dropped(models: set[str]) -> list[Change]:
+    return [DropVectors(model) for model in models if model]

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
+from hive_mind.memory.intake import NAME_CHARACTERS_MAX, STATEMENT_CHARACTERS_MAX
 from hive_mind.memory.waking import Awake
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation, Sharing
@@ -19,8 +19,11 @@ from hive_mind.model.ids import canonical, episode_id, fact_id
 from hive_mind.store.base import AddEpisode, Change, Link
 
 _PROBLEMS_SHOWN = 10
+# A message may quote the line, and a line may be of any length.
+_PROBLEM_CHARACTERS_MAX = 300
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARACTERS_MAX)]
+NameOrNone = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS_MAX)]
 Text = Annotated[str, msgspec.Meta(max_length=STATEMENT_CHARACTERS_MAX)]
 Id = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 # From 1970 to the year 9999.
@@ -30,15 +33,15 @@ Microseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
 class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fields=True, omit_defaults=True):
     content: Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_CHARACTERS_MAX)]
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    sources: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=10_000)]
+    sources: Annotated[list[Name], msgspec.Meta(min_length=1)]
     learned_at_us: Microseconds
     id: str = ""
     concept: Text = ""
-    said_at: Annotated[str, msgspec.Meta(max_length=40)] = ""
-    speaker: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    said_at: NameOrNone = ""
+    speaker: NameOrNone = ""
     before: Text = ""
-    entities: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
-    labels: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
+    entities: list[Name] = []
+    labels: list[Name] = []
     sharing: Sharing = Sharing.PRIVATE
     superseded_by: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
 
@@ -48,7 +51,7 @@ class _EpisodeLine(msgspec.Struct, tag_field="type", tag="episode", forbid_unkno
     source: Name
     learned_at_us: Microseconds
     id: str = ""
-    said_at: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    said_at: str = ""
     speaker: str = ""
     title: str = ""
     summary: str = ""
@@ -74,16 +77,20 @@ class Records:
 
 async def write_records(awake: Awake) -> AsyncIterator[str]:
     """Every episode, every fact, every link between them; the same memory gives the same lines."""
+    # Others may write meanwhile: facts as they are now, and no links to what came later.
+    facts = list(awake.recall.facts.values())
+    written = {fact.id for fact in facts}
     async for episodes in awake.store.all_episodes():
         for episode in episodes:
+            written.add(episode.id)
             yield _encoded(msgspec.convert(msgspec.to_builtins(episode) | {"type": "episode"}, _EpisodeLine))
-    for fact in awake.recall.facts.values():
+    for fact in facts:
         yield _encoded(msgspec.convert(msgspec.to_builtins(fact) | {"type": "fact"}, _FactLine))
-    async for links in awake.store.links():
-        for link in links:
-            # Mentions follow from a fact's entities and are made again on import.
-            if link.relation is not Relation.MENTIONS:
-                yield _encoded(_LinkLine(link.relation, link.from_id, link.to_id))
+    # Mentions are left out: they follow from a fact's entities and are made again on import.
+    found = [link async for links in awake.store.links() for link in links if link.relation is not Relation.MENTIONS]
+    for link in sorted(found, key=lambda link: (link.relation, link.from_id, link.to_id)):
+        if {link.from_id, link.to_id} <= written:
+            yield _encoded(_LinkLine(link.relation, link.from_id, link.to_id))
 
 
 def read_records(lines: Sequence[str]) -> Records:
@@ -95,7 +102,7 @@ def read_records(lines: Sequence[str]) -> Records:
             try:
                 parsed.append(_checked(_decoder.decode(line.encode())))
             except (msgspec.MsgspecError, UnicodeError, RecursionError, InvalidInput) as error:
-                problems.append(f"line {number}: {error}")
+                problems.append(f"line {number}: {str(error)[:_PROBLEM_CHARACTERS_MAX]}")
     problems = problems or _dangling(parsed)
     if problems:
         more = f"\n  … and {len(problems) - _PROBLEMS_SHOWN} more" if len(problems) > _PROBLEMS_SHOWN else ""

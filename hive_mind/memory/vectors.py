@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder
-from hive_mind.errors import BackendError
+from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
@@ -50,7 +50,10 @@ class VectorSource:
         return self._embedder.dimension
 
     async def of_facts(self, facts: Iterable[Fact]) -> tuple[dict[str, Vector], list[PutVector]]:
-        """Vector by fact id, and what is new for the cache. Both are empty when the model fails: facts are kept all the same."""
+        """Vector by fact id, and what is new for the cache. Both are empty when the model fails: facts are kept all the same.
+
+        Tell `remember` once the cache is written, and not before: what is remembered is not offered for the cache again.
+        """
         wanted = [fact for fact in facts if self.is_on]
         texts = dict.fromkeys(text for fact in wanted for text in texts_to_embed(fact))
         keyed = {vector_key(self.model, text): text for text in texts}
@@ -61,9 +64,12 @@ class VectorSource:
             self._report(error)
             return {}, []
         found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(unknown, fresh, strict=True))
-        self._remember(found)
         vectors = {fact.id: vector for fact in wanted if (vector := self.mixed(fact, found)) is not None}
         return vectors, [PutVector(self.model, key, found[key]) for key in unknown]
+
+    def remember(self, cached: Iterable[PutVector]) -> None:
+        """These are in the store now."""
+        self._remember({put.key: put.vector for put in cached})
 
     async def of_texts(self, texts: Sequence[str]) -> list[PutVector]:
         """Texts embedded, for the cache. Raises `BackendError` when the model fails."""
@@ -77,7 +83,7 @@ class VectorSource:
         key = vector_key(self.model + "?", text)
         if key not in self._recent:
             try:
-                self._remember({key: await self._embedder.embed_query(text)})
+                self._remember({key: self._checked(await self._embedder.embed_query(text), (self.dimension,))})
             except BackendError as error:
                 self._report(error)
                 return None
@@ -93,7 +99,17 @@ class VectorSource:
         await self._embedder.close()
 
     async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        return list(await self._embedder.embed_passages(texts)) if texts else []
+        if not texts:
+            return []
+        return list(self._checked(await self._embedder.embed_passages(texts), (len(texts), self.dimension)))
+
+    def _checked(self, numbers: Vector, shape: tuple[int, ...]) -> Vector:
+        """A vector of another length would be found out only after it was stored."""
+        if numbers.shape != shape or not np.isfinite(numbers).all():
+            raise BackendRejected(
+                self.model, f"embeddings of shape {numbers.shape} instead of {shape}, or with NaN; check the model"
+            )
+        return numbers
 
     def _remember(self, vectors: Mapping[str, Vector]) -> None:
         self._recent.update(vectors)

@@ -58,13 +58,13 @@ async def _load(awake: Awake, vectors: VectorSource) -> None:
     cached: dict[str, Vector] = {}
     if vectors.is_on and awake.recorded == vectors.model:
         async for some in awake.store.vectors(vectors.model):
-            cached.update(_usable(some, vectors.dimension))
+            cached.update(usable(some, vectors.dimension))
     async for batch in awake.store.facts():
         for fact in batch:
             awake.recall.keep(fact, vectors.mixed(fact, cached) if cached else None)
 
 
-def _usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector]:
+def usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector]:
     """Vectors of the model's length: a model of the same name may have been replaced by another."""
     return {key: vector for key, vector in vectors.items() if vector.shape == (dimension,)}
 

@@ -5,10 +5,11 @@ surroundings counts less. Formula: Robertson and Zaragoza 2009, with Lucene's id
 never negative. Positions are dense integers the caller hands out.
 """
 
-from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +32,10 @@ class Bm25Settings:
     length_weight: float = 0.6
 
 
-class _Postings:
-    """Where one term occurs. `live` counts the documents not removed since."""
-
-    __slots__ = ("live", "positions", "weights")
-
-    def __init__(self) -> None:
-        self.positions = array("i")
-        self.weights = array("f")
-        self.live = 0
+# One occurrence, packed: an agent has a thousand terms, most of them in one or two facts, and Python objects would cost more than
+# the occurrences themselves.
+_ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
+_packed = Struct("<if").pack
 
 
 class Bm25Index:
@@ -47,7 +43,9 @@ class Bm25Index:
 
     def __init__(self, settings: Bm25Settings | None = None) -> None:
         self._settings = settings or Bm25Settings()
-        self._postings: dict[str, _Postings] = {}
+        self._postings: dict[str, bytearray] = {}
+        # How many of a term's documents have been removed since; usually nothing.
+        self._removed: Counter[str] = Counter()
         # A removed document gets infinite length: BM25 then gives it exactly 0, so no mask is needed.
         self._lengths = np.zeros(16, dtype=np.float32)
         self._size = 0
@@ -61,12 +59,7 @@ class Bm25Index:
         if position == len(self._lengths):
             self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
         for term, weight in terms.items():
-            postings = self._postings.get(term)
-            if postings is None:
-                postings = self._postings[term] = _Postings()
-            postings.positions.append(position)
-            postings.weights.append(weight)
-            postings.live += 1
+            self._postings.setdefault(term, bytearray()).extend(_packed(position, weight))
         length = sum(terms.values())
         self._lengths[position] = length
         self._size += 1
@@ -80,12 +73,11 @@ class Bm25Index:
         self._documents -= 1
         self._total_length -= float(self._lengths[position])
         self._lengths[position] = np.inf
-        for term in terms:
-            self._postings[term].live -= 1
+        self._removed.update(set(terms))
 
     def statistics(self, terms: Iterable[str]) -> TermStatistics:
         """What a scorer of these terms must know of this corpus; a hive adds up those of its members."""
-        frequencies = {term: self._postings[term].live for term in terms if term in self._postings}
+        frequencies = {term: self._live(term) for term in terms if term in self._postings}
         return TermStatistics(self._documents, self._total_length, frequencies)
 
     def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
@@ -98,22 +90,28 @@ class Bm25Index:
         scores = np.zeros(self._size, dtype=np.float32)
         mean_length = known.total_length / known.documents if known.documents else 1.0
         for term in distinct:
-            if (postings := self._postings.get(term)) is not None and postings.live:
+            if term in self._postings:
                 idf = inverse_document_frequency(known.documents, known.document_frequency.get(term, 0))
-                self._add_term(scores, postings, idf, mean_length)
+                self._add_term(scores, self._entries(term), idf, mean_length)
         return scores
 
     def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
         """Live positions whose document has the term with at least this weight, ascending."""
-        if (postings := self._postings.get(term)) is None:
+        if term not in self._postings:
             return np.empty(0, dtype=np.int64)
-        positions = np.frombuffer(postings.positions, dtype=np.int32)
-        kept = (np.frombuffer(postings.weights, dtype=np.float32) >= weight_min) & np.isfinite(self._lengths[positions])
-        return positions[kept].astype(np.int64)
+        entries = self._entries(term)
+        kept = (entries["weight"] >= weight_min) & np.isfinite(self._lengths[entries["position"]])
+        positions: Positions = entries["position"][kept].astype(np.int64)
+        return positions
 
-    def _add_term(self, scores: Scores, postings: _Postings, idf: float, mean_length: float) -> None:
-        positions = np.frombuffer(postings.positions, dtype=np.int32)
-        weights = np.frombuffer(postings.weights, dtype=np.float32)
+    def _live(self, term: str) -> int:
+        return len(self._postings[term]) // _ENTRY.itemsize - self._removed[term]
+
+    def _entries(self, term: str) -> NDArray[np.void]:
+        return np.frombuffer(self._postings[term], dtype=_ENTRY)
+
+    def _add_term(self, scores: Scores, entries: NDArray[np.void], idf: float, mean_length: float) -> None:
+        positions, weights = entries["position"], entries["weight"]
         k1, b = self._settings.saturation, self._settings.length_weight
         # In place on the gathered copy: at 100,000 documents the temporaries cost more than the arithmetic.
         denominator = self._lengths[positions]

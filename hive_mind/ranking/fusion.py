@@ -24,7 +24,8 @@ def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[S
     """
     keyword_best = keyword.max(initial=0.0)
     share = keyword / keyword_best if keyword_best > 0 else np.zeros_like(keyword)
-    cosine = np.clip(np.nan_to_num(semantic, nan=0.0), 0.0, 1.0)
+    # fmax takes the number where the other is NaN.
+    cosine = np.minimum(np.fmax(semantic, np.float32(0.0)), np.float32(1.0))
     return np.float32(1.0 - semantic_weight) * share, np.float32(semantic_weight) * cosine
 
 

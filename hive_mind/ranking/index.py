@@ -4,6 +4,7 @@ Adding a document makes it findable at once. `pool` returns candidates with raw 
 current and superseded facts) merge into exactly the pool that one index over everything would have given.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,11 +15,13 @@ from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.adaptive import Anchors
 from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
-from hive_mind.ranking.vector import Vector, VectorArm, best
+from hive_mind.ranking.vector import Vector, VectorArm, floor_of_best
 
 Positions = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Accept = Callable[[str], bool]
+
+_NO_KEYS = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class FactIndex:
         self._vectors = vectors
         self._ids: list[str] = []
         self._positions: dict[str, int] = {}
+        self._id_keys = array("Q")
 
     def __len__(self) -> int:
         """How many documents can be found."""
@@ -73,6 +77,7 @@ class FactIndex:
         self._keywords.add(position, terms)
         self._ids.append(id)
         self._positions[id] = position
+        self._id_keys.append(_id_key(id))
         if vector is not None and self._vectors is not None:
             self._vectors.add(position, vector)
 
@@ -101,8 +106,8 @@ class FactIndex:
         """Every document among the best `depth` of an arm that `accept` lets through, with all its raw scores, in no order."""
         keyword = self._keywords.scores(probe.terms, probe.statistics)
         exact = self._exact(probe.anchors)
-        positions = set(self._take(lambda k: _best_positive(keyword, k), probe.depth, accept))
-        positions.update(self._take(lambda k: _first(exact, k), probe.depth, accept))
+        positions = set(self._take(lambda k: self._best_by_words(keyword, k), probe.depth, accept))
+        positions.update(self._take(lambda k: self._best_by_name(exact, keyword, k), probe.depth, accept))
         nearest = _Nearest(self._vectors, probe.vector)
         positions.update(self._take(nearest.top, probe.depth, accept))
         rows = sorted(positions)
@@ -123,6 +128,22 @@ class FactIndex:
             if len(passed) >= depth or len(found) < wanted:
                 return passed[:depth]
             wanted *= 4
+
+    def _best_by_words(self, keyword: Scores, k: int) -> Positions:
+        """Ties by id, not by position: where a document lies must not decide whether it is found."""
+        found = np.flatnonzero(keyword)
+        scores = keyword[found]
+        found = found[scores >= floor_of_best(scores, k)]
+        return found[np.lexsort((self._keys_at(found), -keyword[found]))[:k]]
+
+    def _best_by_name(self, exact: Mapping[int, float], keyword: Scores, k: int) -> Positions:
+        found = np.array(list(exact), dtype=np.int64)
+        shares = np.array(list(exact.values()), dtype=np.float32)
+        return found[np.lexsort((self._keys_at(found), -keyword[found], -shares))[:k]]
+
+    def _keys_at(self, positions: Positions) -> NDArray[np.uint64]:
+        keys: NDArray[np.uint64] = np.frombuffer(self._id_keys, dtype=np.uint64)[positions] if len(positions) else _NO_KEYS
+        return keys
 
     def _exact(self, anchors: Anchors) -> dict[int, float]:
         """Share of the anchors that a position's own text names, for those that name any."""
@@ -162,11 +183,12 @@ def merge_pools(pools: Sequence[Pool], depth: int) -> Pool:
     """The pool of one index over all documents: each arm's best `depth` over all pools. Pools must not share documents."""
     ids = [name for pool in pools for name in pool.ids]
     arms = [np.concatenate([getattr(pool, arm) for pool in pools]) for arm in ("keyword", "semantic", "exact")]
+    keyword = arms[0]
     by_id = np.argsort(np.array(ids))
     kept: set[int] = set()
     for scores, floor in zip(arms, (0.0, -2.0, 0.0), strict=True):
         # A missing cosine is NaN, which is above no floor.
-        ordered = by_id[np.argsort(-scores[by_id], kind="stable")]
+        ordered = by_id[np.lexsort((-keyword[by_id], -scores[by_id]))]
         kept.update([row for row in ordered.tolist() if scores[row] > floor][:depth])
     rows = sorted(kept)
     return Pool(tuple([ids[row] for row in rows]), *(scores[rows] for scores in arms))
@@ -180,11 +202,6 @@ def with_statistics(probe: Probe, parts: Iterable[FactIndex]) -> Probe:
     return replace(probe, statistics=total)
 
 
-def _best_positive(scores: NDArray[np.float32], k: int) -> Positions:
-    found = np.flatnonzero(scores)
-    return found[best(scores[found], k)[0]]
-
-
-def _first(exact: Mapping[int, float], k: int) -> Positions:
-    ordered = sorted(exact, key=lambda position: (-exact[position], position))
-    return np.array(ordered[:k], dtype=np.int64)
+def _id_key(id: str) -> int:
+    """The beginning of an id as a number of the same order; ids are hashes, so eight characters tell them apart."""
+    return int.from_bytes(id.encode("utf-8", "surrogatepass")[:8].ljust(8, b"\0"), "big")

@@ -45,8 +45,7 @@ class Evidence(NamedTuple):
     confidence: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A document in its place, with what it was made of."""
 
     id: str

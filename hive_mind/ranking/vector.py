@@ -48,8 +48,8 @@ class ExactVectors:
     """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact."""
 
     def __init__(self, dimension: int) -> None:
-        self._matrix = np.zeros((16, dimension), dtype=np.float32)
-        self._present = np.zeros(16, dtype=np.bool_)
+        self._matrix = np.zeros((0, dimension), dtype=np.float32)
+        self._present = np.zeros(0, dtype=np.bool_)
         self._size = 0
         self._count = 0
 
@@ -94,8 +94,8 @@ class ExactVectors:
         return self._count
 
     def _grow(self, size: int) -> None:
-        # By half, not double: at 100,000 facts the spare rows are the largest thing in memory.
-        capacity = max(size, len(self._matrix) * 3 // 2)
+        # By a quarter, not double: spare rows are the largest thing in memory, in a large agent and in a hundred small ones.
+        capacity = max(size, 16, len(self._matrix) * 5 // 4)
         matrix = np.zeros((capacity, self._matrix.shape[1]), dtype=np.float32)
         present = np.zeros(capacity, dtype=np.bool_)
         matrix[: self._size], present[: self._size] = self._matrix[: self._size], self._present[: self._size]

@@ -38,6 +38,7 @@ class Settings:
 
 
 _PREFIX = "HIVE_MIND_"
+_DIGITS_MAX = 18
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
@@ -69,6 +70,7 @@ def secret(name: str) -> str:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdecimal():
-        raise InvalidInput(f"{name} is a whole number of 0 or more, not {text!r}")
+    # Python refuses to read a number of thousands of digits.
+    if not text.isdecimal() or len(text) > _DIGITS_MAX:
+        raise InvalidInput(f"{name} is a whole number of 0 or more and at most {_DIGITS_MAX} digits, not {text[:40]!r}")
     return int(text)

@@ -45,9 +45,9 @@ class HiveMind:
         """What the environment says in addition."""
         return {"HIVE_MIND_HOME": str(self.home), "HIVE_MIND_EMBED": "none", "COLUMNS": "100"}
 
-    def start(self, *arguments: object, **streams: Any) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: object, stdout: int, stderr: int, **environment: str) -> subprocess.Popen[bytes]:
         """Start in a process of its own."""
         command = [sys.executable, "-m", "hive_mind", *map(str, arguments)]
         root = str(Path(__file__).parents[2])
-        environment = os.environ | self.environment | {"PYTHONPATH": root}
-        return subprocess.Popen(command, env=environment, cwd=self.home.parent, **streams)
+        everything = os.environ | self.environment | {"PYTHONPATH": root} | environment
+        return subprocess.Popen(command, env=everything, cwd=self.home.parent, stdout=stdout, stderr=stderr)

@@ -16,7 +16,8 @@ def test_an_agent_that_knows_nothing_yet_says_how_to_teach_it(hive_mind):
     ended = hive_mind("ask", "When does the ferry leave?")
 
     assert ended.code == 0
-    assert "learned nothing yet: hive-mind learn" in ended.out
+    assert "hive-mind learn PATH" in ended.err
+    assert not hive_mind.home.exists()
 
 
 def test_an_explained_answer_shows_every_arms_figure(hive_mind, notes):

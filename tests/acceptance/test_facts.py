@@ -128,3 +128,15 @@ def test_a_bad_file_is_refused_whole(taught, tmp_path, body):
 
 def test_a_missing_file_is_wrong_usage(hive_mind):
     assert hive_mind("facts", "import", "missing.jsonl").code == 2
+
+
+@pytest.mark.parametrize("command", [["list"], ["search", "D4"], ["export", "x.jsonl"]], ids=" ".join)
+def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mind, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+
+    ended = hive_mind("facts", *command, "--agent", "typo", "--output", "json")
+
+    assert ended.code == 0
+    assert ended.json in ([], {"file": "x.jsonl", "facts": 0, "lines": 0})
+    assert "hive-mind learn PATH --agent typo" in ended.err
+    assert not hive_mind.home.exists()

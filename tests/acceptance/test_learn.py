@@ -37,7 +37,8 @@ def test_standard_input_is_learned(hive_mind):
     assert (fact["sources"], fact["said_at"]) == (["call"], "2025-03-10")
 
 
-def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_path, notes):
+@pytest.mark.usefixtures("notes")
+def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_path):
     (tmp_path / "empty.txt").write_bytes(b"")
     (tmp_path / "picture.txt").write_bytes(bytes(range(256)) * 10)
     (tmp_path / "wide.txt").write_text("The mast costs 6,900 euros.", encoding="utf-16")
@@ -51,14 +52,16 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_pa
     assert "picture.txt looks binary" in ended.err
 
 
-def test_a_large_text_is_learned(hive_mind, tmp_path):
+def test_a_text_of_a_megabyte_is_learned(hive_mind, tmp_path):
     large = tmp_path / "large.txt"
-    large.write_text("".join(f"Buoy {n} was painted by crew {n % 7} last winter.\n" for n in range(24_000))[: 1 << 20])
+    rest = ", then it was towed back to its place by the harbour crew and chained to the same stone as before" * 3
+    large.write_text("".join(f"Buoy {n} was painted last winter{rest}.\n" for n in range(3300)))
 
     ended = hive_mind("learn", large, "--output", "json")
 
-    assert ended.code == 0
-    assert ended.json["added"] > 20_000
+    assert large.stat().st_size > 1 << 20
+    assert (ended.code, ended.json["skipped"]) == (0, [])
+    assert ended.json["added"] >= 3300
 
 
 @pytest.mark.parametrize(
@@ -79,4 +82,4 @@ def test_wrong_usage_is_told_in_one_message_and_learns_nothing(hive_mind, argume
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
     assert "Traceback" not in ended.err
-    assert not hive_mind.home.exists() or "nothing yet" in hive_mind("facts", "list").out
+    assert hive_mind("facts", "list").out == "No facts yet.\n"

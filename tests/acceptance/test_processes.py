@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
+from pathlib import Path
 from subprocess import PIPE
 
 from hive_mind.runtime.settings import Settings
@@ -38,17 +40,18 @@ def test_a_reader_who_goes_away_is_no_error_worth_a_word(hive_mind, tmp_path):
         assert process.wait(LIMIT_S) == 141
 
 
-def test_ctrl_c_is_130_with_one_line(hive_mind):
-    arguments = ["learn", "-", "--embed", "sentence_transformers", "--model", "/no/such/model"]
-    with hive_mind.start(*arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
-        # The notice about the missing model comes before standard input is read, which never ends here.
+def test_ctrl_c_is_130_with_one_line(hive_mind, tmp_path):
+    (tmp_path / "buoys.txt").write_text("".join(f"Buoy {n} was painted by crew {n % 7} last winter.\n" for n in range(4000)))
+    arguments = ["learn", tmp_path / "buoys.txt", "--embed", "sentence_transformers", "--model", "/no/such/model"]
+    with hive_mind.start(*arguments, stdout=PIPE, stderr=PIPE) as process:
+        # The notice about the missing model comes before the file is read, which takes seconds.
         assert b"keyword search only" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
 
         err = process.stderr.read()
 
         assert process.wait(LIMIT_S) == 130
-        assert err.startswith(b"stopped; ")
+        assert err.startswith(b"stopped; 0 of 1 files learned")
         assert err.count(b"\n") == 1
 
 
@@ -65,6 +68,30 @@ def test_a_database_in_use_is_told_with_who_uses_it(hive_mind, notes):
     assert b"has it open" in asked.stderr
     assert examined.returncode == 1
     assert b"open by process" in examined.stdout
+
+
+def test_a_terminal_that_lacks_a_character_is_no_reason_to_fail(hive_mind, notes):
+    hive_mind("learn", notes)
+    question = ["ask", "When does the ferry to Corrin leave?"]
+
+    ascii_only = _ended(hive_mind.start(*question, stdout=PIPE, stderr=PIPE, PYTHONIOENCODING="ascii"))
+    in_json = _ended(hive_mind.start(*question, "-o", "json", stdout=PIPE, stderr=PIPE, PYTHONIOENCODING="ascii"))
+
+    assert (ascii_only.returncode, ascii_only.stderr) == (0, b"")
+    assert b"?The ferry to Corrin leaves at nine.?" in ascii_only.stdout
+    assert "“The ferry" in json.loads(in_json.stdout)["text"]
+
+
+def test_bytes_that_are_no_text_do_not_hurt_in_names_or_questions(hive_mind, tmp_path):
+    odd = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    Path(os.fsdecode(odd)).write_text("The ferry leaves at nine.")
+
+    learned = _ended(hive_mind.start("learn", os.fsdecode(odd), "-o", "json", stdout=PIPE, stderr=PIPE))
+    asked = _ended(hive_mind.start("ask", "When does the ferry leave\udcff", "-o", "json", stdout=PIPE, stderr=PIPE))
+
+    assert (learned.returncode, learned.stderr, asked.returncode, asked.stderr) == (0, b"", 0, b"")
+    assert json.loads(learned.stdout)["files"][0]["added"] == 1
+    assert json.loads(asked.stdout)["question"].startswith("When does the ferry leave")
 
 
 def _ended(process: subprocess.Popen[bytes]) -> subprocess.CompletedProcess[bytes]:

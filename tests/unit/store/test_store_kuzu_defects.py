@@ -12,8 +12,9 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.store import kuzu
 from hive_mind.store.base import AddFact, Link, PutVector, ReviseFact
 from hive_mind.store.kuzu import KuzuSettings, reading
+from hive_mind.store.kuzu import commit as commit_module
 from hive_mind.store.kuzu import database as database_module
-from hive_mind.store.kuzu.engine import Engine
+from hive_mind.store.kuzu.engine import Engine, EngineError
 from hive_mind.store.kuzu.upkeep import log_bytes, write_back
 from tests.unit.store.kuzu_builders import a_fact, adds, contents, database
 
@@ -166,20 +167,25 @@ def test_no_index_of_kuzus_own_is_made(tmp_path: Path) -> None:
         assert opened.engine.run_once("CALL show_indexes() RETURN *") == []
 
 
-def test_a_failed_statement_leaves_no_trace_in_rows_it_had_changed(tmp_path: Path) -> None:
+def test_a_write_that_fails_after_changing_rows_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Kuzu 0.11: after a rolled back SET the row reports conflicts for ever, or the process crashes.
+    def failing(*_: object) -> None:
+        raise EngineError("the disk said no")
+
     with database(tmp_path / "x") as opened:
         opened.write(adds(10))
+        before = opened.engine
 
-        def spoiled(engine: Engine) -> None:
-            engine.run("MATCH (m:Memory {id: $id}) SET m.confidence = 0.0", {"id": a_fact("Fact 1").id})
-            engine.run_once("CREATE (:Nowhere)")
+        with monkeypatch.context() as patch:
+            patch.setattr(commit_module, "_link", failing)
+            with pytest.raises(BackendError, match="the disk said no"):
+                opened.write([*adds(3, "New"), *(ReviseFact(a_fact(f"Fact {n}", 0.0)) for n in range(10))])
 
-        with pytest.raises(BackendError, match="reading failed"):
-            opened.read(lambda engine: engine.transaction(lambda: spoiled(engine)))
+        assert before.is_closed
+        assert {f.confidence for f in opened.read(lambda e: reading.facts(e, (0, opened.last_seq)))} == {0.8}
         for n in range(10):
-            opened.write([ReviseFact(a_fact("Fact 1", n / 10))])
-        assert len(contents(opened)) == 10
+            opened.write([ReviseFact(a_fact(f"Fact {m}", n / 10)) for m in range(10)])
+        assert contents(opened) == [f"Fact {n}" for n in range(10)]
 
 
 def test_after_a_refused_duplicate_the_engine_is_a_fresh_one(tmp_path: Path) -> None:

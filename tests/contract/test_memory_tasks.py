@@ -1,0 +1,181 @@
+"""Many tasks and one memory: nothing is torn, nothing is lost, and closing waits. Over every store."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.content import Content
+from hive_mind.model.fact import Relation
+from tests.builders import BagOfWords, Home, found, lines_of, remembering, run, said
+
+
+@pytest.fixture(params=backends.known("store"))
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    return Home(request.param, tmp_path / "memory.db")
+
+
+def test_the_same_statement_from_many_tasks_is_one_fact_with_all_sources(home: Home):
+    sources = [f"source {n}" for n in range(25)]
+
+    async def scenario(memory: CognitiveMemory) -> None:
+        facts = await asyncio.gather(*(memory.store_fact("pump", "The pump is red.", source=s) for s in sources * 2))
+
+        (kept,) = await memory.get_all_facts()
+        assert sorted(kept.sources) == sorted(sources)
+        assert {fact.id for fact in facts} == {kept.id}
+        await memory.sleep()
+        assert await memory.get_all_facts() == [kept]
+
+    remembering(scenario, home, BagOfWords())
+
+
+def test_different_statements_from_many_tasks_are_all_kept_and_found(home: Home):
+    async def scenario(memory: CognitiveMemory) -> None:
+        await asyncio.gather(*(memory.store_facts([said(f"Pump {n}."), said(f"Door {n}.")], "ines") for n in range(40)))
+
+        before = await memory.get_all_facts()
+        assert len(before) == 80
+        assert "Pump 17." in await found(memory, "pump 17")
+        await memory.sleep()
+        assert await memory.get_all_facts() == before, "the order is the same after waking"
+
+    remembering(scenario, home, BagOfWords())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_tasks_do_at_once_ram_and_disk_agree(home: Home, seed: int):
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+
+    async def act(memory: CognitiveMemory) -> None:
+        texts = [f"Statement {n}." for n in range(6)]
+        source = chance.choice(["ines", "otto", "zoe"])
+        try:
+            fact = await memory.store_fact("some", chance.choice(texts), chance.random(), source=source)
+            match chance.randrange(4):
+                case 0:
+                    await memory.retract_fact(fact.id)
+                case 1:
+                    await memory.supersede(fact.id, said(chance.choice(texts)), source)
+                case 2:
+                    await memory.sleep()
+                case _:
+                    await memory.search_facts("statement")
+        except InvalidInput:
+            pass  # A statement that would supersede itself.
+
+    async def scenario(memory: CognitiveMemory) -> None:
+        tasks = [asyncio.create_task(act(memory)) for _ in range(60)]
+        for task in tasks[::3]:
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+        before, hits = await lines_of(memory), await memory.search_facts("statement", 20)
+        assert {hit.fact.id for hit in hits} == {fact.id for fact in await memory.get_all_facts()}
+        await memory.sleep()
+        assert (await lines_of(memory), await memory.search_facts("statement", 20)) == (before, hits), f"seed {seed}"
+
+    remembering(scenario, home, BagOfWords())
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_caller_who_gives_up_leaves_a_whole_write_or_none(home: Home, turns: int):
+    async def scenario(memory: CognitiveMemory) -> None:
+        old = await memory.store_fact("pump", "The pump is red.")
+        for write in (
+            memory.store_facts([said(f"Pump {n} is blue.") for n in range(5)], "ines"),
+            memory.supersede(old.id, said("The pump is green."), "otto"),
+        ):
+            task = asyncio.create_task(write)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        await memory.sleep()
+        contents = [fact.content for fact in await memory.get_all_facts()]
+        assert sum("blue" in content for content in contents) in (0, 5)
+        assert ("The pump is red." in contents) != ("The pump is green." in contents)
+        assert len(await memory.related(old.id, Relation.SUPERSEDES, backwards=True)) == ("The pump is green." in contents)
+        assert (await memory.get_statistics()).without_vector == 0
+
+    remembering(scenario, home, BagOfWords())
+
+
+def test_closing_while_others_write_finishes_or_refuses_each(home: Home):
+    async def whole() -> None:
+        memory = home.memory(BagOfWords())
+        writes = [asyncio.create_task(memory.store_fact("n", f"Statement {n}.")) for n in range(30)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        await asyncio.gather(memory.close(), memory.close())
+        results = await asyncio.gather(*writes, return_exceptions=True)
+
+        kept = {fact.content for fact in results if not isinstance(fact, BaseException)}
+        assert all(isinstance(result, HiveError) for result in results if isinstance(result, BaseException))
+        async with home.memory(BagOfWords()) as again:
+            assert kept == {fact.content for fact in await again.get_all_facts()}
+
+    run(whole())
+
+
+def test_sleeping_while_others_work_disturbs_nobody(home: Home):
+    async def scenario(memory: CognitiveMemory) -> None:
+        await memory.store_fact("pump", "The pump is red.")
+        work = [memory.store_fact("n", f"Statement {n}.") for n in range(10)]
+        searches = [memory.search_facts("pump") for _ in range(10)]
+        *_, last = await asyncio.gather(*work, memory.sleep(), *searches, memory.sleep())
+
+        assert last is None
+        assert len(await memory.get_all_facts()) == 11
+
+    remembering(scenario, home, BagOfWords())
+
+
+def test_waking_that_fails_can_be_tried_again(home: Home):
+    async def whole() -> None:
+        memory = home.memory(BagOfWords())
+        good, memory._open_store = memory._open_store, failing
+        with pytest.raises(OSError, match="no disk"):
+            await memory.get_all_facts()
+        memory._open_store = good
+        await memory.store_fact("pump", "The pump is red.")
+        await memory.close()
+
+    async def failing() -> None:
+        raise OSError("no disk")
+
+    run(whole())
+
+
+def test_an_export_sees_one_moment_while_others_write(home: Home):
+    async def whole() -> None:
+        async with home.memory(BagOfWords()) as memory, Home().memory() as copy:
+            episode = await memory.store_episode(Content("Text.", "ines"))
+            await memory.store_facts([said(f"Pump {n}.") for n in range(20)], "ines", episode)
+            lines = []
+            async for line in memory.export():
+                lines.append(line)
+                if len(lines) % 5 == 0:
+                    later = await memory.store_episode(Content(f"Text {len(lines)}.", "ines"))
+                    await memory.store_facts([said(f"Door {len(lines)}.")], "ines", later)
+
+            assert await copy.import_lines(lines) == 20
+
+    run(whole())
+
+
+def test_an_export_that_is_left_early_does_not_keep_the_memory_open(home: Home):
+    async def whole() -> None:
+        memory = home.memory()
+        await memory.store_facts([said(f"Pump {n}.") for n in range(20)], "ines")
+        async for _ in memory.export():
+            break
+        await memory.close()
+
+    run(whole())

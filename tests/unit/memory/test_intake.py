@@ -1,0 +1,110 @@
+"""What storing a statement means: pure, and the same for one fact as for many."""
+
+from dataclasses import replace
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.intake import confirmed, new_fact, retracted, statement, superseding, take_in
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Relation
+from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Link, ReviseFact
+from tests.builders import FIRST_US, fact, said
+
+EPISODE = Episode("e" * 32, "Text.", "ines", "", FIRST_US)
+
+
+def nothing_known(_: str) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("speaker", "content", "kept"),
+    [
+        ("", "I moved.", "I moved."),
+        ("Ines", "I moved.", "Ines: I moved."),
+        ("Ines", "Ines: I moved.", "Ines: I moved."),
+        ("Ines", "Ines moved.", "Ines: Ines moved."),
+        (" Ines  M\n", " I\n moved. ", "Ines M: I moved."),
+    ],
+)
+def test_who_said_it_stands_before_what_was_said_once(speaker: str, content: str, kept: str):
+    assert statement(said(content, speaker=speaker)) == kept
+
+
+def test_a_new_fact_is_canonical_and_names_nothing_blank():
+    made = new_fact(said(" The  pump ", " hall\n3", 1, before=" a  b ", entities=("", "Ada", " "), labels=(" ", "x")), "ines", 7)
+
+    assert (made.content, made.concept, made.before, made.learned_at_us) == ("The pump", "hall 3", "a b", 7)
+    assert (made.entities, made.labels, made.sources, made.confidence) == (("Ada",), ("x",), ("ines",), 1.0)
+
+
+def test_a_new_fact_is_added_with_its_episode_and_entities_before_its_links():
+    some = fact(entities=("Ada", "ADA"))
+
+    changes = take_in([some], nothing_known, EPISODE).changes
+
+    assert [type(change) for change in changes] == [AddFact, AddEpisode, Link, AddEntity, Link]
+    assert {change.relation for change in changes if isinstance(change, Link)} == {Relation.DERIVES_FROM, Relation.MENTIONS}
+
+
+def test_what_is_known_from_this_source_is_not_written_again():
+    known = fact()
+
+    assert take_in([replace(known, confidence=0.9)], {known.id: known}.get, None).changes == ()
+
+
+def test_a_batch_that_repeats_itself_is_one_change():
+    twice = [fact(sources=("a",)), fact(sources=("b",)), fact(sources=("a",))]
+
+    intake = take_in(twice, nothing_known, None)
+
+    assert intake.changes == (AddFact(fact(sources=("a", "b"))),)
+    assert intake.facts == (fact(sources=("a", "b")),) * 3
+
+
+def test_confirming_keeps_the_first_words_and_the_higher_confidence():
+    first = fact(confidence=0.9, concept="pump")
+
+    again = confirmed(first, fact(sources=("otto",), confidence=0.3, concept="colour", learned_at_us=FIRST_US + 9))
+
+    assert again == replace(first, sources=("ines", "otto"))
+
+
+def test_a_retracted_fact_returns_with_its_new_sources_alone():
+    gone = retracted(fact(sources=("ines", "otto")))
+
+    assert confirmed(gone, fact(sources=("otto",))) == gone
+    assert confirmed(gone, fact(sources=("zoe", "otto"))) == fact(sources=("zoe",))
+    assert confirmed(fact(), retracted(fact(sources=("zoe",)))) == fact()
+
+
+def test_what_takes_the_place_of_a_fact_is_current_and_linked():
+    old, new = fact("Red.", entities=("Ada",)), fact("Blue.", entities=("Ada",))
+
+    intake = superseding(new, old, {old.id: old}.get)
+
+    assert intake.changes[:3] == (
+        AddFact(new),
+        ReviseFact(replace(old, superseded_by=new.id)),
+        Link(Relation.SUPERSEDES, new.id, old.id),
+    )
+    assert intake.facts[0] == new
+
+
+def test_what_was_superseded_takes_its_place_back():
+    red, blue = fact("Red."), fact("Blue.")
+    past = replace(red, superseded_by=blue.id)
+
+    intake = superseding(red, blue, {red.id: past, blue.id: blue}.get)
+
+    assert intake.facts == (red, replace(blue, superseded_by=red.id))
+
+
+def test_a_statement_that_was_taken_back_replaces_nothing_unless_somebody_else_says_it():
+    red, gone = fact("Red."), retracted(fact("Blue."))
+    known = {red.id: red, gone.id: gone}.get
+
+    with pytest.raises(InvalidInput, match="another source"):
+        superseding(fact("Blue."), red, known)
+    assert superseding(fact("Blue.", sources=("otto",)), red, known).facts[0].is_current

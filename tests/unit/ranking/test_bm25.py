@@ -1,0 +1,111 @@
+"""BM25 against the formula written out, and against a public implementation."""
+
+import random
+from functools import reduce
+from math import log
+from operator import add
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings, inverse_document_frequency
+
+SETTINGS = Bm25Settings()
+WEIGHTS = st.sampled_from([0.5, 1.0, 1.5, 2.0, 7.0])
+DOCUMENTS = st.lists(st.dictionaries(st.sampled_from("abcdefgh"), WEIGHTS, max_size=6), min_size=1, max_size=25)
+
+
+def by_the_book(documents: list[dict[str, float]], alive: list[int], query: list[str]) -> list[float]:
+    k1, b = SETTINGS.saturation, SETTINGS.length_weight
+    mean = sum(sum(documents[i].values()) for i in alive) / len(alive) if alive else 1.0
+    scores = []
+    for i, document in enumerate(documents):
+        score = 0.0
+        for term in set(query) & document.keys() if i in alive else ():
+            df = sum(term in documents[j] for j in alive)
+            idf = log(1 + (len(alive) - df + 0.5) / (df + 0.5))
+            weight, length = document[term], sum(document.values())
+            score += idf * weight * (k1 + 1) / (weight + k1 * (1 - b + b * length / mean))
+        scores.append(score)
+    return scores
+
+
+def index_of(documents: list[dict[str, float]]) -> Bm25Index:
+    index = Bm25Index(SETTINGS)
+    for position, terms in enumerate(documents):
+        index.add(position, terms)
+    return index
+
+
+@given(DOCUMENTS, st.lists(st.sampled_from("abcdefghxy"), max_size=5), st.randoms(use_true_random=False))
+def test_scores_are_those_of_the_formula_whatever_was_removed(documents, query, chance: random.Random):
+    index = index_of(documents)
+    removed = chance.sample(range(len(documents)), chance.randint(0, len(documents)))
+    for position in removed:
+        index.remove(position, documents[position])
+    alive = [i for i in range(len(documents)) if i not in removed]
+
+    assert index.scores(query).tolist() == pytest.approx(by_the_book(documents, alive, query), abs=1e-5)
+    assert index.statistics(query).documents == len(alive)
+    for term in "abcdefgh":
+        assert index.positions_with(term).tolist() == [i for i in alive if term in documents[i]]
+
+
+@given(DOCUMENTS, st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=4), st.integers(1, 4))
+def test_statistics_of_shards_add_up_and_score_as_the_whole(documents, query, shards: int):
+    whole = index_of(documents)
+    parts = [index_of(documents[shard::shards]) for shard in range(shards)]
+
+    total = reduce(add, (part.statistics(query) for part in parts), TermStatistics(0, 0.0))
+
+    assert total == whole.statistics(query)
+    for shard, part in enumerate(parts):
+        assert part.scores(query, total).tolist() == whole.scores(query)[shard::shards].tolist()
+
+
+def test_removing_twice_is_removing_once():
+    index = index_of([{"a": 1.0}, {"a": 2.0}])
+    index.remove(0, ["a"])
+    index.remove(0, ["a"])
+
+    assert index.statistics(["a"]) == TermStatistics(1, 2.0, {"a": 1})
+
+
+def test_positions_with_a_least_weight_leave_out_the_surroundings():
+    index = index_of([{"a": 0.5}, {"a": 1.0}, {"a": 1.5}])
+
+    assert index.positions_with("a", 1.0).tolist() == [1, 2]
+    assert index.positions_with("unheard").tolist() == []
+
+
+def test_positions_are_handed_out_without_gaps():
+    with pytest.raises(ValueError, match="expected 0, got 1"):
+        Bm25Index().add(1, {"a": 1.0})
+
+
+def test_an_empty_index_has_no_scores():
+    assert Bm25Index().scores(["a"]).tolist() == []
+    assert index_of([{}, {}]).scores(["a"]).tolist() == [0.0, 0.0]
+
+
+def test_statistics_a_moment_old_never_give_a_negative_idf():
+    assert inverse_document_frequency(3, 7) > 0
+    assert inverse_document_frequency(0, 0) > 0
+
+
+def test_the_public_implementation_gives_the_same_scores():
+    chance = random.Random(7)  # noqa: S311 - repeatable, not secret
+    corpus = [[chance.choice("abcdefghijkl") for _ in range(chance.randint(1, 12))] for _ in range(60)]
+    reference = bm25s.BM25(method="lucene", k1=SETTINGS.saturation, b=SETTINGS.length_weight)
+    reference.index(corpus, show_progress=False)
+
+    ours = index_of([{term: float(words.count(term)) for term in words} for words in corpus])
+
+    for query in (["a"], ["a", "b"], ["c", "k", "l"]):
+        # Theirs leaves out the factor k1 + 1, which is the same for all.
+        theirs = reference.get_scores(query) * (SETTINGS.saturation + 1)
+        np.testing.assert_allclose(ours.scores(query), theirs, atol=1e-5)

@@ -1,0 +1,62 @@
+"""What of a fact is indexed: its own words fully, its surroundings less."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.ranking.form import BEFORE_WEIGHT, mixed_vector, spoken_date, texts_to_embed, weighted_terms
+from tests.builders import fact
+
+
+def test_own_words_count_each_time_and_surroundings_half_once():
+    terms = weighted_terms(fact("Red pump, red door.", before="door door tank", concept="tank"))
+
+    assert terms == {"red": 2.0, "pump": 1.0, "door": 1.0 + BEFORE_WEIGHT, "tank": BEFORE_WEIGHT}
+
+
+def test_a_fact_is_found_by_its_date_as_people_say_it():
+    terms = weighted_terms(fact("Rain.", said_at="2023-05-08T13:56", labels=("2022-07",)))
+
+    assert {"8", "may", "2023", "juli", "2022"} <= terms.keys()
+
+
+@pytest.mark.parametrize(
+    ("stamp", "spoken"),
+    [
+        ("2023-05-08T13:56", "8 May 2023"),
+        ("2023-05-08", "8 May 2023"),
+        ("2023-05", "May 2023"),
+        ("2023", "2023"),
+        ("2023-13", "2023-13"),
+        ("2023-W12", "2023-W12"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+        ("2023-²", "2023-²"),
+        ("²023-05", "²023-05"),
+        ("2023-05-²", "May 2023"),
+    ],
+)
+def test_a_date_is_spoken_as_people_ask_for_it(stamp: str, spoken: str):
+    assert spoken_date(stamp) == spoken
+
+
+@given(st.text(st.characters(exclude_categories=())), st.lists(st.text()))
+def test_no_date_and_no_label_stops_a_fact_from_being_indexed(stamp: str, labels: list[str]):
+    weighted_terms(fact("Rain.", said_at=stamp, labels=tuple(labels)))
+
+
+def test_only_text_that_is_there_is_embedded():
+    assert texts_to_embed(fact("Rain.", before="Weather?")) == ("Rain.", "Weather?")
+    assert texts_to_embed(fact("Rain.")) == ("Rain.",)
+
+
+def test_a_mixed_vector_is_a_unit_vector_nearer_to_the_own_text():
+    own, before = np.eye(2, dtype=np.float32)
+
+    mixed = mixed_vector(own, before)
+
+    assert np.linalg.norm(mixed) == pytest.approx(1.0, abs=1e-3)
+    assert mixed[0] > mixed[1] > 0
+    assert mixed_vector(own, None) is own
+    assert mixed_vector(own, -2 * own).tolist() == own.tolist(), "what cancels out leaves the own text"

@@ -1,0 +1,150 @@
+"""Fusion by hand, evidence in bounds, and the constants that were published."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.ranking import fusion, hybrid
+from hive_mind.ranking.fusion import linear, rrf_merge
+from hive_mind.ranking.hybrid import confirmation_share, hybrid_score_weighted, trust_share
+from hive_mind.ranking.index import Pool
+from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+
+SHARE = st.floats(0, 1)
+EVIDENCE = st.builds(Evidence, SHARE, SHARE, SHARE)
+ROWS = st.lists(st.tuples(st.floats(0, 30, width=32), st.one_of(st.just(float("nan")), st.floats(-1, 1, width=32))), min_size=1)
+
+
+def pool(rows: list[tuple[float, float]], exact: list[float] | None = None) -> Pool:
+    keyword, semantic = np.array(rows, np.float32).reshape(-1, 2).T
+    named = np.array(exact or [0.0] * len(rows), np.float32)
+    return Pool(tuple(f"{number:04}" for number in range(len(rows))), keyword, semantic, named)
+
+
+def test_the_published_constants_are_the_defaults():
+    assert fusion.RRF_K == 60
+    assert (hybrid.SEMANTIC_WEIGHT, hybrid.CONFIRMATION_WEIGHT, hybrid.TRUST_WEIGHT) == (0.5, 0.3, 0.2)
+    assert hybrid_score_weighted(1.0, 5, 2.0) == pytest.approx(1.0)
+    assert hybrid_score_weighted(0.8, 2, 1.0) == pytest.approx(0.5 * 0.8 + 0.3 * 2 / 5 + 0.2 * 1 / 2)
+    assert hybrid_score_weighted(1.0, 0, 0.0, semantic_weight=0.9) == pytest.approx(0.9)
+
+
+def test_evidence_is_bounded_at_both_ends():
+    assert [confirmation_share(n) for n in (-3, 0, 1, 5, 1000)] == [0, 0, 0.2, 1, 1]
+    assert [trust_share(trust) for trust in (-1.0, 0.0, 1.0, 2.0, 8100.0)] == [0, 0, 0.5, 1, 1]
+
+
+def test_reciprocal_ranks_add_up():
+    merged = rrf_merge([["a", "b", "c"], ["b", "d"], ["b", "b", "a"]])
+
+    assert merged == [
+        ("b", pytest.approx(1 / 62 + 1 / 61 + 1 / 61)),
+        ("a", pytest.approx(1 / 61 + 1 / 62)),
+        ("d", pytest.approx(1 / 62)),
+        ("c", pytest.approx(1 / 63)),
+    ]
+    assert rrf_merge([["a"], ["b"]], k=0) == [("a", 1.0), ("b", 1.0)]
+    assert rrf_merge([]) == rrf_merge([[], []]) == []
+
+
+@given(ROWS, SHARE)
+def test_both_parts_of_a_fusion_stay_in_bounds(rows, weight: float):
+    candidates = pool(rows)
+
+    keyword, semantic = linear(candidates.keyword, candidates.semantic, weight)
+
+    assert ((keyword >= 0) & (semantic >= 0) & (keyword + semantic <= 1 + 1e-6)).all()
+
+
+def test_a_weak_candidate_more_moves_no_other():
+    few, more = pool([(4, 0.5), (2, 0.9)]), pool([(4, 0.5), (2, 0.9), (0.1, -0.9)])
+
+    scores = [[found.score for found in rank(some, lambda _: Evidence(), 2)] for some in (few, more)]
+
+    assert scores[0] == scores[1]
+
+
+@given(ROWS, st.lists(EVIDENCE, min_size=1), st.integers(1, 8))
+def test_contributions_sum_to_a_score_in_bounds(rows, evidence: list[Evidence], limit: int):
+    ranked = rank(pool(rows), lambda name: evidence[int(name) % len(evidence)], limit)
+
+    assert len(ranked) <= limit
+    for found in ranked:
+        assert found.score == pytest.approx(found.contributions.total)
+        assert 0 < found.score <= 1 + 1e-6
+    assert [found.score for found in ranked] == sorted((found.score for found in ranked), reverse=True)
+
+
+@given(ROWS, st.lists(EVIDENCE, min_size=1))
+def test_evidence_costs_the_first_place_a_tenth_of_its_relevance_at_most(rows, evidence: list[Evidence]):
+    candidates = pool(rows)
+    plain = rank(candidates, lambda _: Evidence(), 1)
+    lifted = rank(candidates, lambda name: evidence[int(name) % len(evidence)], 1)
+
+    if plain:
+        relevance = {found.id: found.score for found in rank(candidates, lambda _: Evidence(), len(rows))}
+        assert relevance[lifted[0].id] >= relevance[plain[0].id] / 1.1 - 1e-6
+
+
+@given(ROWS, st.lists(EVIDENCE, min_size=1), st.integers(1, 5))
+def test_looking_up_only_the_contenders_loses_nobody(rows, evidence: list[Evidence], limit: int):
+    def evidence_of(name: str) -> Evidence:
+        return evidence[int(name) % len(evidence)]
+
+    everything = rank(pool(rows), evidence_of, len(rows))
+
+    assert rank(pool(rows), evidence_of, limit) == everything[:limit]
+
+
+def test_a_fact_others_confirm_wins_over_its_equal():
+    equals = pool([(3, 0.5), (3, 0.5)])
+
+    ranked = rank(equals, lambda name: Evidence(confirmations=float(name == "0001")), 2)
+
+    assert [found.id for found in ranked] == ["0001", "0000"]
+
+
+def test_ties_break_by_confidence_and_then_by_id():
+    equals = pool([(3, 0.5)] * 4)
+
+    ranked = rank(equals, lambda name: Evidence(confidence=0.9 if name == "0002" else 0.5), 4)
+
+    assert [found.id for found in ranked] == ["0002", "0000", "0001", "0003"]
+
+
+def test_what_names_the_whole_outranks_the_best_match_that_does_not():
+    candidates = pool([(9, 1.0), (0.1, 0.0)], exact=[0.0, 1.0])
+
+    ranked = rank(candidates, lambda name: Evidence(1.0, 1.0) if name == "0000" else Evidence(0.0, 0.0), 2)
+
+    assert [found.id for found in ranked] == ["0001", "0000"]
+
+
+def test_a_hybrid_query_without_any_vector_is_a_keyword_query():
+    candidates = pool([(4, float("nan")), (2, float("nan"))])
+
+    assert rank(candidates, lambda _: Evidence(), 2) == rank(candidates, lambda _: Evidence(), 2, "keyword")
+    assert rank(candidates, lambda _: Evidence(), 2)[0].components.semantic is None
+
+
+def test_what_has_nothing_in_common_with_the_query_is_not_returned():
+    assert rank(pool([(0, -0.4), (0, float("nan"))]), lambda _: Evidence(), 5) == []
+    assert rank(pool([]), lambda _: Evidence(), 5) == []
+
+
+def test_a_method_uses_its_arm_alone():
+    candidates = pool([(9, 0.1), (1, 0.9)])
+
+    assert rank(candidates, lambda _: Evidence(), 1, "keyword")[0].id == "0000"
+    assert rank(candidates, lambda _: Evidence(), 1, "vector")[0].id == "0001"
+
+
+def test_evidence_can_be_switched_off():
+    candidates = pool([(3, 0.5), (3, 0.49)])
+
+    ranked = rank(
+        candidates, lambda name: Evidence(float(name == "0001"), 1.0), 2, settings=RankingSettings(evidence_strength=0.0)
+    )
+
+    assert [found.id for found in ranked] == ["0000", "0001"]

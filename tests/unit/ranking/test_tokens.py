@@ -1,0 +1,114 @@
+"""Any text becomes terms: quickly, the same each time, and so that people find what they mean."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.tokens import tokenize
+
+# Surrogates included: damaged files hold them.
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+WORDS = st.text("abcdefghij klmnopqrstuvwxyz0123456789.-:/_@'éüñßçøåÆŁЖя", max_size=60)
+
+
+@given(ANY_TEXT)
+@example("\ud800")
+@example("漢a" * 3000)
+@example("a-" * 3000)
+def test_any_text_gives_bounded_terms_without_capitals_and_always_the_same(text: str):
+    terms = tokenize(text)
+
+    assert terms == tokenize(text)
+    assert all(0 < len(term) <= 64 and term == term.casefold() and " " not in term for term in terms)
+
+
+@given(WORDS)
+def test_letter_case_does_not_matter(text: str):
+    assert tokenize(text.upper()) == tokenize(text) == tokenize(text.lower())
+
+
+@given(WORDS)
+def test_a_text_is_made_of_its_words(text: str):
+    assert tokenize(text) == [term for word in text.split() for term in tokenize(word)]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Zoë's café", "zoe cafe"),
+        ("Straße", "STRASSE"),
+        ("ΟΔΟΣ", "οδός"),
+        ("ＡＢＣ１２", "abc12"),
+        ("Ines's pump", "Ines pump"),
+        ("Ines’s pump", "Ines pump"),
+        ("don't", "dont"),
+        ("pumps", "pump"),
+        ("Gdańsk", "GDANSK"),
+    ],
+)
+def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):
+    assert tokenize(written) == tokenize(asked) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("東京タワーは赤い", "東京"),
+        ("東京タワーは赤い", "タワー"),
+        ("한국어를 배운다", "한국어"),
+        ("ภาษาไทย", "ไทย"),
+        ("हिन्दी भाषा", "हिन्दी"),
+        ("日本2024年", "2024"),
+        ("Цветы зла", "цветы"),
+        ("שלום עולם", "שלום"),
+    ],
+)
+def test_words_of_every_script_are_found(text: str, query: str):
+    assert set(tokenize(query)) <= set(tokenize(text))
+    assert tokenize(query)
+
+
+def test_a_voiced_kana_is_another_letter():
+    assert tokenize("がく") != tokenize("かく")
+
+
+@pytest.mark.parametrize(
+    ("code", "parts"),
+    [
+        ("CVE-2024-3094", ["cve", "2024", "3094", "cve-2024-3094"]),
+        ("75.1725", ["75", "1725", "75.1725"]),
+        ("192.168.1.45", ["192", "168", "1", "45", "192.168.1.45"]),
+        ("B-52", ["52", "b-52"]),
+        ("D40", ["d40"]),
+        ("10:30", ["10", "30", "10:30"]),
+        ("north-east", ["north", "east"]),
+    ],
+)
+def test_a_code_gives_its_parts_and_itself(code: str, parts: list[str]):
+    assert tokenize(code) == parts
+
+
+def test_a_text_without_words_has_no_terms():
+    assert tokenize("") == tokenize(" \n\t") == tokenize("!!! … 🐝 — ()") == tokenize("the of and") == []
+
+
+HOSTILE = ["a", "a.", "-", "((((", "A1-", "a_", "1.", '"a ', "'s", "漢", "漢a", "é", "A1 ", "Aa-", "\ud800"]
+
+
+@pytest.mark.parametrize("work", [tokenize, anchors], ids=["tokenize", "anchors"])
+@pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
+def test_time_grows_with_the_text_and_not_with_its_square(work: Callable[[str], object], piece: str):
+    small, large = (piece * (size // len(piece)) for size in (250_000, 1_000_000))
+
+    # Four times the text may take four times as long; with the square of it, sixteen times. Short times need some slack.
+    assert cpu_s(work, large) < 9 * cpu_s(work, small) + 0.05
+
+
+def cpu_s(work: Callable[[str], object], text: str) -> float:
+    started = time.process_time()
+    work(text)
+    return time.process_time() - started

@@ -1,0 +1,134 @@
+"""Settings in, a memory or an agent out; what is missing is done without and told once."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.prompted import PromptedReader
+from hive_mind.errors import BackendNotInstalled, InvalidInput, UnknownBackend
+from hive_mind.runtime import wiring
+from hive_mind.runtime.settings import Settings
+from tests.builders import found, run
+
+
+def settings(home: Path, **given: str) -> Settings:
+    return Settings(**{"home": home, "embed": "none", "ann": "exact"} | given)
+
+
+WRONG_NAMES = [
+    "",
+    ".",
+    "..",
+    "../x",
+    "a/b",
+    "/etc/x",
+    "a\\b",
+    "a\0",
+    "x\n",
+    "-rf",
+    "~",
+    "a b",
+    "é",
+    "x" * 65,
+    ".hidden",
+    "a/../../b",
+]
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES, ids=ascii)
+def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(tmp_path: Path, name: str):
+    async def whole() -> None:
+        with pytest.raises(InvalidInput, match="agent's name"):
+            await wiring.open_agent(settings(tmp_path), name)
+
+    run(whole())
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a", "agent-7", "Ines.v2_x", "x" * 64, "7", "a.."])
+def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
+    path = wiring.database_path(settings(tmp_path), name).resolve()
+
+    assert path.parent == (tmp_path / "agents" / name).resolve()
+
+
+def test_an_agent_learns_and_answers_from_its_own_database(tmp_path: Path):
+    async def whole() -> None:
+        async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
+            await agent.learn_from_content("The pump in hall 3 is red.")
+        async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
+            assert "red" in (await agent.answer_question("What colour is the pump in hall 3?")).text
+        async with await wiring.open_agent(settings(tmp_path), "otto") as other:
+            assert not (await other.answer_question("What colour is the pump?")).is_known
+
+    run(whole())
+
+
+@pytest.mark.parametrize("why", ["no such model", "not installed"])
+def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, why: str
+):
+    load = backends.load
+
+    def without_extra(kind: str, name: str) -> object:
+        if (kind, name) == ("embed", "sentence_transformers"):
+            raise BackendNotInstalled(kind, name, "embeddings")
+        return load(kind, name)
+
+    if why == "not installed":
+        monkeypatch.setattr(backends, "load", without_extra)
+    chosen = settings(tmp_path, embed="sentence_transformers", embed_model=str(tmp_path / "no-model"))
+
+    async def whole() -> None:
+        async with await wiring.open_memory(chosen, "ines") as memory:
+            await memory.store_fact("pump", "The pump is red.")
+            assert await found(memory, "red pump") == ["The pump is red."]
+            await memory.sleep()
+            await memory.store_fact("door", "The door is blue.")
+
+    run(whole())
+
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert told[0].startswith("keyword search only: ")
+
+
+@pytest.mark.parametrize(("kind", "known"), [("store", "kuzu"), ("embed", "none"), ("ann", "exact")])
+@pytest.mark.parametrize("name", ["nonsense", "../kuzu", "os.path", "base", "_checks", ""])
+def test_an_unknown_back_end_is_refused_with_the_names_there_are(tmp_path: Path, kind: str, known: str, name: str):
+    async def whole() -> None:
+        with pytest.raises(UnknownBackend, match=f"there is no {kind} back end .*{known}"):
+            await wiring.open_memory(settings(tmp_path, **{kind: name}), "ines")
+
+    run(whole())
+
+
+def test_the_reader_is_that_of_the_settings(tmp_path: Path):
+    async def whole() -> None:
+        assert isinstance(await wiring.open_reader(settings(tmp_path)), ExtractiveReader)
+        assert isinstance(await wiring.open_reader(settings(tmp_path, llm="scripted:{}")), PromptedReader)
+
+    run(whole())
+
+
+def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    load, missing = backends.load, Settings().ann
+
+    def without_extra(kind: str, name: str) -> object:
+        if kind == "ann" and name != "exact":
+            raise BackendNotInstalled(kind, name, "ann")
+        return load(kind, name)
+
+    monkeypatch.setattr(backends, "load", without_extra)
+
+    async def whole() -> None:
+        async with await wiring.open_memory(settings(tmp_path, ann=missing), "ines") as memory:
+            await memory.store_fact("pump", "The pump is red.")
+        with pytest.raises(BackendNotInstalled):
+            await wiring.open_memory(settings(tmp_path, ann="usearch"), "ines")
+
+    run(whole())
