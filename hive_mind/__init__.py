@@ -1,3 +1,52 @@
-"""hive-mind: a fleet of agents that remembers together."""
+"""hive-mind: a fleet of agents that remembers together.
+
+    async with await open_agent(Settings(), "ines") as agent:
+        await agent.learn_from_content(Content("The gateway listens on port 8443.", source="runbook"))
+        answer = await agent.answer_question("Which port does the gateway use?")
+
+The names below are the public ones, by subject; everything else may move.
+"""
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.learning import Learned
+from hive_mind.errors import BackendError, ConfigError, HiveError, InvalidInput
+from hive_mind.memory.base import Memory, MemoryStatistics
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.query import Hit, Query
+from hive_mind.ranking.fusion import rrf_merge
+from hive_mind.ranking.hybrid import hybrid_score_weighted
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_agent, open_memory
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "BackendError",
+    "Candidate",
+    "CognitiveMemory",
+    "ConfigError",
+    "Content",
+    "Episode",
+    "Fact",
+    "HiveError",
+    "Hit",
+    "InvalidInput",
+    "Learned",
+    "LearningAgent",
+    "Memory",
+    "MemoryStatistics",
+    "Query",
+    "Question",
+    "RankingSettings",
+    "Relation",
+    "Settings",
+    "hybrid_score_weighted",
+    "open_agent",
+    "open_memory",
+    "rrf_merge",
+]

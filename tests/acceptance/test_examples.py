@@ -1,0 +1,27 @@
+"""Every file of docs/examples runs as it stands and prints what its reader is promised."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))
+PROMISED = {
+    "01_one_agent": ["runbook.md: 2 facts", "The gateway listens on port 8443.", "I don't know"],
+    "02_facts_by_hand": [
+        "('handbook', 'Ines')",
+        "['The nightly backup starts at 04:30.']",
+        "The nightly backup starts at 02:00.",
+    ],
+    "03_own_reader": ["timeout is 30 s"],
+}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_and_prints_what_it_promises(path, tmp_path):
+    run = subprocess.run([sys.executable, "-W", "error", path], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert run.returncode == 0, run.stderr
+    assert [promise for promise in PROMISED[path.stem] if promise not in run.stdout] == []
+    assert list(tmp_path.iterdir()) == []

