@@ -56,10 +56,10 @@ def memory(folder: Path, agent: str) -> CognitiveMemory:
 
 def statements(agent: str, count: int) -> list[Candidate]:
     """Eighteen words each, of one vocabulary in which the n-th word is n times rarer than the first, as in a language."""
-    spelling = random.Random(1)  # noqa: S311 - repeatable, no secret
+    spelling = random.Random(1)
     words = ["".join(spelling.choice("bdfgklmnprstvz") + spelling.choice("aeiou") for _ in range(3)) for _ in range(10_000)]
     weights = [1 / rank for rank in range(1, len(words) + 1)]
-    rng = random.Random(agent)  # noqa: S311 - repeatable, no secret
+    rng = random.Random(agent)
     return [Candidate(f"{marker(agent, n)} {' '.join(rng.choices(words, weights, k=18))}.", "", 0.8) for n in range(count)]
 
 

@@ -106,7 +106,7 @@ async def vectors(store: FactStore) -> list[Row]:
 
 
 async def relations(store: FactStore) -> list[Row]:
-    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(1)
     name = "fact, episode, 2 entities, 3 edges"
     rows = latency(name, await one_by_one(store, [with_relations(n, rng) for n in range(300)]))
     speed = await per_second(store, [with_relations(n, rng) for n in range(1000, 4000)])

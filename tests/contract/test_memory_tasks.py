@@ -49,7 +49,7 @@ def test_different_statements_from_many_tasks_are_all_kept_and_found(home: Home)
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_tasks_do_at_once_ram_and_disk_agree(home: Home, seed: int):
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(seed)
 
     async def act(memory: CognitiveMemory) -> None:
         texts = [f"Statement {n}." for n in range(6)]

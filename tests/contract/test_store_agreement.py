@@ -61,7 +61,7 @@ async def outcome(store: FactStore, changes: Sequence[Change]) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_writes_are_kept_or_refused_as_in_memory(back_end: str, seed: int, tmp_path: Path) -> None:
     async def scenario() -> None:
-        rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        rng = random.Random(seed)
         model, open_store = await memory.open(), backends.load("store", back_end).open
         for _ in range(3):
             store = await open_store(tmp_path / "x.db")

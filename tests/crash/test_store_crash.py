@@ -26,7 +26,7 @@ CHILD_MAX_S = 30.0
 
 def killed_child(path: Path, seed: int, *, in_checkpoint: bool) -> tuple[set[int], bool]:
     """Run the writer, kill it; the writes it acknowledged, and whether it was inside a checkpoint."""
-    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(seed)
     environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
     command = [sys.executable, "-m", "tests.crash.writer", str(path), str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:

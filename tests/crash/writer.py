@@ -69,7 +69,7 @@ def announce_checkpoints() -> None:
 
 
 async def main(path: Path, seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(seed)
     store = await kuzu.open(path, SETTINGS)
     first = (await store.counts())["facts"] // FACTS_PER_WRITE
 

@@ -123,7 +123,7 @@ def test_any_lines_are_taken_in_or_refused_by_number_and_then_nothing_is_taken_i
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_memories_that_take_in_each_other_hold_the_same_facts_from_the_same_sources(seed: int):
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(seed)
 
     async def whole() -> None:
         async with Home().memory() as here, Home().memory() as there:

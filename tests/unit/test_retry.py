@@ -32,7 +32,7 @@ class Trouble:
 
 
 def seeded(seed: int) -> random.Random:
-    return random.Random(seed)  # noqa: S311 - repeatable on purpose
+    return random.Random(seed)
 
 
 def timeouts(count: int) -> list[BackendError]:

@@ -29,7 +29,7 @@ class Desk:
         self.model = ScriptedModel(replies)
         self.budget = Budget(max_tokens)
         self.waited_s: list[float] = []
-        rng = random.Random(7)  # noqa: S311 - repeatable on purpose
+        rng = random.Random(7)
         self.reader = PromptedReader(self.model, self.budget, PromptedSettings(**settings), rng=rng, sleep=self.sleep)
 
     async def sleep(self, seconds: float) -> None:

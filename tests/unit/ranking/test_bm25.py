@@ -98,7 +98,7 @@ def test_statistics_a_moment_old_never_give_a_negative_idf():
 
 
 def test_the_public_implementation_gives_the_same_scores():
-    chance = random.Random(7)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(7)
     corpus = [[chance.choice("abcdefghijkl") for _ in range(chance.randint(1, 12))] for _ in range(60)]
     reference = bm25s.BM25(method="lucene", k1=SETTINGS.saturation, b=SETTINGS.length_weight)
     reference.index(corpus, show_progress=False)

@@ -22,7 +22,7 @@ from hive_mind.store.kuzu.migration import version_of
 from hive_mind.store.kuzu.schema import MIGRATIONS, Migration
 from tests.unit.store.kuzu_builders import adds, contents, database, files
 
-SEEDED = random.Random(1)  # noqa: S311 - repeatable, not secret
+SEEDED = random.Random(1)
 NO_CHECKPOINT = KuzuSettings(checkpoint_at_close_log_bytes=1 << 30)
 ALWAYS_CHECKPOINT = KuzuSettings(checkpoint_at_close_log_bytes=1)
 LATER = (
@@ -130,7 +130,7 @@ def test_another_databases_log_never_takes_the_process_down(tmp_path: Path) -> N
 @pytest.mark.parametrize("seed", range(4))
 def test_flipped_bytes_never_take_the_process_down(tmp_path: Path, seed: int) -> None:
     path = filled(tmp_path / "x", 60, ALWAYS_CHECKPOINT)
-    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(seed)
     body = bytearray(path.read_bytes())
     used = [n for n in range(12, len(body)) if body[n]]
     for position in rng.sample(used, 20):
