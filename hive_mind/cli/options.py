@@ -1,6 +1,5 @@
 """What commands have in common: which agent, which folder, which embedding model, which form of output."""
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -60,7 +59,7 @@ def settings_for(
     home: Path | None = None,
     embed: str | None = None,
     model: str | None = None,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings of the environment with what the command line says instead."""
     settings = from_environment(environment)

@@ -23,18 +23,32 @@ class Layout(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; `number` counts them, so that two of the same title are two sections. 1 is the highest `level`."""
+
+    title: str
+    number: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """`text` is verbatim up to white space. `stamp` is the time written in front of an utterance, as it was written.
 
-    `lead` is the line that introduces a list, or the header of a table.
+    `headings` are those it stands under, the highest first. `lead` is the line that introduces a list, or the header of a table.
     """
 
     text: str
     layout: Layout
-    heading: str = ""
+    headings: tuple[Heading, ...] = ()
     speaker: str = ""
     stamp: str = ""
     lead: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title of the section it stands in, or ""."""
+        return self.headings[-1].title if self.headings else ""
 
 
 # A heading longer than this is a paragraph that happens to begin with a hash sign.
@@ -43,7 +57,10 @@ _HEADING_CHARS_MAX = 120
 # Plain lines at least this long were probably wrapped by an editor, so the sentence goes on in the next one.
 _WRAPPED_LINE_CHARS_MIN = 60
 
-_HEADING = re.compile(r"#{1,6}\s+(?P<title>\S.*)")
+# A line in bold divides a section and never ends it.
+_BOLD_LEVEL = 7
+
+_HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
 _BOLD_LINE = re.compile(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
 _UNDERLINE = re.compile(r"={3,}|-{3,}")
 _ITEM = re.compile(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
@@ -65,7 +82,8 @@ class _Layouter:
 
     def __init__(self, speakers: frozenset[str]) -> None:
         self._speakers = speakers
-        self._heading = ""
+        self._headings: tuple[Heading, ...] = ()
+        self._headings_seen = 0
         self._lead = ""
         self._is_quoted = False
         self._code: list[str] | None = None
@@ -94,7 +112,7 @@ class _Layouter:
         elif not line:
             yield from self._closed()
         elif self._open is not None and self._open.layout is Layout.PROSE and _UNDERLINE.fullmatch(line):
-            yield from self._underlined()
+            yield from self._underlined(level=1 if line[0] == "=" else 2)
         else:
             yield from self._read_text(line)
 
@@ -105,11 +123,11 @@ class _Layouter:
             self._code.append(line)
 
     def _read_text(self, line: str) -> Iterator[Block]:
-        title = _title_of(line)
+        title, level = _title_of(line)
         turn = turn_of(line, self._speakers)
         if title:
             yield from self._closed()
-            self._heading, self._lead = title, ""
+            self._begin_section(title, level)
         elif turn is not None:
             yield from self._start(_utterance(turn))
         elif line.startswith("|") and line.endswith("|"):
@@ -150,31 +168,39 @@ class _Layouter:
         block, self._open = self._open, None
         if block is not None:
             text = " ".join(self._parts)
-            yield replace(block, text=text, heading=self._heading, lead=self._lead)
+            yield replace(block, text=text, headings=self._headings, lead=self._lead)
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
         if not keep_lead and block is not None and block.layout is not Layout.PROSE:
             self._lead = ""
 
-    def _underlined(self) -> Iterator[Block]:
+    def _begin_section(self, title: str, level: int) -> None:
+        self._headings_seen += 1
+        above = tuple(heading for heading in self._headings if heading.level < level)
+        self._headings, self._lead = (*above, Heading(title, self._headings_seen, level)), ""
+
+    def _underlined(self, level: int) -> Iterator[Block]:
         title = self._parts[-1]
         if len(self._parts) == 1 and len(title) <= _HEADING_CHARS_MAX:
-            self._heading, self._lead, self._open = title, "", None
+            self._open = None
+            self._begin_section(title, level)
         else:
             yield from self._closed()
 
     def _code_block(self) -> Iterator[Block]:
         lines, self._code = self._code or [], None
         if any(lines):
-            yield Block("\n".join(lines), Layout.CODE, heading=self._heading, lead=self._lead)
+            yield Block("\n".join(lines), Layout.CODE, headings=self._headings, lead=self._lead)
 
 
-def _title_of(line: str) -> str:
-    match = _HEADING.fullmatch(line) or _BOLD_LINE.fullmatch(line)
+def _title_of(line: str) -> tuple[str, int]:
+    """The title in a line that is a heading, with its level; "" for any other line."""
+    marked = _HEADING.fullmatch(line)
+    match = marked or _BOLD_LINE.fullmatch(line)
     if match is None:
-        return ""
+        return "", 0
     title = match["title"].strip(" #*_:\t")
-    return title if len(title) <= _HEADING_CHARS_MAX else ""
+    return (title if len(title) <= _HEADING_CHARS_MAX else "", len(marked["marks"]) if marked else _BOLD_LEVEL)
 
 
 def _utterance(turn: Turn) -> Block:

@@ -5,16 +5,18 @@ It copies and never rephrases, so it can't invent; the price is that it can't re
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hive_mind.cognition.blocks import Block, Layout, blocks
 from hive_mind.cognition.concept_map import concept_map
+from hive_mind.cognition.dating import Dates, dates_of
 from hive_mind.cognition.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.cognition.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.sentences import SENTENCE_CHARS_MAX, grouped, pieces, sentences
 from hive_mind.cognition.statements import confidence_of, is_statement
-from hive_mind.cognition.temporal import moments, normalised, resolved_dates
+from hive_mind.cognition.temporal import normalised, resolved_dates
+from hive_mind.memory.intake import statement
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical
@@ -24,7 +26,6 @@ GENERAL = "general"
 """The concept of a statement that names nothing and stands under no heading."""
 
 _CONCEPT_CHARS_MAX = 80
-_DATE_LINES = 5
 _PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
 
 
@@ -33,12 +34,13 @@ class ExtractiveSettings:
     """`sentence_chars_max`: more keeps long sentences whole and makes facts harder to read.
 
     `utterance_chars_max`: more keeps an utterance together, which helps to find it, and blurs what it is about.
-    `before_chars_max`: more context to find a fact by, and more words that are not its own.
+    `before_chars_max`: more context to find a fact by, and more words that are not its own. A little above the utterances, so
+    that they stay whole with their speaker.
     """
 
     sentence_chars_max: int = SENTENCE_CHARS_MAX
     utterance_chars_max: int = 300
-    before_chars_max: int = 300
+    before_chars_max: int = 350
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,13 @@ class ExtractiveReader:
     async def extract(self, content: Content) -> Extraction:
         """Statements with concept, confidence, entities, time and speaker. Never raises for any text."""
         layout = blocks(content.text)
-        said_at = _said_at(content, layout)
+        dates = dates_of(content, layout)
         found = [piece for block in layout for piece in self._pieces(block)]
         vocabulary = vocabulary_of(sentence for piece in found for sentence in piece.sentences)
         kept: dict[str, Candidate] = {}
-        for candidate in self._candidates(found, replace(content, said_at=said_at), vocabulary):
+        for candidate in self._candidates(found, content, dates, vocabulary):
             kept.setdefault(canonical(candidate.content), candidate)
-        return Extraction(said_at, tuple(kept.values()))
+        return Extraction(dates.said_at, tuple(kept.values()))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """One line per concept with what it is linked to."""
@@ -90,8 +92,8 @@ class ExtractiveReader:
         for group in grouped(found, self._settings.utterance_chars_max):
             yield _Piece(group, block, tuple(sentences(group, limit)))
 
-    def _candidates(self, found: list[_Piece], content: Content, vocabulary: Vocabulary) -> Iterator[Candidate]:
-        before = _Before(self._settings.before_chars_max)
+    def _candidates(self, found: list[_Piece], content: Content, dates: Dates, vocabulary: Vocabulary) -> Iterator[Candidate]:
+        before = _Before(self._settings.before_chars_max, content.speaker)
         concept = ""
         speakers = frozenset(piece.block.speaker.casefold() for piece in found) | {content.speaker.casefold()}
         for piece in found:
@@ -101,7 +103,8 @@ class ExtractiveReader:
                 continue
             named = entities(piece.text, vocabulary)
             concept = _concept_of(piece, [name for name in named if name.casefold() not in speakers], concept, content)
-            said_at = normalised(piece.block.stamp, content.said_at) or content.said_at
+            dated = dates.of(piece.block)
+            said_at = normalised(piece.block.stamp, dated) or dated
             yield Candidate(
                 content=piece.text,
                 concept=concept,
@@ -115,41 +118,29 @@ class ExtractiveReader:
 
 
 class _Before:
-    """Remembers the last stretch of text under the same heading."""
+    """Remembers the last stretch of text in the same section.
 
-    def __init__(self, chars_max: int) -> None:
+    It gives it back exactly as a memory keeps it, with its speaker: a text that is both a fact and before one is embedded once.
+    """
+
+    def __init__(self, chars_max: int, speaker: str) -> None:
         self._chars_max = chars_max
+        self._speaker = speaker
         self._last: _Piece | None = None
 
     def of(self, piece: _Piece) -> str:
         """What stands just before this piece; the piece is remembered for the next."""
         last, self._last = self._last, piece
-        same = last is not None and last.block.heading == piece.block.heading
-        text = piece.block.lead or (last.text if last is not None and same else "")
+        if piece.block.lead:
+            return self._kept(piece.block.lead, self._speaker)
+        if last is None or last.block.headings != piece.block.headings:
+            return ""
+        return self._kept(last.text, last.block.speaker or self._speaker)
+
+    def _kept(self, text: str, speaker: str) -> str:
+        kept = statement(Candidate(text, "", 0.0, speaker=speaker))
         # The end of it is what the next words follow.
-        return text[-self._chars_max :].strip() if self._chars_max else ""
-
-
-def _said_at(content: Content, layout: Sequence[Block]) -> str:
-    """The content's own time: given, or named alone by its title, its first heading or one of its first lines."""
-    if content.said_at:
-        return normalised(content.said_at)
-    first = [content.title, *(block.heading for block in layout[:1])]
-    short = [
-        block.text for block in layout[:_DATE_LINES] if len(block.text) <= _CONCEPT_CHARS_MAX and block.layout is Layout.PROSE
-    ]
-    for text in (*first, *(line for line in short if _is_date_line(line))):
-        if stamp := normalised(text):
-            return stamp
-    return next((stamp for block in layout[:1] if (stamp := normalised(block.stamp))), "")
-
-
-def _is_date_line(line: str) -> bool:
-    """ "Date: 5 March 2024", or a date and nothing else; not a sentence that mentions one."""
-    label, colon, rest = line.partition(":")
-    if colon and label.strip().lower() in ("date", "dated", "time", "when", "sent", "published", "created"):
-        return bool(rest.strip())
-    return any(len(moment.text) * 2 >= len(line) for moment in moments(line))
+        return kept[-self._chars_max :].strip() if self._chars_max else ""
 
 
 def _concept_of(piece: _Piece, named: Sequence[str], previous: str, content: Content) -> str:

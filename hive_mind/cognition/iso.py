@@ -14,6 +14,8 @@ Value = tuple[str, Grain]
 TIME_PATTERN = r"(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)"
 
 _POINT = re.compile(rf"(?P<year>\d{{4}})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ]{TIME_PATTERN})?)?)?", re.ASCII)
+_SECONDS = re.compile(r"(?<=\d\d:\d\d):\d{2}(?:\.\d{1,9})?")
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _WEEK = re.compile(r"(\d{4})-W(\d\d)(?:-([1-7]))?", re.ASCII)
 
 
@@ -49,6 +51,17 @@ def anchor_of(text: str) -> Anchor | None:
     except ValueError:
         return None
     return Anchor(day, "time" if clock else "day" if match["day"] else "month" if match["month"] else "year", clock)
+
+
+def readable(text: str) -> str:
+    """ "2025-01-13T09:25" as people write it, "13 Jan 2025, 09:25"; spans, weeks and any other text as they are."""
+    anchor, match = anchor_of(text), _POINT.fullmatch(text)
+    if anchor is None or match is None or anchor.grain == "year":
+        return text
+    month = f"{_MONTHS[anchor.day.month - 1]} {match['year']}"
+    day = f"{anchor.day.day} {month}" if anchor.knows_day else month
+    # Seconds are of no use to a reader; an offset from UTC is.
+    return f"{day}, {_SECONDS.sub('', match['time'])}" if match["time"] else day
 
 
 def written_day(day: date) -> Value:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hive_mind.cognition.intent import Kind, intent_of
-from hive_mind.cognition.relevance import RelevanceSettings, relevant
+from hive_mind.cognition.iso import readable
+from hive_mind.cognition.relevance import Judgement, RelevanceSettings, asked_of, relevant
+from hive_mind.cognition.selection import ordered, strong
 from hive_mind.cognition.temporal import moments
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import Hit
@@ -25,32 +27,36 @@ class QuotingSettings:
 
     quotes_max: int = 3
     list_quotes_max: int = 10
-    score_share_min: float = 0.5
+    score_share_min: float = 0.6
     relevance: RelevanceSettings = field(default_factory=RelevanceSettings)
 
 
 def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings) -> Answer:
     """The relevant hits as quotations, or "not known"."""
-    kind = intent_of(question.text).kind
     judged = relevant(question.text, hits, settings.relevance)
     if not judged:
         return Answer(NOT_KNOWN, (), "unknown", 0.0)
-    floor = max(hit.score for hit, _ in judged) * settings.score_share_min
-    few = kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT)
-    limit = settings.quotes_max if few else settings.list_quotes_max
-    chosen = [(hit, covered) for hit, covered in judged if hit.score >= floor][:limit]
-    sources = tuple(hit for hit, _ in chosen)
-    confidence = max(max(covered, _similarity(hit)) * hit.fact.confidence for hit, covered in chosen)
+    ranked = ordered(question.text, asked_of(question.text), [hit for hit, _ in judged])
+    sources = tuple(strong(ranked, settings.score_share_min)[: _limit(question.text, settings)])
+    confidence = max(_certainty(hit, found) for hit, found in judged if hit in sources)
     return Answer("\n".join([PREFACE, *map(_quotation, sources)]), sources, "quoted", round(confidence, 2))
 
 
-def _similarity(hit: Hit) -> float:
-    return min(1.0, max(0.0, hit.components.semantic or 0.0))
+def _limit(question: str, settings: QuotingSettings) -> int:
+    few = intent_of(question).kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT)
+    return settings.quotes_max if few else settings.list_quotes_max
+
+
+def _certainty(hit: Hit, found: Judgement) -> float:
+    similarity = min(1.0, max(0.0, hit.components.semantic or 0.0))
+    return max(found.share, similarity) * hit.fact.confidence
 
 
 def _quotation(hit: Hit) -> str:
     fact = hit.fact
-    told = ", ".join(part for part in (fact.speaker, fact.said_at) if part)
+    # Who speaks stands in front of most utterances already.
+    speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
+    told = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in moments(fact.content, fact.said_at) if moment.text != moment.iso]
     if fact.superseded_by:
         notes.append("no longer true")

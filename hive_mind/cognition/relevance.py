@@ -1,7 +1,8 @@
 """Relevance: whether a found fact speaks about what was asked at all, so that an agent can say "not known".
 
 Every search finds something; its scores rank and don't judge. This judges by what the question and the fact share: the
-identifiers and names asked for, and the share of the question's other words. It never changes an order.
+identifiers and names asked for, the share of the question's words, and how much the shared words told the search. It never
+changes an order; that is the business of `selection`.
 """
 
 import re
@@ -16,15 +17,19 @@ from hive_mind.ranking.tokens import tokenize
 
 @dataclass(frozen=True, slots=True)
 class RelevanceSettings:
-    """`covered_share_min`: raise it to hear "not known" more often, lower it to hear off-topic quotes more often.
+    """From which share on a fact answers; raise any of them to hear "not known" more often and off-topic quotes less often.
 
-    On the development half of LoCoMo with keyword search, 0.45 keeps nine in ten quotes that hold the evidence and refuses
-    six in ten questions about topics that nobody spoke of. `similar_min`: a cosine from here on is relevant even where the
-    words differ. With MiniLM the best of five off-topic facts stays below 0.46 nine times in ten; raise it for models whose
-    cosines are all high.
+    `covered_share_min` counts the letters of the shared words and needs nothing else, so it holds in a memory of three facts too.
+    `told_share_min` counts what the shared words are worth to the search, where rare words are worth more. `similar_min` is a
+    cosine from which on the words may differ; with MiniLM the best of five off-topic facts stays below 0.46 nine times in
+    ten. Raise it for models whose cosines are all high.
+
+    The shares were chosen on three LoCoMo conversations with keyword search; `python -m benchmarks.answers` prints what they do
+    there and on the two that were held out.
     """
 
-    covered_share_min: float = 0.45
+    covered_share_min: float = 0.6
+    told_share_min: float = 0.44
     similar_min: float = 0.55
 
 
@@ -33,12 +38,32 @@ class Asked:
     """What a question asks for, as terms: the identifiers and names that must be met, and all other words."""
 
     identifiers: frozenset[str]
-    names: tuple[frozenset[str], ...]
+    names: frozenset[str]
     words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How far a fact speaks about what was asked, in shares of it. `is_named`: the fact names the identifier asked for."""
+
+    covered: float
+    told: float
+    is_named: bool
+
+    @property
+    def share(self) -> float:
+        """The better of both shares; 1 where the identifier is named."""
+        return 1.0 if self.is_named else max(self.covered, self.told)
 
 
 # Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
 _DOUBT_LETTERS = 4
+
+# A word of the question that a fact misses weighs this much per letter, in units of BM25: six letters make 2, a little less than
+# what an ordinary word scores that is found. Between a quarter and a half LoCoMo shows no difference.
+_MISSED_PER_LETTER = 1 / 3
+# In units of BM25: a single common word that is found proves nothing. From 1 to 8 nothing much changes on LoCoMo.
+_DOUBT_BM25 = 4
 
 # They say what kind of answer is wanted (see `intent`), not what it is about.
 _FORM_WORDS = frozenset(
@@ -57,48 +82,57 @@ def asked_of(question: str) -> Asked:
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
-    names = tuple(terms for terms in named if terms and terms not in coded)
-    told = dated.union(*coded, *names)
+    names: frozenset[str] = frozenset().union(*(terms for terms in named if terms not in coded))
+    told = dated.union(*coded, names)
     return Asked(identifiers, names, frozenset(tokenize(question)) - told - _FORM_WORDS)
 
 
-def coverage(asked: Asked, hit: Hit) -> float | None:
-    """The share of what was asked that a hit speaks about, in [0, 1]; None where it misses the identifier or all names.
+def judgement(asked: Asked, hit: Hit) -> Judgement | None:
+    """What a hit has of what was asked; None where it misses the identifier or all names.
 
-    A word counts by its length: long words are rarer, and rare words tell more.
+    What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
     """
     fact = hit.fact
     own = frozenset(tokenize(" ".join((fact.content, fact.concept, fact.speaker, *fact.entities))))
-    must = asked.identifiers.union(*asked.names)
-    if (asked.identifiers and not asked.identifiers & own) or (asked.names and not must & own):
+    must = asked.identifiers | asked.names
+    is_named = bool(asked.identifiers & own)
+    if (asked.identifiers and not is_named) or (must and not must & own):
         return None
-    # What was said just before is what a short answer answers.
-    met_words = asked.words & (own | frozenset(tokenize(fact.before)))
-    if not met_words and (asked.words or not must):
-        # The right person and nothing of what was asked about them; with an identifier that is still the right thing.
-        return _share(asked.identifiers & own, asked.words | must)
-    return _share(met_words | (must & own), asked.words | must)
+    met = asked.words & (own | frozenset(tokenize(fact.before)))
+    if asked.words and not met:
+        # The right person and nothing of what was asked about them.
+        return Judgement(0.0, 0.0, is_named)
+    return Judgement(_covered(met | (must & own), asked.words | must), _told(asked.words - met, hit), is_named)
 
 
-def is_relevant(covered: float | None, hit: Hit, settings: RelevanceSettings) -> bool:
-    """Whether a hit that covers this share of a question may be used to answer it."""
-    if covered is None:
-        return False
-    similar = hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
-    return similar or covered >= settings.covered_share_min
+def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
+    """The hits that speak about what was asked with what was found about them, in their own order; none where none answers.
 
-
-def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, float]]:
-    """The hits that speak about what was asked with their coverage, in their own order."""
+    Where one of them answers, the others need only share a word: one that is told in fewer words often holds the answer.
+    """
     asked = asked_of(question)
-    judged = [(hit, coverage(asked, hit)) for hit in hits]
-    return [(hit, covered or 0.0) for hit, covered in judged if is_relevant(covered, hit, settings)]
+    judged = [(hit, found) for hit in hits if (found := judgement(asked, hit)) is not None]
+    answering = {hit.fact.id for hit, found in judged if _answers(found, hit, settings)}
+    return [(hit, found) for hit, found in judged if answering and (found.told > 0 or hit.fact.id in answering)]
 
 
-def _share(met: frozenset[str], wanted: frozenset[str]) -> float:
+def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
+    if found.is_named or found.covered >= settings.covered_share_min or found.told >= settings.told_share_min:
+        return True
+    return hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
+
+
+def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
+    """A word counts by its length: long words are rarer, and rare words tell more."""
     if met == wanted:
         return 1.0 if wanted else 0.0
     return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
+
+
+def _told(missed: frozenset[str], hit: Hit) -> float:
+    """BM25 knows how rare each word is in this memory, which the words alone don't show."""
+    found = hit.components.keyword
+    return found / (found + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
 
 
 def _is_code(term: str) -> bool:

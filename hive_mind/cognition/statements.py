@@ -7,6 +7,8 @@ they are good enough to share is decided elsewhere.
 import re
 from collections.abc import Sequence
 
+from hive_mind.ranking.tokens import tokenize
+
 # What an ordinary sentence is worth before anything speaks for or against it.
 _BASE = 0.6
 _NAMED = 0.1
@@ -20,6 +22,8 @@ _WORDS_MIN = 3
 _UNSPACED_MIN = 5
 # A remark this long says something besides being polite.
 _FILLER_WORDS_MAX = 7
+# "No turbine was harmed" says two things after its opener; "Thanks a lot, Ana" and "Yes, we did" say none or one.
+_TELLING_MIN = 2
 
 # A longer run is no word: base64, a hash dump, a broken file.
 _WORD = re.compile(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
@@ -37,11 +41,12 @@ _FILLER = re.compile(
     r"(?:hi|hey|hello|thanks|thank you|thx|ok|okay|sure|yes|yeah|yep|no|nope|great|wow|lol|haha|cool|nice|awesome|amazing|"
     r"good (?:morning|afternoon|evening|night|luck|job)|bye|goodbye|see you|take care|sounds (?:good|great|fun|amazing)|"
     r"congrat\w*|you're welcome|no problem|of course|absolutely|definitely|exactly|totally|agreed|got it|"
-    r"that's (?:great|awesome|"
-    r""
-    r"amazing|wonderful|so cool|cool|nice)|glad to hear|happy to help|let me know|good point|same here|me too)\b",
+    r"that's (?:great|awesome|amazing|wonderful|so cool|cool|nice)|glad to hear|happy to help|let me know|good point|"
+    r"same here|me too|a lot|so much|very much)\b[\s,.!…–-]*",
     re.IGNORECASE,
 )
+# Whom a remark addresses: "…, Ana!" at its end, "Ana!" at its beginning.
+_ADDRESSED = re.compile(r"^[^\W\d_][\w'’-]{0,40}[,.!]+|,\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a table row is short and still a fact.
 _KEYED = re.compile(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
 
@@ -58,7 +63,15 @@ def is_statement(sentence: str) -> bool:
         return True
     if len(words) < _WORDS_MIN:
         return bool(_KEYED.match(text.lstrip("| "))) and len(words) >= _WORDS_MIN - 1
-    return not (len(words) <= _FILLER_WORDS_MAX and _FILLER.match(text))
+    return len(words) > _FILLER_WORDS_MAX or not _FILLER.match(text) or _tells_more(text)
+
+
+def _tells_more(remark: str) -> bool:
+    """Whether a short remark that opens politely goes on to say something."""
+    rest = remark
+    while opener := _FILLER.match(rest):
+        rest = rest[opener.end() :]
+    return len(set(tokenize(_ADDRESSED.sub("", rest)))) >= _TELLING_MIN
 
 
 def is_hedged(sentence: str) -> bool:

@@ -68,7 +68,7 @@ class Memory(Protocol):
         ...
 
     async def retract_fact(self, fact_id: str) -> Fact:
-        """Take a fact back: it is found by id only. Raises `InvalidInput` where there is none."""
+        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
         ...
 
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:

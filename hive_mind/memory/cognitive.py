@@ -14,19 +14,19 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Plan
-from hive_mind.memory.intake import new_fact, refuse_source, retracted, superseding, take_in
+from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.transfer import Records, read_records, write_records
 from hive_mind.memory.vectors import Vector, VectorSource
-from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, record, wake
+from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, record, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.store.base import AddEpisode, Change, Link, PutVector, ReviseFact, SetMeta
+from hive_mind.store.base import AddEpisode, Change, Link, PutVector, SetMeta
 
 Clock = Callable[[], int]
 
@@ -56,6 +56,7 @@ class CognitiveMemory:
         self._commits = Commits()
         self._state: Awake | None = None
         self._waking = asyncio.Lock()
+        self._transition = Transition()
         self._users = 0
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -121,14 +122,15 @@ class CognitiveMemory:
             return awake.recall.facts.get(fact_id)
 
     async def retract_fact(self, fact_id: str) -> Fact:
-        """Take a fact back: it is found by id only. Raises `InvalidInput` where there is none."""
+        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
         async with self._awake() as awake:
 
             def plan() -> Plan[Fact]:
-                revised = retracted(_fact_in(awake, fact_id))
-                return Plan([ReviseFact(revised)], lambda: self._applied(awake, [revised], _NewVectors())[0])
+                intake = retracting(_fact_in(awake, fact_id), awake.recall.replaced_by(fact_id))
+                return Plan(intake.changes, lambda: self._applied(awake, intake.facts, _NewVectors())[0])
 
-            return await self._commits.run(awake.store, [fact_id], plan)
+            replaced = [fact.id for fact in awake.recall.replaced_by(fact_id)]
+            return await self._commits.run(awake.store, [fact_id, *replaced], plan)
 
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
         """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
@@ -200,11 +202,10 @@ class CognitiveMemory:
         """Let go of database and index; the next call wakes the memory again."""
         async with self._waking:
             await self._is_idle.wait()
+            await self._transition.finish()
             await self._commits.finish()
             if self._state is not None:
-                # The index goes first: closing the store gives what is free back to the system.
-                store, self._state = self._state.store, None
-                await store.close()
+                await self._transition.run(self._fall_asleep(self._state))
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
@@ -246,15 +247,26 @@ class CognitiveMemory:
             awake.recorded = self._vectors.model
         return list(facts)
 
+    async def _wake_up(self) -> None:
+        self._state = await wake(self._open_store, self._vectors, self._new_arm, self._ranking)
+
+    async def _fall_asleep(self, state: Awake) -> None:
+        # The index goes first: closing the store gives what is free back to the system.
+        store, self._state = state.store, None
+        del state
+        await store.close()
+
     @asynccontextmanager
     async def _awake(self) -> AsyncIterator[Awake]:
         """The state, awake for as long as the block runs."""
         async with self._waking:
             if self._is_closed:
                 raise InvalidInput("this memory is closed: open it again")
+            await self._transition.finish()
             if self._state is None:
-                self._state = await wake(self._open_store, self._vectors, self._new_arm, self._ranking)
+                await self._transition.run(self._wake_up())
             state = self._state
+            assert state is not None  # noqa: S101 - a transition that fails raises
             self._users += 1
             self._is_idle.clear()
         try:

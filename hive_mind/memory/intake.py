@@ -112,9 +112,10 @@ def confirmed(earlier: Fact, again: Fact) -> Fact:
     return replace(earlier, sources=earlier.sources + newcomers, confidence=max(earlier.confidence, again.confidence))
 
 
-def retracted(fact: Fact) -> Fact:
-    """A fact taken back."""
-    return replace(fact, sharing=Sharing.RETRACTED)
+def retracting(fact: Fact, replaced: Iterable[Fact]) -> Intake:
+    """What to write for a fact taken back: it first, then what it had replaced, which holds again."""
+    facts = (replace(fact, sharing=Sharing.RETRACTED), *(replace(older, superseded_by="") for older in replaced))
+    return Intake(tuple(ReviseFact(changed) for changed in facts), facts)
 
 
 def _fact_changes(facts: Iterable[Fact], known: Known) -> Iterable[Change]:

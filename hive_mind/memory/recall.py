@@ -73,6 +73,10 @@ class Recall:
         """Whether a search may return the fact, now or among what is past."""
         return self._index_for(self.facts.get(fact_id)) is not None
 
+    def replaced_by(self, fact_id: str) -> list[Fact]:
+        """The facts that a newer one superseded."""
+        return [fact for fact in self.facts.values() if fact.superseded_by == fact_id]
+
     def without_vector(self) -> Iterable[Fact]:
         """Facts a search may return that only keywords can find."""
         for fact in self.facts.values():

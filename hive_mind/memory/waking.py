@@ -4,9 +4,11 @@ A database remembers which model embedded it. Opened with another one it answers
 vectors of two models can't be compared.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import Vector, VectorSource
@@ -33,6 +35,28 @@ class Awake:
     def embeds_with(self, vectors: VectorSource) -> bool:
         """Whether new vectors of this model may stand beside those that are there."""
         return vectors.is_on and self.recorded in ("", vectors.model)
+
+
+class Transition:
+    """Opening or closing a database, never half done: one who gives up waiting leaves it to go on, and the next waits for it.
+
+    Otherwise a search that ran into its deadline would leave a database that is just being closed, and locked, to the next one.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: asyncio.Task[None] | None = None
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it. Call `finish` first, and decide then what there is to do."""
+        self._under_way = asyncio.create_task(work)
+        # Its error is for the one who waits; if nobody does any more, the next one tries again.
+        self._under_way.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(self._under_way)
+
+    async def finish(self) -> None:
+        """Return when nothing is under way any more."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
 
 
 async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:

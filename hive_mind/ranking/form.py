@@ -20,10 +20,13 @@ _MONTHS = "January February March April May June July August September October N
 
 
 def weighted_terms(fact: Fact) -> dict[str, float]:
-    """Each term of the fact with its weight for BM25."""
-    own = [fact.content, spoken_date(fact.said_at), *map(spoken_date, fact.labels)]
+    """Each term of the fact with its weight for BM25.
+
+    Who speaks counts as surroundings: what Noor says is rarely about Noor.
+    """
+    own = [fact.content.removeprefix(f"{fact.speaker}: "), spoken_date(fact.said_at), *map(spoken_date, fact.labels)]
     terms: dict[str, float] = dict(Counter(tokenize(" \n".join(own))))
-    for term in {*tokenize(fact.before), *tokenize(fact.concept)}:
+    for term in {*tokenize(fact.speaker), *tokenize(fact.before), *tokenize(fact.concept)}:
         terms[term] = terms.get(term, 0.0) + BEFORE_WEIGHT
     return terms
 

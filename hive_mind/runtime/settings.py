@@ -41,14 +41,16 @@ _PREFIX = "HIVE_MIND_"
 _DIGITS_MAX = 18
 
 
-def from_environment(environment: Mapping[str, str]) -> Settings:
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """Settings from `HIVE_MIND_HOME`, `HIVE_MIND_STORE`, `HIVE_MIND_EMBED`, `HIVE_MIND_EMBED_MODEL`, … Empty counts as unset.
 
     Raises `InvalidInput` for a number that is none.
     """
 
+    variables = os.environ if environment is None else environment
+
     def given(name: str, default: str) -> str:
-        return environment.get(_PREFIX + name, "") or default
+        return variables.get(_PREFIX + name, "") or default
 
     default = Settings()
     return Settings(

@@ -103,6 +103,20 @@ def test_a_newer_statement_hides_the_older_one_except_from_who_asks_for_the_past
     with_memory(scenario)
 
 
+def test_taking_a_newer_statement_back_lets_the_older_one_hold_again(with_memory: Run):
+    async def scenario(memory: CognitiveMemory) -> None:
+        old = await memory.store_fact("pump", "The pump is red.")
+        new = await memory.supersede(old.id, said("The pump is blue."), "otto")
+
+        await memory.retract_fact(new.id)
+        await memory.sleep()
+
+        assert await found(memory, "pump") == ["The pump is red."]
+        assert (await memory.get_fact(old.id)).is_current
+
+    with_memory(scenario)
+
+
 def test_what_was_true_before_can_be_true_again(with_memory: Run):
     async def scenario(memory: CognitiveMemory) -> None:
         on = await memory.store_fact("light", "The light is on.")
@@ -211,5 +225,21 @@ def test_a_memory_that_slept_or_was_opened_again_holds_and_finds_the_same(home: 
     async def everything(memory: CognitiveMemory) -> object:
         hits = [await memory.search_facts(Query(text, 20, with_superseded=True)) for text in ("pump 1", "which is red", "blue")]
         return await lines_of(memory), await memory.get_statistics(), hits
+
+    run(whole())
+
+
+def test_what_one_kind_of_store_gives_out_another_takes_in_and_gives_out_alike(home: Home):
+    async def whole() -> None:
+        async with home.memory() as memory, Home().memory() as copy:
+            episodes = [await memory.store_episode(Content(f"Text {n}.", "ines")) for n in range(4)]
+            for episode in episodes[::-1]:
+                facts = await memory.store_facts([said(f"Pump {n}.", entities=("Ada",)) for n in range(5)], "ines", episode)
+            for fact in facts[:-1]:
+                await memory.contradict(facts[-1].id, fact.id)
+            await memory.supersede(facts[2].id, said("No pump 2."), "otto")
+
+            await copy.import_lines(await lines_of(memory))
+            assert await lines_of(copy) == await lines_of(memory)
 
     run(whole())

@@ -179,3 +179,23 @@ def test_an_export_that_is_left_early_does_not_keep_the_memory_open(home: Home):
         await memory.close()
 
     run(whole())
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 9, 20])
+def test_a_caller_who_gives_up_while_the_memory_wakes_or_falls_asleep_locks_nobody_out(home: Home, turns: int):
+    async def whole() -> None:
+        memory = home.memory(BagOfWords())
+        for begin in (memory.get_all_facts, memory.sleep, memory.sleep, memory.get_all_facts, memory.close):
+            task = asyncio.create_task(begin())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            if begin != memory.close:
+                await memory.store_fact("pump", "The pump is red.")
+                assert len(await memory.get_all_facts()) == 1
+        await memory.close()
+        async with home.memory() as again:
+            assert len(await again.get_all_facts()) == 1
+
+    run(whole())

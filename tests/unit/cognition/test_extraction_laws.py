@@ -28,7 +28,8 @@ def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
 
     for candidate in candidates(text):
         assert canonical(candidate.content) in words
-        assert canonical(candidate.before) in words
+        _, _, before = candidate.before.partition(": ")
+        assert candidate.before in words or before in words
 
 
 @given(TEXTS, st.text(max_size=20), st.text(max_size=20))

@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from hive_mind.cognition.extractive import GENERAL, ExtractiveReader
+from hive_mind.cognition.extractive import GENERAL, ExtractiveReader, ExtractiveSettings
+from hive_mind.memory.intake import statement
 from hive_mind.model.content import Content
 from tests.unit.cognition.reading import candidates, extraction, statements
 
@@ -43,6 +44,67 @@ def test_a_date_line_dates_the_whole_content():
     assert {candidate.said_at for candidate in found.candidates} == {"2024-03-05"}
 
 
+LOG = """# Log 2024
+
+## Burst hose
+Date: 21 January 2024
+The crane lost oil yesterday.
+
+## 5 March 2024
+[10:22] Ana: I closed the valve.
+
+### Costs
+The hose cost 40 euros.
+
+## Open
+Nobody has ordered the mat.
+"""
+
+
+def test_a_date_counts_for_its_own_section_and_what_is_below():
+    found = extraction(LOG)
+
+    assert found.said_at == ""
+    assert [(one.content, one.said_at) for one in found.candidates if "Date:" not in one.content] == [
+        ("The crane lost oil yesterday.", "2024-01-21"),
+        ("I closed the valve.", "2024-03-05T10:22"),
+        ("The hose cost 40 euros.", "2024-03-05"),
+        ("Nobody has ordered the mat.", ""),
+    ]
+
+
+def test_relative_dates_are_resolved_against_their_section():
+    lost = next(one for one in candidates(LOG) if one.content.startswith("The crane"))
+
+    assert lost.labels == ("2024-01-20",)
+
+
+def test_a_given_time_counts_where_a_section_has_none():
+    found = extraction(LOG, said_at="2024-04-01")
+
+    assert (found.said_at, found.candidates[-1].said_at) == ("2024-04-01", "2024-04-01")
+    assert found.candidates[1].said_at == "2024-01-21"
+
+
+@pytest.mark.parametrize("heading", ["2024-03-05", "2024-03-05 Stand-up", "Tuesday, 5 March 2024"])
+def test_a_heading_that_is_a_date_dates_its_section(heading: str):
+    first, second = candidates(f"## Before\nThe valve was open.\n\n## {heading}\nThe valve is closed.")
+
+    assert (first.said_at, second.said_at) == ("", "2024-03-05")
+
+
+def test_a_heading_that_mentions_a_date_does_not_date_its_section():
+    found = candidates("## Before\nThe valve was open.\n\n## All changes that were made since March 2024\nThe valve is closed.")
+
+    assert {one.said_at for one in found} == {""}
+
+
+def test_a_date_under_one_of_two_headings_of_the_same_title_counts_for_that_one():
+    found = candidates("## Valve\nThe valve was open.\n\n## Valve\n2024-03-05\nThe valve is closed.")
+
+    assert (found[0].said_at, found[-1].said_at) == ("", "2024-03-05")
+
+
 def test_a_given_time_is_kept_and_normalised():
     assert extraction(REPORT, said_at="1:56 pm on 8 May, 2023").said_at == "2023-05-08T13:56"
 
@@ -62,11 +124,25 @@ def test_relative_dates_are_resolved_against_the_utterance():
     assert candidates(CHAT)[0].labels == ("2024-03-04",)
 
 
-def test_a_question_is_no_fact_but_stands_before_its_answer():
+def test_a_question_is_no_fact_but_stands_with_its_speaker_before_its_answer():
     last = candidates(CHAT)[-1]
 
     assert last.content == "Near the river, since March."
-    assert last.before == "Where do you live exactly?"
+    assert last.before == "Ben: Where do you live exactly?"
+
+
+def test_what_comes_before_is_the_earlier_fact_exactly_as_a_memory_keeps_it():
+    first, second = candidates("Ana: I moved to Porto  in May.\nBen: I stayed in Faro.\nAna: You never told me why?")
+
+    assert second.before == statement(first) == "Ana: I moved to Porto in May."
+
+
+def test_only_what_is_too_long_is_cut_from_what_comes_before():
+    reader = ExtractiveReader(ExtractiveSettings(before_chars_max=20))
+    text = "Ana owns billing now.\nBen owns search.\nCleo owns mail."
+    _, second, third = asyncio.run(reader.extract(Content(text, "test"))).candidates
+
+    assert (second.before, third.before) == ("na owns billing now.", "Ben owns search.")
 
 
 def test_applause_is_not_kept():

@@ -12,6 +12,9 @@ from hive_mind.cognition.statements import confidence_of, is_hedged, is_statemen
         "| billing | Ana |",
         "我住在波尔图。",
         "I like tea.",
+        "No turbine was harmed.",
+        "Good job applications arrived late.",
+        "Okay, the seal is changed.",
     ],
 )
 def test_what_says_something_is_a_statement(sentence: str):
@@ -26,6 +29,8 @@ def test_what_says_something_is_a_statement(sentence: str):
         "Hi Ben!",
         "Sounds great!",
         "Wow, that's amazing!",
+        "Hey Ana! Thanks so much, Ana!",
+        "Yes, of course!",
         "ok",
         "",
         "...",

@@ -5,13 +5,17 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.intake import confirmed, new_fact, retracted, statement, superseding, take_in
+from hive_mind.memory.intake import confirmed, new_fact, retracting, statement, superseding, take_in
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Relation
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Link, ReviseFact
 from tests.builders import FIRST_US, fact, said
 
 EPISODE = Episode("e" * 32, "Text.", "ines", "", FIRST_US)
+
+
+def retracted(one):
+    return retracting(one, []).facts[0]
 
 
 def nothing_known(_: str) -> None:

@@ -57,6 +57,16 @@ def test_what_is_named_comes_first(query: str, right: str, wrong: str):
     assert first(query, right, wrong) == right
 
 
+def test_only_what_a_fact_says_itself_names_exactly():
+    index = FactIndex()
+    index.add("own", weighted_terms(fact("Water, and a lot of mud, in D40.")))
+    index.add("around", weighted_terms(fact("Water.", before="And D40?", concept="D40")))
+
+    pool = index.pool(Probe(("d40", "water"), anchors("D40")))
+
+    assert dict(zip(pool.ids, pool.exact.tolist(), strict=True)) == {"own": 1.0, "around": 0.0}
+
+
 @pytest.mark.parametrize(
     "query",
     [

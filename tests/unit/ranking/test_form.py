@@ -15,6 +15,12 @@ def test_own_words_count_each_time_and_surroundings_half_once():
     assert terms == {"red": 2.0, "pump": 1.0, "door": 1.0 + BEFORE_WEIGHT, "tank": BEFORE_WEIGHT}
 
 
+def test_who_speaks_counts_as_surroundings_for_what_one_says_is_rarely_about_oneself():
+    terms = weighted_terms(fact("Noor: The pump is red.", speaker="Noor", before="Noor: Look."))
+
+    assert terms == {"pump": 1.0, "red": 1.0, "noor": BEFORE_WEIGHT, "look": BEFORE_WEIGHT}
+
+
 def test_a_fact_is_found_by_its_date_as_people_say_it():
     terms = weighted_terms(fact("Rain.", said_at="2023-05-08T13:56", labels=("2022-07",)))
 

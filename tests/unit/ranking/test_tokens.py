@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hive_mind.ranking import tokens
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.tokens import tokenize
 
@@ -94,6 +95,14 @@ def test_a_code_gives_its_parts_and_itself(code: str, parts: list[str]):
 
 def test_a_text_without_words_has_no_terms():
     assert tokenize("") == tokenize(" \n\t") == tokenize("!!! … 🐝 — ()") == tokenize("the of and") == []
+
+
+def test_long_runs_are_not_remembered():
+    before = tokens._known_terms_of.cache_info().currsize
+    tokenize("a." * 50_000)
+    tokenize("漢字" * 50_000)
+
+    assert tokens._known_terms_of.cache_info().currsize == before
 
 
 HOSTILE = ["a", "a.", "-", "((((", "A1-", "a_", "1.", '"a ', "'s", "漢", "漢a", "é", "A1 ", "Aa-", "\ud800"]
