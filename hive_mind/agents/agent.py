@@ -1,5 +1,7 @@
 """`LearningAgent`: a name, a memory and a reader; it learns and it answers, and never knows the topology behind its memory."""
 
+from collections.abc import Awaitable, Callable
+
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps, Progress
 from hive_mind.agents.loop import turn
@@ -11,11 +13,22 @@ from hive_mind.model.query import Method
 
 
 class LearningAgent:
-    """Learns from content and answers questions. Use it with `async with`, or `close` it."""
+    """Learns from content and answers questions. Use it with `async with`, or `close` it.
 
-    def __init__(self, name: str, memory: Memory, reader: Reader, settings: LearningSettings | None = None) -> None:
+    `release` is called when it closes, for what its reader holds: the connections of a language model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        memory: Memory,
+        reader: Reader,
+        settings: LearningSettings | None = None,
+        release: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.name, self.memory, self.reader = name, memory, reader
         self._settings = settings or LearningSettings()
+        self._release = release
 
     async def learn_from_content(self, content: Content | str, progress: Progress | None = None) -> Learned:
         """Keep what content says; durable when this returns. Plain text counts as said by "user".
@@ -32,8 +45,13 @@ class LearningAgent:
         return await turn(AnsweringSteps(self.memory, self.reader, limit, method), asked)
 
     async def close(self) -> None:
-        """Release the memory. Closing twice is fine."""
-        await self.memory.close()
+        """Release memory and reader. Closing twice is fine."""
+        release, self._release = self._release, None
+        try:
+            await self.memory.close()
+        finally:
+            if release is not None:
+                await release()
 
     async def __aenter__(self) -> "LearningAgent":
         return self

@@ -19,7 +19,7 @@ from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import database_path, open_memory, open_reader
+from hive_mind.runtime.wiring import database_path, open_memory, open_model
 
 OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 
@@ -98,7 +98,7 @@ async def _reader(settings: Settings) -> Check:
     if not settings.llm:
         return Check("reader", OK, "without a language model: keeps and quotes word for word")
     try:
-        await open_reader(settings)
+        await (await open_model(settings)).close()
     except HiveError as error:
         return Check("reader", PROBLEM, str(error), "set HIVE_MIND_LLM to another model, or leave it empty")
     return Check("reader", OK, f"{settings.llm} (not asked), at most {settings.token_budget:,} tokens a run")

@@ -13,7 +13,7 @@ class _Shown(logging.Handler):
     """Says each different message once."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.INFO)
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -26,12 +26,15 @@ class _Shown(logging.Handler):
 
 @contextmanager
 def shown_notices() -> Iterator[None]:
-    """For as long as the block runs, warnings of this package go to stderr and nowhere else."""
+    """For as long as the block runs, what this package has to say goes to stderr and nowhere else."""
     logger, handler = logging.getLogger(_LOGGER), _Shown()
     propagated, logger.propagate = logger.propagate, False
+    level = logger.level
+    logger.setLevel(logging.INFO)
     logger.addHandler(handler)
     try:
         yield
     finally:
         logger.removeHandler(handler)
         logger.propagate = propagated
+        logger.setLevel(level)

@@ -14,7 +14,6 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
-from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
 from hive_mind.llm.base import LanguageModel
@@ -38,7 +37,9 @@ def database_path(settings: Settings, agent: str) -> Path:
 
 async def open_memory(settings: Settings, agent: str) -> CognitiveMemory:
     """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`."""
+    # A name or a back end that does not exist is told before a model is loaded, which takes seconds.
     database_path(settings, agent)
+    backends.load("store", settings.store)
     return memory_with(settings, agent, await open_embedder(settings))
 
 
@@ -50,8 +51,11 @@ def memory_with(settings: Settings, agent: str, embedder: Embedder) -> Cognitive
 
 async def open_agent(settings: Settings, agent: str) -> LearningAgent:
     """An agent by its name, with the memory and the reader the settings say. Raises `ConfigError`."""
-    reader = await open_reader(settings)
-    return LearningAgent(agent, await open_memory(settings, agent), reader)
+    if not settings.llm:
+        return LearningAgent(agent, await open_memory(settings, agent), ExtractiveReader())
+    model = await open_model(settings)
+    reader = PromptedReader(model, Budget(settings.token_budget))
+    return LearningAgent(agent, await open_memory(settings, agent), reader, release=partial(_release, model, reader.budget))
 
 
 async def open_embedder(settings: Settings) -> Embedder:
@@ -63,17 +67,19 @@ async def open_embedder(settings: Settings) -> Embedder:
         return cast(Embedder, await backends.load("embed", "none").open())
 
 
-async def open_reader(settings: Settings) -> Reader:
-    """The reader without a key, or one over the language model of the settings. Raises `ConfigError`."""
-    if not settings.llm:
-        return ExtractiveReader()
-    name = "scripted" if settings.llm.startswith("scripted") else "providers"
-    module = backends.load("llm", name)
-    if name == "scripted":
-        model: LanguageModel = await module.open(settings.llm)
-    else:
-        model = await module.open(settings.llm, base_url=settings.llm_url, api_key=secret("LLM_KEY"))
-    return PromptedReader(model, Budget(settings.token_budget))
+async def open_model(settings: Settings) -> LanguageModel:
+    """The language model of the settings. Raises `ConfigError`."""
+    if settings.llm.startswith("scripted"):
+        return cast(LanguageModel, await backends.load("llm", "scripted").open(settings.llm))
+    providers = backends.load("llm", "providers")
+    return cast(LanguageModel, await providers.open(settings.llm, base_url=settings.llm_url, api_key=secret("LLM_KEY")))
+
+
+async def _release(model: LanguageModel, budget: Budget) -> None:
+    """Close the model and tell what it cost."""
+    await model.close()
+    spent = budget.spent
+    _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
 
 
 async def _open_embedder(settings: Settings) -> Embedder:

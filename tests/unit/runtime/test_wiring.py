@@ -1,6 +1,7 @@
 """Settings in, a memory or an agent out; what is missing is done without and told once."""
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
-from hive_mind.errors import BackendNotInstalled, InvalidInput, UnknownBackend
+from hive_mind.errors import BackendNotInstalled, InvalidInput, ModelOutputError, UnknownBackend
 from hive_mind.runtime import wiring
 from hive_mind.runtime.settings import Settings
 from tests.builders import found, run
@@ -109,10 +110,25 @@ def test_an_unknown_back_end_is_refused_with_the_names_there_are(tmp_path: Path,
 
 def test_the_reader_is_that_of_the_settings(tmp_path: Path):
     async def whole() -> None:
-        assert isinstance(await wiring.open_reader(settings(tmp_path)), ExtractiveReader)
-        assert isinstance(await wiring.open_reader(settings(tmp_path, llm="scripted:{}")), PromptedReader)
+        async with await wiring.open_agent(settings(tmp_path), "ines") as plain:
+            assert isinstance(plain.reader, ExtractiveReader)
+        async with await wiring.open_agent(settings(tmp_path, llm="scripted:{}"), "ines") as prompted:
+            assert isinstance(prompted.reader, PromptedReader)
 
     run(whole())
+
+
+def test_what_a_language_model_cost_is_told_when_the_agent_closes(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    async def whole() -> None:
+        async with await wiring.open_agent(settings(tmp_path, llm="scripted:nonsense"), "ines") as agent:
+            with pytest.raises(ModelOutputError):
+                await agent.learn_from_content("The pump is red.")
+
+    with caplog.at_level(logging.INFO, "hive_mind"):
+        run(whole())
+
+    (told,) = [record.getMessage() for record in caplog.records if "tokens spent" in record.getMessage()]
+    assert re.fullmatch(r"scripted:.*: [1-9]\d* calls, [1-9]\d* of \d+ tokens spent", told)
 
 
 def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
