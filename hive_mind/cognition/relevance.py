@@ -74,6 +74,8 @@ _FORM_WORDS = frozenset(
 )
 
 _DIGIT = re.compile(r"\d")
+# A section ("44.2170") or an exact figure. Who asks for it does not mean its neighbour.
+_DOTTED = re.compile(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
 
 def asked_of(question: str) -> Asked:
@@ -81,6 +83,8 @@ def asked_of(question: str) -> Asked:
     named = [frozenset(tokenize(name)) for name in entities(question)]
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
+    numbers = [frozenset(tokenize(number)) for number in _DOTTED.findall(question)]
+    coded += [terms for terms in numbers if not terms & dated]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     names: frozenset[str] = frozenset().union(*(terms for terms in named if terms not in coded))
     told = dated.union(*coded, names)

@@ -45,8 +45,9 @@ _FILLER = re.compile(
     r"same here|me too|a lot|so much|very much)\b[\s,.!…–-]*",
     re.IGNORECASE,
 )
-# Whom a remark addresses: "…, Ana!" at its end, "Ana!" at its beginning.
-_ADDRESSED = re.compile(r"^[^\W\d_][\w'’-]{0,40}[,.!]+|,\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
+# Whom a remark addresses: "Ana!" behind an opener, "…, Ana!" at the end.
+_ADDRESSED = re.compile(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
+_ADDRESSED_LAST = re.compile(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a table row is short and still a fact.
 _KEYED = re.compile(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
 
@@ -68,10 +69,12 @@ def is_statement(sentence: str) -> bool:
 
 def _tells_more(remark: str) -> bool:
     """Whether a short remark that opens politely goes on to say something."""
-    rest = remark
+    rest = _ADDRESSED_LAST.sub("", remark)
     while opener := _FILLER.match(rest):
         rest = rest[opener.end() :]
-    return len(set(tokenize(_ADDRESSED.sub("", rest)))) >= _TELLING_MIN
+        if addressed := _ADDRESSED.match(rest):
+            rest = rest[addressed.end() :]
+    return len(set(tokenize(rest))) >= _TELLING_MIN
 
 
 def is_hedged(sentence: str) -> bool:

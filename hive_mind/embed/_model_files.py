@@ -18,6 +18,9 @@ NAME = "sentence_transformers"
 # One small request; a network that is there answers at once, and nobody wants to wait longer to hear that it is not.
 HUB_TIMEOUT_S = 5.0
 
+# The hub allows 96 characters; a longer name is a slip that should not fill the screen.
+_NAME_SHOWN_CHARS_MAX = 96
+
 _LOGGERS = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
@@ -33,16 +36,24 @@ def load_model(model: str) -> Any:
     except ModuleNotFoundError as error:
         raise BackendNotInstalled("embed", NAME, "embeddings") from error
     with _quiet():
-        folder = Path(model).expanduser()
-        if folder.is_dir():
+        if folder := _folder(model):
             return _from_folder(folder)
         if _looks_like_a_path(model):
-            raise BackendUnavailable(NAME, f"there is no folder {model!r}; give a model's folder or its name on the hub")
+            raise BackendUnavailable(NAME, f"there is no folder {_shown(model)}; give a model's folder or its name on the hub")
         return _from_cache(model) or _from_hub(model)
 
 
+def _folder(model: str) -> Path | None:
+    """The folder of this name, if there is one. What no file system takes as a name (too long, an unknown user's) is none."""
+    try:
+        folder = Path(model).expanduser()
+        return folder if model and folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def _looks_like_a_path(model: str) -> bool:
-    return model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1
+    return not model or model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1
 
 
 def _from_folder(folder: Path) -> Any:
@@ -70,7 +81,7 @@ def _from_hub(model: str) -> Any:
         return _load(model, local_only=False)
     except Exception as error:
         raise BackendUnavailable(
-            NAME, f"model {model!r} could not be fetched from the hub ({_one_line(error)}); try again"
+            NAME, f"model {_shown(model)} could not be fetched from the hub ({_one_line(error)}); try again"
         ) from error
 
 
@@ -81,11 +92,13 @@ def _ask_hub_for(model: str) -> None:
     try:
         hub.HfApi().model_info(model if "/" in model else f"sentence-transformers/{model}", timeout=HUB_TIMEOUT_S)
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        raise BackendUnavailable(NAME, f"the hub has no public model {model!r}; check the name, or give a folder") from error
+        raise BackendUnavailable(
+            NAME, f"the hub has no public model {_shown(model)}; check the name, or give a folder"
+        ) from error
     except Exception as error:
         raise BackendUnavailable(
             NAME,
-            f"model {model!r} is not on this machine and the hub can't be asked ({_one_line(error)}); "
+            f"model {_shown(model)} is not on this machine and the hub does not answer ({_one_line(_root(error))}); "
             "connect once to fetch it, give the folder of a model you have, or choose embedder 'none'",
         ) from error
 
@@ -95,8 +108,24 @@ def _load(model: str, *, local_only: bool) -> Any:
     return library.SentenceTransformer(model, device="cpu", local_files_only=local_only)
 
 
-def _one_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
+def _shown(model: str) -> str:
+    """The name as a message shows it."""
+    return repr(model if len(model) <= _NAME_SHOWN_CHARS_MAX else f"{model[:_NAME_SHOWN_CHARS_MAX]}…")
+
+
+def _root(error: BaseException) -> BaseException:
+    """What went wrong first. The clients in between only repeat it in their own words, with addresses and retries."""
+    seen = {id(error)}
+    while (earlier := error.__cause__ or error.__context__) is not None and id(earlier) not in seen:
+        seen.add(id(earlier))
+        error = earlier
+    return error
+
+
+def _one_line(error: BaseException) -> str:
+    # Of an error of the system only the sentence is for people, not the number in front of it.
+    text = (error.strerror or "") if isinstance(error, OSError) and isinstance(error.strerror, str) else ""
+    lines = (text or str(error)).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
 

@@ -173,10 +173,12 @@ class CognitiveMemory:
             return statistics_of(awake, self._vectors, await awake.store.counts())
 
     async def export(self) -> AsyncIterator[str]:
-        """Everything as JSON Lines, without line ends: episodes, facts, then links."""
+        """Everything as JSON Lines, without line ends: episodes, facts, then links; as it is when the first line is asked for."""
+        # Read whole before the first line is handed out: a reader that stops halfway must not keep the memory from closing.
         async with self._awake() as awake:
-            async for line in write_records(awake):
-                yield line
+            lines = [line async for line in write_records(awake)]
+        for line in lines:
+            yield line
 
     async def import_lines(self, lines: Sequence[str]) -> int:
         """Take in what `export` wrote; facts already known gain its sources. Returns how many facts the lines held.

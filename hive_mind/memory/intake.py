@@ -84,7 +84,8 @@ def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Int
         kept[fact.id] = merged
         if episode:
             changes.append(Link(Relation.DERIVES_FROM, fact.id, episode.id))
-        changes.extend(_mentions(fact))
+        if earlier is None or earlier.is_retracted:
+            changes.extend(_mentions(fact))
     # Facts first: a link needs both its ends.
     return Intake((*_fact_changes(kept.values(), known), *changes), tuple(kept[fact.id] for fact in facts))
 

@@ -181,6 +181,20 @@ def test_an_export_that_is_left_early_does_not_keep_the_memory_open(home: Home):
     run(whole())
 
 
+def test_a_memory_closes_while_somebody_still_holds_a_half_read_export(home: Home):
+    async def whole() -> None:
+        memory = home.memory()
+        await memory.store_facts([said("The pump is red."), said("The door is blue.")], "ines")
+        lines = memory.export()
+        first = await anext(lines)
+
+        await memory.close()
+
+        assert len([first, *[line async for line in lines]]) == 2
+
+    run(whole())
+
+
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 9, 20])
 def test_a_caller_who_gives_up_while_the_memory_wakes_or_falls_asleep_locks_nobody_out(home: Home, turns: int):
     async def whole() -> None:

@@ -24,10 +24,10 @@ def statements(text: str, **known: str) -> list[str]:
     return [candidate.content for candidate in candidates(text, **known)]
 
 
-def hit(content: str, score: float = 1.0, semantic: float | None = None, **known: object) -> Hit:
+def hit(content: str, score: float = 1.0, semantic: float | None = None, keyword: float = 1.0, **known: object) -> Hit:
     values: dict[str, object] = {"concept": "", "confidence": 0.8, "sources": ("test",), "learned_at_us": 0, **known}
     fact = Fact(id=fact_id(content), content=content, **values)  # type: ignore[arg-type]
-    return Hit(fact, score, ComponentScores(keyword=1.0, semantic=semantic, exact=0.0, confirmations=0.0, trust=0.5))
+    return Hit(fact, score, ComponentScores(keyword=keyword, semantic=semantic, exact=0.0, confirmations=0.0, trust=0.5))
 
 
 def answer(question: str, *hits: Hit) -> Answer:

@@ -13,15 +13,21 @@ QUOTED = re.compile(r"^“(.*)”(?: — [^“”]*)?(?: \(.*\))?$", re.DOTALL)
 def test_the_answer_quotes_the_fact_with_who_and_when():
     found = answer("Where does Ana live?", hit("I live in Porto.", speaker="Ana", said_at="2023-05-08"))
 
-    assert found.text == f"{PREFACE}\n“I live in Porto.” — Ana, 2023-05-08"
+    assert found.text == f"{PREFACE}\n“I live in Porto.” — Ana, 8 May 2023"
     assert (found.method, found.is_known) == ("quoted", True)
     assert 0.0 < found.confidence <= 1.0
+
+
+def test_who_speaks_is_shown_once():
+    found = answer("Where does Ana live?", hit("Ana: I live in Porto.", speaker="Ana", said_at="2023-05-08T09:25"))
+
+    assert found.text == f"{PREFACE}\n“Ana: I live in Porto.” — 8 May 2023, 09:25"
 
 
 def test_a_relative_date_is_resolved_outside_of_the_quotation():
     found = answer("When did Ana move to Porto?", hit("I moved to Porto yesterday.", speaker="Ana", said_at="2023-05-08"))
 
-    assert found.text.endswith("“I moved to Porto yesterday.” — Ana, 2023-05-08 (“yesterday” is 2023-05-07)")
+    assert found.text.endswith("“I moved to Porto yesterday.” — Ana, 8 May 2023 (“yesterday” is 2023-05-07)")
 
 
 def test_what_was_superseded_says_so():
@@ -79,6 +85,26 @@ def test_weak_hits_are_left_out_and_the_order_stays():
     assert [source.score for source in found.sources] == [1.0, 0.8]
 
 
+def test_where_one_fact_answers_another_that_shares_a_word_is_quoted_with_it():
+    full, short = hit("Ana sold the blue sailing boat.", 1.0), hit("It was a boat of seven metres.", 0.9)
+
+    assert answer("Who sold the blue sailing boat?", full, short).sources == (full, short)
+    assert not answer("Who sold the blue sailing boat?", short).is_known
+
+
+def test_a_question_about_an_identifier_is_not_answered_about_another():
+    asked, neighbour = hit("IMR 44.2170: wrecks are protected.", 1.9), hit("IMR 44.3012: every diver has a second diver.", 1.8)
+
+    assert answer("What does IMR 44.2170 protect?", neighbour, asked).sources == (asked,)
+
+
+def test_what_stands_under_the_heading_of_an_identifier_answers_about_it():
+    step = hit("Interval: every 14 days.", concept="PMP-014 Cleaning the strainer")
+
+    assert answer("What does PMP-014 say?", step).is_known
+    assert not answer("What does PMP-077 say?", step).is_known
+
+
 def test_a_look_up_quotes_three_and_a_list_quotes_more():
     facts = [hit(f"Owner {n} of billing.", 1.0) for n in range(8)]
 
@@ -98,7 +124,7 @@ def test_every_quotation_is_literally_a_fact_of_a_hit(question: str, contents: l
         for quotation in expected:
             before, found_quotation, rest = rest.partition(quotation)
             assert found_quotation == quotation
-            assert before.strip() == "" or before.startswith(" (")
+            assert before.strip() == "" or before.startswith((" (", " — "))
         assert set(found.sources) <= set(hits)
     else:
         assert found.sources == ()

@@ -1,0 +1,50 @@
+"""Names of models that nobody has: each gives one line that says what to do, whatever the name looks like."""
+
+import asyncio
+import socket
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.errors import BackendUnavailable
+
+
+@pytest.fixture
+def no_network(monkeypatch, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+
+    def unknown_host(*_args, **_kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown_host)
+
+
+def failure_of(model: str) -> str:
+    with pytest.raises(BackendUnavailable) as caught:
+        asyncio.run(backends.load("embed", "sentence_transformers").open(model))
+    return str(caught.value)
+
+
+@pytest.mark.embeddings
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize(
+    "model",
+    ["", "a" * 300, "/" + "a" * 300, "nobody/" + "a" * 300, "~nobody-has-this-name/x", "~" * 300, "x\0y", "two words", "."],
+    ids=["empty", "long", "long path", "long with owner", "stranger's home", "tildes", "null", "two words", "here"],
+)
+def test_a_name_that_can_be_no_model_gives_one_short_line(model, capfd):
+    told = failure_of(model)
+
+    assert "\n" not in told
+    assert len(told) < 400
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.embeddings
+@pytest.mark.usefixtures("no_network")
+def test_without_a_network_the_line_says_what_went_wrong_and_what_to_do():
+    assert failure_of("nobody/has-this-model") == (
+        "sentence_transformers: model 'nobody/has-this-model' is not on this machine and the hub does not answer "
+        "(Name or service not known); connect once to fetch it, give the folder of a model you have, or choose embedder 'none'"
+    )
