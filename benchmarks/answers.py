@@ -3,8 +3,8 @@
 Two worlds, each through the agent as people use it, with keyword search and a store in RAM. The demo: its own questions, four of
 them unanswerable. LoCoMo: every conversation is asked its own questions, and those of another conversation with the names of the
 speakers exchanged, so that everything but the topic fits; these ought to be declined. (A few can be answered all the same: two
-people may both have a dog.) The settings of `cognition.relevance` were chosen on the conversations marked "chosen on"; the others
-were held out.
+people may both have a dog.) The settings of `cognition.relevance` were fitted to the conversations "chosen on"; those "held out"
+were not, but they were watched, so they are a check and no blind test.
 
     python -m benchmarks.answers [--data DATA] [--embed MODEL] [--output json]
 """

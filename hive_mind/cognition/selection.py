@@ -14,7 +14,7 @@ from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
 
 # Scores go up to 1. Speakers say "I" where the question has their name, so their own statements lack the word that others have.
-# Any value from 0.1 to 0.3 brings more evidence to the front on LoCoMo, with vectors and without.
+# Enough to decide between neighbours and too little to lift a poor match; on LoCoMo either bonus brings evidence forward.
 _SPEAKER_BONUS = 0.2
 _FORM_BONUS = 0.2
 
@@ -43,7 +43,9 @@ def strong(ranked: Sequence[tuple[Hit, float]], share_min: float) -> list[Hit]:
     stands under its heading need not repeat it.
     """
     own = [score - hit.contributions.exact for hit, score in ranked]
-    floor = max(own, default=0.0) * share_min
+    best = max(own, default=0.0)
+    # The best stays in any case, also where rounding has put its own part below 0.
+    floor = min(best, best * share_min)
     return [hit for (hit, _), score in zip(ranked, own, strict=True) if score >= floor]
 
 

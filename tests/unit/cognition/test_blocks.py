@@ -7,6 +7,17 @@ def test_headings_are_kept_beside_what_stands_under_them():
     assert [(block.heading, block.text) for block in found] == [("Plan", "We start."), ("Goals", "We win."), ("Risks", "Rain.")]
 
 
+def test_a_block_knows_every_heading_it_stands_under():
+    found = blocks("# Log\n## May\n**Rain**\nWet.\n## May\nDry.\nNotes\n=====\nEnd.")
+
+    assert [[heading.title for heading in block.headings] for block in found] == [
+        ["Log", "May", "Rain"],
+        ["Log", "May"],
+        ["Notes"],
+    ]
+    assert found[0].headings[1] != found[1].headings[1]
+
+
 def test_list_items_stand_alone_and_know_the_line_that_introduces_them():
     found = blocks("The owners are:\n- Ana owns billing\n2. Ben owns search\n* [x] done")
 
