@@ -29,7 +29,7 @@ from hive_mind.runtime.wiring import open_agent
 
 AGENT = "demo"
 
-# A relative date, a code with a near twin, a figure from a runbook, two facts that belong together, and what nobody ever said.
+# A relative date, a code with a near twin, other words than the question has, a figure that changed, and what nobody ever said.
 _SHOWN = ("q06", "q20", "q13", "q32", "q35")
 _MEASURED_HITS = 5
 _SOURCES_SHOWN = 2

@@ -106,9 +106,12 @@ class FactIndex:
         """Every document among the best `depth` of an arm that `accept` lets through, with all its raw scores, in no order."""
         keyword = self._keywords.scores(probe.terms, probe.statistics)
         exact = self._exact(probe.anchors)
-        positions = set(self._take(lambda k: self._best_by_words(keyword, k), probe.depth, accept))
-        positions.update(self._take(lambda k: self._best_by_name(exact, keyword, k), probe.depth, accept))
         nearest = _Nearest(self._vectors, probe.vector)
+        positions: set[int] = set()
+        if probe.terms:
+            positions.update(self._take(lambda k: self._best_by_words(keyword, k), probe.depth, accept))
+        if exact:
+            positions.update(self._take(lambda k: self._best_by_name(exact, keyword, k), probe.depth, accept))
         positions.update(self._take(nearest.top, probe.depth, accept))
         rows = sorted(positions)
         chosen = np.array(rows, dtype=np.int64)

@@ -11,6 +11,7 @@ from math import isnan
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hive_mind.model.query import Method
 from hive_mind.model.scores import ComponentScores, Contributions
@@ -65,11 +66,12 @@ def rank(
     chosen = settings or RankingSettings()
     keyword, semantic = linear(pool.keyword, pool.semantic, _semantic_weight(pool, method, chosen))
     relevance = keyword + semantic
-    contenders = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
-    found = [_Row(row, evidence_of(pool.ids[row])) for row in contenders]
-    lifts = {row.number: _lift(row.evidence, chosen.evidence_strength) for row in found}
-    scores = {n: float(relevance[n]) * lift + float(pool.exact[n]) for n, lift in lifts.items()}
-    found.sort(key=lambda row: (-scores[row.number], -row.evidence.confidence, pool.ids[row.number]))
+    rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
+    evidence = [evidence_of(pool.ids[row]) for row in rows.tolist()]
+    lifts = [_lift(one, chosen.evidence_strength) for one in evidence]
+    scores = (relevance[rows] * np.array(lifts) + pool.exact[rows]).tolist()
+    found = [_Row(*row) for row in zip(rows.tolist(), scores, lifts, evidence, strict=True)]
+    found.sort(key=lambda row: (-row.score, -row.evidence.confidence, pool.ids[row.number]))
     return [_ranked(pool, row, float(keyword[row.number]), float(semantic[row.number]), chosen) for row in found[:limit]]
 
 
@@ -80,13 +82,12 @@ def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> f
     return 1.0 if method == "vector" else settings.semantic_weight
 
 
-def _contenders(relevance: Scores, exact: Scores, limit: int, strength: float) -> list[int]:
+def _contenders(relevance: Scores, exact: Scores, limit: int, strength: float) -> NDArray[np.intp]:
     """Rows that evidence could still lift into the best `limit`; looking up the evidence of all others would be wasted."""
     least, most = relevance / np.float32(1.0 + strength) + exact, relevance + exact
     # A little below, because the final scores are added up in another order.
     floor = floor_of_best(least, limit) - 1e-6
-    rows: list[int] = np.flatnonzero((most >= floor) & (most > 0)).tolist()
-    return rows
+    return np.flatnonzero((most >= floor) & (most > 0))
 
 
 def _lift(evidence: Evidence, strength: float) -> float:
@@ -96,10 +97,10 @@ def _lift(evidence: Evidence, strength: float) -> float:
 
 def _ranked(pool: Pool, row: "_Row", keyword: float, semantic: float, settings: RankingSettings) -> Ranked:
     """A row with how its score came about."""
-    number, evidence = row
+    number, evidence = row.number, row.evidence
     plain = 1.0 / (1.0 + settings.evidence_strength)
     exact, cosine = float(pool.exact[number]), float(pool.semantic[number])
-    lifted = (keyword + semantic) * (_lift(evidence, settings.evidence_strength) - plain)
+    lifted = (keyword + semantic) * (row.lift - plain)
     contributions = Contributions(keyword * plain, semantic * plain, lifted, exact)
     components = ComponentScores(
         keyword=float(pool.keyword[number]),
@@ -112,7 +113,9 @@ def _ranked(pool: Pool, row: "_Row", keyword: float, semantic: float, settings: 
 
 
 class _Row(NamedTuple):
-    """A candidate's place in its pool, and its evidence."""
+    """A candidate's place in its pool, its score, and what it was lifted by."""
 
     number: int
+    score: float
+    lift: float
     evidence: Evidence
