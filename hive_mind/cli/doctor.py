@@ -100,7 +100,9 @@ async def _reader(settings: Settings) -> Check:
     try:
         await (await open_model(settings)).close()
     except HiveError as error:
-        return Check("reader", PROBLEM, str(error), "set HIVE_MIND_LLM to another model, or leave it empty")
+        return Check(
+            "reader", PROBLEM, str(error), "give it what it lacks, set HIVE_MIND_LLM to another model, or leave it empty"
+        )
     return Check("reader", OK, f"{settings.llm} (not asked), at most {settings.token_budget:,} tokens a run")
 
 

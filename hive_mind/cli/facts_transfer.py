@@ -1,5 +1,6 @@
 """`hive-mind facts export` and `import`: a whole memory as JSON Lines, to keep, to move, to read in an editor."""
 
+import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -9,7 +10,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, read_stdin
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
@@ -47,7 +48,7 @@ async def export(
             "standard output is taken by the export, which is JSON Lines already: name a FILE, or leave --output away"
         )
     _check_target(file, force=force)
-    async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
+    async with await open_memory(for_copying(settings_for(home, embed="none"), agent), agent) as memory:
         if file == STDIN:
             await _to_stdout(memory)
             return
@@ -91,7 +92,11 @@ async def _import_lines(lines: list[str], file: str, settings: Settings, agent: 
 
 
 def _check_target(file: str, *, force: bool) -> None:
-    if file != STDIN and Path(file).exists() and not force:
+    if file == STDIN or not Path(file).exists():
+        return
+    if not Path(file).is_file():
+        raise InvalidInput(f"{file} is no regular file and is not replaced: give a file's name, or - for standard output")
+    if not force:
         raise InvalidInput(f"{file} is there already: give another name, or replace it with --force")
 
 
@@ -103,13 +108,17 @@ async def _to_stdout(memory: CognitiveMemory) -> None:
 
 async def _to_file(memory: CognitiveMemory, path: Path) -> int:
     """Written beside it first, so that an interruption leaves no half a file under the name. Returns the lines."""
-    unfinished = path.with_name(path.name + ".part")
+    # A name nobody else has: neither a second export nor a file of somebody's own.
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     count = 0
     try:
         with unfinished.open("w", encoding="utf-8", newline="\n") as file:
             async for line in memory.export():
                 file.write(line + "\n")
                 count += 1
+            # An export is the second copy of a memory: on disk before it gets its name.
+            file.flush()
+            os.fsync(file.fileno())
         unfinished.replace(path)
     except OSError as error:
         raise CommandError(f"{path}: can't be written ({error.strerror}); give another name") from error

@@ -35,6 +35,9 @@ class Unreadable:
     reason: str
 
 
+_TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
+
+
 def files_of(paths: Iterable[str]) -> list[Path]:
     """Every file the paths mean, each once, in order. Raises `InvalidInput` for a path where nothing is."""
     found: dict[Path, None] = {}
@@ -50,18 +53,27 @@ def files_of(paths: Iterable[str]) -> list[Path]:
 def read_text(path: Path) -> str | Unreadable:
     """A file's text, or why there is none."""
     try:
+        if path.is_dir():
+            # Only a folder below the one that was named: it could not be looked into.
+            return Unreadable("is a folder that can't be read: check its rights")
         if not path.is_file():
             return Unreadable("is not a regular file")
-        if (size := path.stat().st_size) > FILE_BYTES_MAX:
-            return Unreadable(f"is too large ({size >> 20} MB; at most {FILE_BYTES_MAX >> 20} MB): split it")
+        if path.stat().st_size > FILE_BYTES_MAX:
+            return _TOO_LARGE
         return decoded(path.read_bytes())
     except OSError as error:
         return Unreadable(f"can't be read ({error.strerror})")
 
 
-def read_stdin() -> bytes:
-    """Everything on standard input. Not for a coroutine: an event loop notes Ctrl-C and would go on reading."""
-    return sys.stdin.buffer.read()
+def read_stdin(bytes_max: int = -1) -> bytes:
+    """Standard input up to a length. Not for a coroutine: an event loop notes Ctrl-C and would go on reading."""
+    return sys.stdin.buffer.read(bytes_max)
+
+
+def stdin_text() -> str | Unreadable:
+    """The text on standard input, or why there is none."""
+    body = read_stdin(FILE_BYTES_MAX + 1)
+    return _TOO_LARGE if len(body) > FILE_BYTES_MAX else decoded(body)
 
 
 def decoded(body: bytes) -> str | Unreadable:
@@ -84,9 +96,16 @@ def _is_there(path: Path) -> bool:
 
 
 def _text_files(folder: Path) -> list[Path]:
-    """Text files below a folder, sorted; what is hidden stays hidden and links to folders are not followed."""
+    """Text files below a folder, sorted; what is hidden stays hidden and links to folders are not followed.
+
+    A folder that can't be looked into stands for its files, so that reading it says so.
+    """
     found: list[Path] = []
-    for at, folders, names in os.walk(folder):
+
+    def name_it(error: OSError) -> None:
+        found.append(Path(error.filename))
+
+    for at, folders, names in os.walk(folder, onerror=name_it):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         shown = (Path(at, name) for name in sorted(names) if not name.startswith("."))
         found += [path for path in shown if path.suffix.lower() in TEXT_SUFFIXES]

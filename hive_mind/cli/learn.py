@@ -1,6 +1,7 @@
 """`hive-mind learn`: take in files, folders or standard input, each file whole before the next one starts."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +12,7 @@ import typer
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
-from hive_mind.cli.files import STDIN, Unreadable, decoded, files_of, read_stdin, read_text
+from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_text
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
 from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
@@ -79,10 +80,11 @@ def pieces_of(paths: Sequence[str], source: str, said_at: str) -> list[Piece]:
     """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`."""
     if STDIN not in paths:
         # The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself.
-        return [_piece(path, source or str(path.resolve()), said_at) for path in files_of(paths)]
+        # Not Path.resolve, which ends everything at a link that leads to itself.
+        return [_piece(path, source or os.path.realpath(path), said_at) for path in files_of(paths)]
     if len(paths) > 1:
         raise InvalidInput("- is standard input and stands alone: learn files in another call")
-    text = decoded(read_stdin())
+    text = stdin_text()
     return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: text)]
 
 
@@ -110,7 +112,8 @@ async def learn_all(learner: LearningAgent, pieces: Sequence[Piece], tally: Tall
             # A place to stop, also for what needs no waiting.
             await asyncio.sleep(0)
     except HiveError:
-        say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
+        if len(pieces) > 1:
+            say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
         raise
     except asyncio.CancelledError:
         done = len(tally.learned)
@@ -123,6 +126,8 @@ async def _learn_one(learner: LearningAgent, piece: Piece, tally: Tally) -> None
         tally.skipped.append({"file": piece.name, "reason": text.reason})
         say(f"skipped: {shown_source(piece.name)} {text.reason}", style="yellow")
         return
+    if lost := text.count("\N{REPLACEMENT CHARACTER}"):
+        say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
     title = "" if piece.name == STDIN else Path(piece.name).stem
     learned = await learner.learn_from_content(Content(text, piece.source, piece.said_at, title=title))
     tally.added += learned.added

@@ -52,6 +52,9 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At m
 
 DEFAULT_AGENT = "default"
 
+# Another command is usually done by then; longer and a person wonders what is going on.
+_LOCK_WAIT_S = 3
+
 _ISO = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?)?)?)?")
 
 
@@ -61,18 +64,31 @@ def settings_for(
     model: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings of the environment with what the command line says instead."""
+    """The settings of the environment with what the command line says instead. Raises `InvalidInput`."""
     settings = from_environment(environment)
-    return replace(settings, home=home or settings.home, embed=embed or settings.embed, embed_model=model or settings.embed_model)
+    _refuse_file(home or settings.home)
+    return replace(
+        settings,
+        home=home or settings.home,
+        embed=embed or settings.embed,
+        embed_model=model or settings.embed_model,
+        lock_wait_s=max(settings.lock_wait_s, _LOCK_WAIT_S),
+    )
 
 
 def for_reading(settings: Settings, agent: str) -> Settings:
     """The settings to look at an agent with: one that does not exist is told, and a mistyped name makes no database."""
-    path = database_path(settings, agent)
-    if settings.store == "memory" or path.exists():
+    if _is_known(settings, agent):
         return settings
-    say(f"note: agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}", style="yellow")
+    say(f"note: {_unknown(settings, agent)}", style="yellow")
     return replace(settings, store="memory")
+
+
+def for_copying(settings: Settings, agent: str) -> Settings:
+    """The same settings. Raises `InvalidInput` for an agent that does not exist: an empty copy must not replace a good one."""
+    if not _is_known(settings, agent):
+        raise InvalidInput(_unknown(settings, agent))
+    return settings
 
 
 def iso_time(text: str) -> str:
@@ -85,6 +101,21 @@ def iso_time(text: str) -> str:
 def examples(*lines: str) -> str:
     """Example calls as they stand at the end of a command's help."""
     return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
+
+
+def _is_known(settings: Settings, agent: str) -> bool:
+    return database_path(settings, agent).exists() or settings.store == "memory"
+
+
+def _unknown(settings: Settings, agent: str) -> str:
+    return f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}"
+
+
+def _refuse_file(home: Path) -> None:
+    """A file where the folder is to be would otherwise look like an agent that has learned nothing."""
+    there = next((path for path in (home, *home.parents) if path.exists()), None)
+    if there is not None and not there.is_dir():
+        raise InvalidInput(f"{there} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
 
 
 def _is_real(text: str) -> bool:

@@ -7,6 +7,7 @@ of warnings. Here one question decides whether the hub can help, and a failure i
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ HUB_TIMEOUT_S = 5.0
 
 # The hub allows 96 characters; a longer name is a slip that should not fill the screen.
 _NAME_SHOWN_CHARS_MAX = 96
+
+# A vocabulary of some megabytes counts by its size, like the weights.
+_CONFIGURATION_BYTES_MAX = 100_000
 
 _LOGGERS = ("sentence_transformers", "transformers", "huggingface_hub")
 
@@ -41,6 +45,21 @@ def load_model(model: str) -> Any:
         if _looks_like_a_path(model):
             raise BackendUnavailable(NAME, f"there is no folder {_shown(model)}; give a model's folder or its name on the hub")
         return _from_cache(model) or _from_hub(model)
+
+
+def identity_of(model: str) -> str:
+    """What a database remembers a model by: its name on the hub, or for a folder its last name and a digest of what is in it.
+
+    So a folder may be moved, copied or linked and stays the same model. Weights count by their size.
+    """
+    if (folder := _folder(model)) is None:
+        return model
+    digest = blake2b(digest_size=4)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts):
+        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode("utf-8", "surrogateescape"))
+        if path.suffix == ".json" and path.stat().st_size < _CONFIGURATION_BYTES_MAX:
+            digest.update(path.read_bytes())
+    return f"{folder.resolve().name}#{digest.hexdigest()}"
 
 
 def _folder(model: str) -> Path | None:

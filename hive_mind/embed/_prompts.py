@@ -25,6 +25,6 @@ def prompts_of(model: str, own: Mapping[str, str]) -> Prompts:
     """`own` are the prompts the model brings along, by sentence-transformers' names: query, document or passage."""
     passage = own.get("document") or own.get("passage") or ""
     query = own.get("query") or ""
-    if not query and _BGE_ENGLISH.fullmatch(PurePath(model).name):
+    if not query and _BGE_ENGLISH.fullmatch(PurePath(model).name.partition("#")[0]):
         query = _BGE_QUERY
     return Prompts(query, passage)

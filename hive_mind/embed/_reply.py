@@ -34,7 +34,7 @@ def _vectors(body: bytes, count: int) -> list[Any]:
         items = json.loads(body)["data"]
         by_index = {item["index"]: item["embedding"] for item in items}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _strange("it is not the JSON of an embeddings endpoint; check base_url") from error
+        raise _strange("it is not the JSON of an embeddings endpoint; check its address") from error
     if len(items) != count or set(by_index) != set(range(count)):
         raise _strange(f"it does not hold one vector for each of {count} texts; check that the model makes embeddings")
     return [by_index[i] for i in range(count)]
@@ -70,11 +70,11 @@ def refusal(status: int, reason: str, retry_after_s: float | None) -> BackendErr
 
 def _remedy(status: int) -> str:
     if status in (401, 403):
-        return "check the API key"
+        return "check the API key (HIVE_MIND_EMBED_KEY)"
     if status == 429:
         return "check the plan and the billing of this key"
     return (
-        "check base_url and the model's name"
+        "check the address and the model's name"
         if status in (301, 302, 307, 308, 404, 405)
         else "check the model's name and its limits"
     )

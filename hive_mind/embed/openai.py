@@ -115,7 +115,7 @@ class OpenAIEmbedder:
         except httpx.RequestError as error:
             why = str(error) or type(error).__name__
             raise BackendUnavailable(
-                NAME, f"{place} can't be reached ({why}); check base_url and that the server runs"
+                NAME, f"{place} can't be reached ({why}); check the address (HIVE_MIND_EMBED_URL) and that the server runs"
             ) from error
 
 
@@ -128,9 +128,13 @@ def _endpoint(base_url: str) -> httpx.URL:
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL as error:
-        raise InvalidInput(f"base_url can't be read ({error}); give something like {DEFAULT_URL}") from error
+        raise InvalidInput(
+            f"the endpoint's address can't be read ({error}); give something like HIVE_MIND_EMBED_URL={DEFAULT_URL}"
+        ) from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise InvalidInput(f"base_url must begin with http:// or https:// and a host; give something like {DEFAULT_URL}")
+        raise InvalidInput(
+            f"the endpoint's address needs http:// or https:// and a host; give something like HIVE_MIND_EMBED_URL={DEFAULT_URL}"
+        )
     return url
 
 

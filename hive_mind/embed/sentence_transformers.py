@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.embed._distinct import distinct
-from hive_mind.embed._model_files import load_model
+from hive_mind.embed._model_files import identity_of, load_model
 from hive_mind.embed._prompts import Prompts, prompts_of
 from hive_mind.embed.base import Matrix, rounded_unit_rows
 from hive_mind.errors import BackendRejected
@@ -51,7 +51,7 @@ async def open(
         # The load can't be stopped; waiting for it would block the loop that wants to go on.
         worker.shutdown(wait=False)
         raise
-    return SentenceTransformersEmbedder(model, *loaded, worker)
+    return SentenceTransformersEmbedder(identity_of(model), *loaded, worker)
 
 
 class SentenceTransformersEmbedder:

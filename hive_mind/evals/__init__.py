@@ -1,1 +1,1 @@
-"""How well does it work? Data sets, runs over topologies, reports, and the gate that can refuse a change."""
+"""How well does it work? Data sets, ways to search, one run from start to end, and a corpus of our own."""

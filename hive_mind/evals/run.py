@@ -1,5 +1,6 @@
 """One retrieval evaluation from start to end: read the data, open memories by the settings, ask, and make the report's row."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -74,8 +75,11 @@ def _agent_for(dataset: Dataset, scope: Scope, model: str) -> str:
     """A name that is another one for other documents or another model, so that a kept database never mixes two."""
     digest = blake2b(model.encode(), digest_size=6)
     for document in scope.documents:
-        digest.update(f"{document.id}\0{document.text}\0{document.said_at}\0{document.before}\0".encode("utf-8", "replace"))
-    return f"eval-{dataset.name[:20]}-{digest.hexdigest()}".replace(" ", "-")
+        kept = (document.id, document.text, document.speaker, document.said_at, document.before, "")
+        digest.update("\0".join(kept).encode("utf-8", "replace"))
+    # A file may be called what no agent may be called.
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", dataset.name[:20])
+    return f"eval-{name}-{digest.hexdigest()}"
 
 
 class _Shared:

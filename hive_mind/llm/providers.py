@@ -56,7 +56,10 @@ async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: f
         if provider in _OPENAI:
             return _openai_model(name, model, base_url, api_key, timeout_s)
         return ProviderModel(name, infer_model(name), timeout_s)
-    except (UserError, openai.OpenAIError) as error:
+    except openai.OpenAIError:
+        # All that can be missing here; the client's own words name settings of its own that do not exist here.
+        raise ConfigError(f"language model {name!r} needs a key: set OPENAI_API_KEY, or HIVE_MIND_LLM_KEY") from None
+    except UserError as error:
         raise ConfigError(f"language model {name!r} can't be opened: {_first_line(error)}") from None
     except ImportError as error:
         raise ConfigError(

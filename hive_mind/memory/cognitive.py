@@ -121,6 +121,11 @@ class CognitiveMemory:
         async with self._awake() as awake:
             return awake.recall.facts.get(fact_id)
 
+    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
+        """Facts whose id begins like this, superseded and retracted ones too."""
+        async with self._awake() as awake:
+            return [fact for fact_id, fact in awake.recall.facts.items() if fact_id.startswith(prefix)]
+
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
         async with self._awake() as awake:

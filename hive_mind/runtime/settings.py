@@ -35,6 +35,8 @@ class Settings:
     """Endpoint of a compatible server for `llm`."""
     token_budget: int = 200_000
     """Tokens a language model may cost in one run; nothing is sent beyond it."""
+    lock_wait_s: int = 0
+    """How long to wait for a database that another process has open. Raise it where processes take turns."""
 
 
 _PREFIX = "HIVE_MIND_"
@@ -63,6 +65,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         llm=given("LLM", default.llm),
         llm_url=given("LLM_URL", default.llm_url),
         token_budget=_count(_PREFIX + "TOKEN_BUDGET", given("TOKEN_BUDGET", str(default.token_budget))),
+        lock_wait_s=_count(_PREFIX + "LOCK_WAIT_S", given("LOCK_WAIT_S", str(default.lock_wait_s))),
     )
 
 

@@ -3,8 +3,10 @@
 What is missing but not essential (an embedding model, an extra) is done without, and told in one line.
 """
 
+import asyncio
 import logging
 import re
+import time
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -15,14 +17,16 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.embed.base import Embedder
-from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
+from hive_mind.errors import BackendError, BackendNotInstalled, DatabaseLocked, InvalidInput
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.waking import NewVectorArm, OpenStore
-from hive_mind.runtime.settings import Settings, secret
+from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
+from hive_mind.store.base import FactStore
 
 _log = logging.getLogger(__name__)
 
+_LOCK_POLL_S = 0.1
 _AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -46,7 +50,7 @@ async def open_memory(settings: Settings, agent: str) -> CognitiveMemory:
 def memory_with(settings: Settings, agent: str, embedder: Embedder) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
     open_store: OpenStore = partial(backends.load("store", settings.store).open, database_path(settings, agent))
-    return CognitiveMemory(open_store, embedder, new_arm=_vector_arms(settings))
+    return CognitiveMemory(partial(_opened_patiently, open_store, settings.lock_wait_s), embedder, new_arm=_vector_arms(settings))
 
 
 async def open_agent(settings: Settings, agent: str) -> LearningAgent:
@@ -82,14 +86,27 @@ async def _release(model: LanguageModel, budget: Budget) -> None:
     _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
 
 
+async def _opened_patiently(open_store: OpenStore, wait_s: float) -> FactStore:
+    """The store; where another process has it, after waiting for as long as the settings say. Raises like opening it."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            return await open_store()
+        except DatabaseLocked:
+            if time.monotonic() >= deadline:
+                raise
+            await asyncio.sleep(_LOCK_POLL_S)
+
+
 async def _open_embedder(settings: Settings) -> Embedder:
     module = backends.load("embed", settings.embed)
     match settings.embed:
         case "none":
             opened = await module.open()
         case "openai":
-            given = {"base_url": settings.embed_url} if settings.embed_url else {}
-            opened = await module.open(settings.embed_model, api_key=secret("EMBED_KEY"), **given)
+            # The default model is one to run here; an endpoint has its own.
+            model = module.DEFAULT_MODEL if settings.embed_model == DEFAULT_EMBEDDING_MODEL else settings.embed_model
+            opened = await module.open(model, settings.embed_url or module.DEFAULT_URL, secret("EMBED_KEY"))
         case _:
             opened = await module.open(settings.embed_model)
     return cast(Embedder, opened)

@@ -1,6 +1,7 @@
 """`hive-mind facts`: list, search, show, retract, export, import."""
 
 import json
+import os
 
 import pytest
 
@@ -130,13 +131,29 @@ def test_a_missing_file_is_wrong_usage(hive_mind):
     assert hive_mind("facts", "import", "missing.jsonl").code == 2
 
 
-@pytest.mark.parametrize("command", [["list"], ["search", "D4"], ["export", "x.jsonl"]], ids=" ".join)
-def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mind, tmp_path, monkeypatch, command):
-    monkeypatch.chdir(tmp_path)
+def test_an_export_never_replaces_what_is_no_file(taught):
+    refused = taught("facts", "export", os.devnull, "--force")
 
+    assert (refused.code, refused.out) == (2, "")
+    assert "- for standard output" in refused.err
+
+
+def test_exporting_an_agent_that_does_not_exist_leaves_the_last_export_alone(taught, tmp_path):
+    taught("facts", "export", tmp_path / "memory.jsonl")
+    before = (tmp_path / "memory.jsonl").read_bytes()
+
+    ended = taught("facts", "export", tmp_path / "memory.jsonl", "--force", "--agent", "typo")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "agent 'typo' has learned nothing yet" in ended.err
+    assert (tmp_path / "memory.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [["list"], ["search", "D4"]], ids=" ".join)
+def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mind, command):
     ended = hive_mind("facts", *command, "--agent", "typo", "--output", "json")
 
     assert ended.code == 0
-    assert ended.json in ([], {"file": "x.jsonl", "facts": 0, "lines": 0})
+    assert ended.json == []
     assert "hive-mind learn PATH --agent typo" in ended.err
     assert not hive_mind.home.exists()

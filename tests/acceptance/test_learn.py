@@ -1,6 +1,10 @@
 """`hive-mind learn`, with good and bad input."""
 
+from pathlib import Path
+
 import pytest
+
+from hive_mind.cli.files import FILE_BYTES_MAX
 
 
 def test_what_was_learned_from_a_file_is_known_afterwards(hive_mind, notes):
@@ -50,6 +54,34 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_pa
     assert [skip["reason"] for skip in ended.json["skipped"]] == ["is empty", "looks binary"]
     assert "empty.txt is empty" in ended.err
     assert "picture.txt looks binary" in ended.err
+
+
+def test_characters_that_can_not_be_read_are_counted_and_told(hive_mind, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_bytes(b"Der Schl\xfcssel liegt im Schrank.")
+
+    ended = hive_mind("learn", note)
+
+    assert ended.code == 0
+    assert "note.txt: 1 characters are not UTF-8" in ended.err
+
+
+@pytest.mark.usefixtures("notes")
+def test_a_link_that_leads_to_itself_is_skipped(hive_mind, tmp_path):
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+
+    ended = hive_mind("learn", tmp_path, "--output", "json")
+
+    assert ended.code == 1
+    assert [Path(skip["file"]).name for skip in ended.json["skipped"]] == ["loop.txt"]
+    assert ended.json["added"] == 3
+
+
+def test_standard_input_has_the_same_bound_as_a_file(hive_mind):
+    ended = hive_mind("learn", "-", stdin=b"The ferry leaves. " * (FILE_BYTES_MAX // 18 + 1))
+
+    assert ended.code == 1
+    assert "is too large" in ended.err
 
 
 def test_a_text_of_a_megabyte_is_learned(hive_mind, tmp_path):

@@ -19,7 +19,7 @@ from hive_mind.store.kuzu import reading
 from hive_mind.store.kuzu.batch import Batch
 from hive_mind.store.kuzu.commit import commit
 from hive_mind.store.kuzu.engine import Engine, EngineError, is_duplicate, is_out_of_pool
-from hive_mind.store.kuzu.inspection import check_header, try_reading, unreadable
+from hive_mind.store.kuzu.inspection import check_header, check_log, try_reading, unreadable
 from hive_mind.store.kuzu.lock import Lock, kuzu_lock_holder, locked_error, stamp
 from hive_mind.store.kuzu.migration import migrated
 from hive_mind.store.kuzu.resolve import Resolver
@@ -148,6 +148,7 @@ class Database:
         if not self._path.exists():
             create(self._path, lambda unborn: migrated(unborn, lambda: self._engine_at(unborn), self._migrations))
         elif self._lock.left_as != stamp(self._path):
+            check_log(self._path, self._lock.left_as)
             try_reading(self._path, self._settings.trial_timeout_s)
         return migrated(self._path, lambda: self._engine_at(self._path), self._migrations)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hive_mind.errors import BackendTimeout, DatabaseUnreadable
 from hive_mind.store.kuzu import engine
-from hive_mind.store.kuzu.lock import log_path
+from hive_mind.store.kuzu.lock import Stamp, lock_path, log_path, stamp
 
 _MAGIC = b"KUZU"
 # Kuzu writes whole pages; a shorter file never was a database.
@@ -23,13 +23,12 @@ _NOT_FOR_READERS = "read-only mode"
 _LOCKED = "Could not set lock"
 
 
-def unreadable(path: Path, what: str) -> DatabaseUnreadable:
+_MOVE_AWAY = "move the file and its .wal away together, or give another path, and restore a copy if you have one"
+
+
+def unreadable(path: Path, what: str, advice: str = _MOVE_AWAY) -> DatabaseUnreadable:
     """The error for a file that can't be opened; says that nothing was changed and what to do."""
-    return DatabaseUnreadable(
-        "kuzu",
-        f"{path}: {what}. Nothing was changed; move the file and its .wal away together, or give another path, "
-        "and restore a copy if you have one",
-    )
+    return DatabaseUnreadable("kuzu", f"{path}: {what}. Nothing was changed; {advice}")
 
 
 def check_header(path: Path) -> None:
@@ -48,7 +47,23 @@ def check_header(path: Path) -> None:
         raise unreadable(path, "is a Kuzu database cut short")
     version = int.from_bytes(head[4:12], "little")
     if version != engine.STORAGE_VERSION:
-        raise unreadable(path, f"has Kuzu's storage version {version}, the installed Kuzu reads {engine.STORAGE_VERSION}")
+        what = f"has Kuzu's storage version {version}, the installed Kuzu reads {engine.STORAGE_VERSION}"
+        raise unreadable(path, what, "open it with the hive-mind that wrote it, export its facts and import them here")
+
+
+def check_log(path: Path, left_as: Stamp | None) -> None:
+    """Raises `DatabaseUnreadable` when the log has lost bytes since the last owner closed it.
+
+    What stood in them stands nowhere else, Kuzu would take what is left for all there ever was, and the next write would make
+    that final. A log that Kuzu itself wrote back has changed the file, too.
+    """
+    if left_as is None:
+        return
+    (*file_then, log_bytes_then, _), (*file_now, log_bytes_now, _) = left_as, stamp(path)
+    if file_now == file_then and log_bytes_now < log_bytes_then:
+        log, lock = log_path(path).name, lock_path(path).name
+        what = f"its log {log} had {log_bytes_then} bytes when it was closed and has {log_bytes_now}: facts are missing"
+        raise unreadable(path, what, f"put the log back, restore a copy, or delete {lock} to open what is left")
 
 
 def try_reading(path: Path, timeout_s: float) -> None:

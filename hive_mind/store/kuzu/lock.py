@@ -29,17 +29,23 @@ class Note(msgspec.Struct):
 
 
 class Lock:
-    """Held from construction to `release`. Raises `DatabaseLocked`, naming the holder, when it is taken."""
+    """Held from construction to `release`.
+
+    Raises `DatabaseLocked`, naming the holder, when it is taken, and `OSError` where the file system has no locks.
+    """
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self._descriptor = os.open(lock_path(database), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _take(self._descriptor)
-        except OSError:
+        except BlockingIOError:
             note = _read(self._descriptor)
             os.close(self._descriptor)
             raise locked_error(database, note.pid) from None
+        except OSError:
+            os.close(self._descriptor)
+            raise
         self.left_as = _read(self._descriptor).left_as
         """How the last owner left the files; None when it did not get to say."""
         self._say(Note(pid=os.getpid()))

@@ -23,7 +23,7 @@ def migrated(path: Path, open_engine: Callable[[], Engine], migrations: Sequence
         if version > len(migrations):
             raise unreadable(
                 path,
-                f"has version {version} of the tables, this hive-mind knows up to {len(migrations)}; "
+                f"has version {version} of the tables, this hive-mind knows up to {len(migrations)}",
                 "upgrade hive-mind to open it",
             )
     except BaseException:

@@ -103,9 +103,11 @@ class Worker:
             self._jobs.put(_STOP)
 
     async def _ask(self, job: _Job, waiter: "asyncio.Future[Any]") -> Any:
-        if self._is_stopping:
-            raise BackendUnavailable("kuzu", "the store is closed; open it again")
-        self._jobs.put(job)
+        # Together, or a job of one thread could come behind the order to stop of another and wait for ever.
+        with self._end:
+            if self._is_stopping:
+                raise BackendUnavailable("kuzu", "the store is closed; open it again")
+            self._jobs.put(job)
         return await waiter
 
     def _run(self) -> None:

@@ -1,7 +1,6 @@
 """Facts called by the beginning of their ids."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -16,13 +15,8 @@ class _Facts:
     def __init__(self, *ids: str) -> None:
         self._facts = {id_: Fact(id_, f"fact {id_}", "", 0.8, ("test",), 0) for id_ in ids}
 
-    async def get_fact(self, fact_id: str) -> Fact | None:
-        return self._facts.get(fact_id)
-
-    async def export(self) -> AsyncIterator[str]:
-        yield '{"type":"episode","id":"aaaaaa99999999999999999999999999"}'
-        for id_ in self._facts:
-            yield f'{{"type":"fact","id":"{id_}","content":"x"}}'
+    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
+        return [fact for id_, fact in self._facts.items() if id_.startswith(prefix)]
 
 
 ONE, TWIN, OTHER = "aaaaaa1" + "0" * 25, "aaaaaa2" + "0" * 25, "bbbbbb1" + "0" * 25

@@ -1,5 +1,8 @@
 """Which files a path means, and what of them is text."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from hive_mind.cli.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, read_text
@@ -67,5 +70,24 @@ def test_a_file_of_unreasonable_size_is_not_read(tmp_path):
     assert "too large" in result.reason
 
 
-def test_what_is_no_file_can_not_be_read(tmp_path):
-    assert read_text(tmp_path) == Unreadable("is not a regular file")
+def test_what_is_no_file_can_not_be_read():
+    assert read_text(Path(os.devnull)) == Unreadable("is not a regular file")
+
+
+def test_a_folder_that_can_not_be_looked_into_is_named(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "note.txt").write_text("words")
+    scan = os.scandir
+
+    def refuse(at):
+        if Path(at).name == "closed":
+            raise PermissionError(13, "Permission denied", str(at))
+        return scan(at)
+
+    # Nothing is closed to root, so rights alone would not do in a container.
+    monkeypatch.setattr(os, "scandir", refuse)
+
+    note, closed = sorted(files_of([str(tmp_path)]), reverse=True)
+
+    assert note.name == "note.txt"
+    assert read_text(closed) == Unreadable("is a folder that can't be read: check its rights")

@@ -21,6 +21,14 @@ def test_a_time_that_is_none_is_refused(text):
         iso_time(text)
 
 
+@pytest.mark.parametrize("home", ["notes.txt", "notes.txt/deeper"])
+def test_a_file_can_not_be_the_home(tmp_path, home):
+    (tmp_path / "notes.txt").write_text("words")
+
+    with pytest.raises(InvalidInput, match=r"notes.txt is a file: give --home"):
+        settings_for(tmp_path / home)
+
+
 def test_the_command_line_outweighs_the_environment():
     environment = {"HIVE_MIND_HOME": "/there", "HIVE_MIND_EMBED": "openai", "HIVE_MIND_EMBED_MODEL": "large"}
 

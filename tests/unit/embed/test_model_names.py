@@ -1,6 +1,7 @@
 """Names of models that nobody has: each gives one line that says what to do, whatever the name looks like."""
 
 import asyncio
+import re
 import socket
 
 import pytest
@@ -44,7 +45,9 @@ def test_a_name_that_can_be_no_model_gives_one_short_line(model, capfd):
 @pytest.mark.embeddings
 @pytest.mark.usefixtures("no_network")
 def test_without_a_network_the_line_says_what_went_wrong_and_what_to_do():
-    assert failure_of("nobody/has-this-model") == (
-        "sentence_transformers: model 'nobody/has-this-model' is not on this machine and the hub does not answer "
-        "(Name or service not known); connect once to fetch it, give the folder of a model you have, or choose embedder 'none'"
+    # Why the hub does not answer depends on the machine: no name service, or HF_HUB_OFFLINE.
+    assert re.fullmatch(
+        r"sentence_transformers: model 'nobody/has-this-model' is not on this machine and the hub does not answer "
+        r"\([^\n]{4,200}\); connect once to fetch it, give the folder of a model you have, or choose embedder 'none'",
+        failure_of("nobody/has-this-model"),
     )

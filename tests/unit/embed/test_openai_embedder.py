@@ -198,7 +198,7 @@ def test_nobody_listening_is_said_with_the_host_and_what_to_do():
     with OpenAICompatibleServer() as server:
         gone = server.base_url
 
-    with pytest.raises(BackendUnavailable, match=r"127\.0\.0\.1 can't be reached .* check base_url"):
+    with pytest.raises(BackendUnavailable, match=r"127\.0\.0\.1 can't be reached .* check the address"):
         asyncio.run(openai.open("m", gone, retry=ONCE))
 
 
@@ -219,7 +219,7 @@ def test_the_key_is_in_no_message_and_no_repr():
 
 @pytest.mark.parametrize("base_url", ["", "localhost:8080", "ftp://host/v1", "http://", "http://host:x"])
 def test_an_address_that_can_not_be_used_is_refused_with_an_example(base_url):
-    with pytest.raises(InvalidInput, match="give something like https://"):
+    with pytest.raises(InvalidInput, match="give something like HIVE_MIND_EMBED_URL=https://"):
         asyncio.run(openai.open("m", base_url))
 
 

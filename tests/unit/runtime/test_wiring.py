@@ -1,5 +1,6 @@
 """Settings in, a memory or an agent out; what is missing is done without and told once."""
 
+import asyncio
 import logging
 import re
 from pathlib import Path
@@ -146,5 +147,21 @@ def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(
             await memory.store_fact("pump", "The pump is red.")
         with pytest.raises(BackendNotInstalled):
             await wiring.open_memory(settings(tmp_path, ann="usearch"), "ines")
+
+    run(whole())
+
+
+def test_a_database_that_another_has_is_waited_for(tmp_path: Path):
+    patient = settings(tmp_path, lock_wait_s=30)
+
+    async def whole() -> None:
+        async with await wiring.open_memory(settings(tmp_path), "ines") as first:
+            await first.store_fact("pump", "The pump is red.")
+            second = await wiring.open_memory(patient, "ines")
+            waiting = asyncio.create_task(second.get_all_facts())
+            await asyncio.sleep(0)
+            assert not waiting.done()
+        assert [fact.content for fact in await waiting] == ["The pump is red."]
+        await second.close()
 
     run(whole())

@@ -1,6 +1,7 @@
 """Files that are not what they should be: foreign, damaged, held by others, from other versions. None may crash or be changed."""
 
 import asyncio
+import errno
 import os
 import random
 import shutil
@@ -173,9 +174,60 @@ def test_a_log_cut_anywhere_gives_the_writes_before_the_cut(tmp_path: Path) -> N
     everything: Sequence[str] = [f"{tmp_path.name} {n}, 0" for n in range(20)]
     for _ in range(5):
         path.with_name("x.wal").write_bytes(whole[: SEEDED.randrange(len(whole))])
+        # As after a crash: nobody wrote down how the files were left.
+        path.with_name("x.lock").unlink()
         with database(path, NO_CHECKPOINT) as opened:
             found = contents(opened)
         assert found == list(everything[: len(found)])
+
+
+@pytest.mark.parametrize("kept", [0, 0.5], ids=["deleted", "cut"])
+def test_a_log_that_lost_something_after_it_was_closed_is_refused_until_somebody_decides(tmp_path: Path, kept: float) -> None:
+    path = filled(tmp_path / "x", 20)
+    log = path.with_name("x.wal")
+    whole = log.read_bytes()
+    log.write_bytes(whole[: int(kept * len(whole))])
+    if not kept:
+        log.unlink()
+
+    for _ in range(2):
+        with pytest.raises(DatabaseUnreadable, match=r"facts are missing.*delete x\.lock"):
+            Database(path, NO_CHECKPOINT)
+
+    log.write_bytes(whole)
+    with database(path) as opened:
+        assert len(contents(opened)) == 20
+
+
+def test_what_is_left_without_the_log_can_be_opened_on_purpose(tmp_path: Path) -> None:
+    path = filled(tmp_path / "x", 20)
+    path.with_name("x.wal").unlink()
+    path.with_name("x.lock").unlink()
+
+    with database(path) as opened:
+        assert contents(opened) == []
+
+
+def test_a_log_that_another_program_wrote_back_is_no_loss(tmp_path: Path) -> None:
+    path = filled(tmp_path / "x", 20)
+    engine = Engine(str(path), pool_bytes=64 << 20, max_bytes=1 << 32)
+    engine.run_once("CHECKPOINT")
+    engine.close()
+
+    with database(path) as opened:
+        assert len(contents(opened)) == 20
+
+
+def test_a_file_system_without_locks_is_not_taken_for_a_busy_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+
+    with pytest.raises(BackendError, match="No locks available") as caught:
+        Database(tmp_path / "x", NO_CHECKPOINT)
+
+    assert not isinstance(caught.value, DatabaseLocked)
 
 
 def test_leftovers_of_a_creation_that_was_killed_do_no_harm(tmp_path: Path) -> None:
@@ -244,7 +296,7 @@ def test_a_database_of_a_newer_version_is_refused_naming_both_and_left_alone(tmp
     Database(path, NO_CHECKPOINT, LATER).close()
     before = files(path)
 
-    with pytest.raises(DatabaseUnreadable, match=f"has version {len(LATER)} .* up to {len(MIGRATIONS)}; upgrade"):
+    with pytest.raises(DatabaseUnreadable, match=f"has version {len(LATER)} .* up to {len(MIGRATIONS)}. .*upgrade"):
         asyncio.run(kuzu.open(path))
 
     assert files(path) == before

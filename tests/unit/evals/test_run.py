@@ -1,0 +1,18 @@
+"""A retrieval evaluation from start to end."""
+
+import asyncio
+
+from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.runtime.settings import Settings
+
+
+def test_a_data_set_may_be_called_what_no_agent_may_be_called(tmp_path):
+    (tmp_path / "mün chen+1.corpus.jsonl").write_text('{"_id": "d1", "text": "The ferry leaves at nine."}\n')
+    (tmp_path / "mün chen+1.queries.jsonl").write_text(
+        '{"_id": "q1", "text": "When does the ferry leave?", "qrels": {"d1": 1}}\n'
+    )
+
+    (row,) = asyncio.run(evaluate(RetrievalRun("jsonl", tmp_path, "keyword"), Settings(embed="none")))
+
+    assert row["dataset"] == "mün chen+1"
+    assert row["metrics"]["recall@10"] == 1.0
