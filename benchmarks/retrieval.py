@@ -59,7 +59,7 @@ class Variant:
 LADDER = (
     Variant("BM25, textbook (1.2 / 0.75)", textbook_terms, Bm25Settings(1.2, 0.75), 0, 0, 0),
     Variant("+ question words stop, codes, dates", tokenize, Bm25Settings(1.2, 0.75), 0, 0, 0),
-    Variant("+ the text before, at half weight", tokenize, Bm25Settings(1.2, 0.75), 0.5, 0, 0),
+    Variant("+ speaker and text before, at half weight", tokenize, Bm25Settings(1.2, 0.75), 0.5, 0, 0),
     Variant("+ 1.0 / 0.6: our keyword arm", tokenize, Bm25Settings(), 0.5, 0, 0),
     Variant("MiniLM alone", before_vector_weight=0, semantic_weight=1),
     Variant("MiniLM, the text before mixed in", semantic_weight=1),
@@ -81,10 +81,12 @@ class Prepared:
 
 
 def weighted(document: Document, variant: Variant) -> dict[str, float]:
-    """As `ranking.form.weighted_terms`, with the weights of the variant."""
-    own = f"{document.speaker}: {document.text}\n{spoken_date(document.said_at)}"
+    """As `ranking.form.weighted_terms`, with the weights of the variant; without surroundings the speaker counts fully."""
+    own, surroundings = f"{document.text}\n{spoken_date(document.said_at)}", f"{document.speaker}\n{document.before}"
+    if not variant.before_weight:
+        own, surroundings = f"{document.speaker}: {own}", ""
     terms: dict[str, float] = dict(Counter(variant.terms(own)))
-    for term in set(variant.terms(document.before)) if variant.before_weight else ():
+    for term in set(variant.terms(surroundings)):
         terms[term] = terms.get(term, 0.0) + variant.before_weight
     return terms
 

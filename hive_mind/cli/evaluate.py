@@ -58,7 +58,7 @@ async def retrieval(
     with progress("") as report:
         rows = await evaluate(run, settings_for(None, embed, model), lambda what, done, total: report(done, total, what))
     if output is Format.JSON:
-        show_json(rows)
+        show_json({"rows": rows})
         return
     for row in rows:
         _show_row(row, limit)

@@ -1,15 +1,18 @@
-"""Blocks: the pieces a text is laid out in (paragraph, list item, table row, code, utterance) with their heading and speaker.
+"""Blocks: the pieces a text is laid out in (paragraph, list item, row, code, utterance, log line) with heading and speaker.
 
 Layout is read line by line and once, so the cost is linear in the text whatever is in it. Sentences within a block are
 the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import groupby, takewhile
 
 from hive_mind.cognition.dialogue import Turn, speakers_of, turn_of
+from hive_mind.cognition.logs import log_line_of
+from hive_mind.cognition.separated import Rows, rows_of
 
 
 class Layout(Enum):
@@ -20,6 +23,10 @@ class Layout(Enum):
     ROW = "row"
     CODE = "code"
     UTTERANCE = "utterance"
+    RECORD = "record"
+    """A row of separated values, one statement whatever is in it."""
+    LOG = "log"
+    """A line of a log, one statement with its time in front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +40,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`text` is verbatim up to white space. `stamp` is the time written in front of an utterance, as it was written.
+    """`text` is verbatim up to white space. `stamp` is the time in front of an utterance or a log line, as it was written.
 
     `headings` are those it stands under, the highest first. `lead` is the line that introduces a list, or the header of a table.
+    `topic` is the first field of a record.
     """
 
     text: str
@@ -44,6 +52,7 @@ class Block:
     speaker: str = ""
     stamp: str = ""
     lead: str = ""
+    topic: str = ""
 
     @property
     def heading(self) -> str:
@@ -91,6 +100,18 @@ class _Layouter:
         self._parts: list[str] = []
 
     def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
+        for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
+            paragraph = list(run)
+            start = _introducing(paragraph)
+            table = self._table(paragraph[start:]) if has_words and self._code is None else None
+            yield from self._lines(paragraph if table is None else paragraph[:start])
+            if table is not None:
+                yield from self._records(table)
+        if self._code is not None:
+            yield from self._code_block()
+        yield from self._closed()
+
+    def _lines(self, lines: Iterable[str]) -> Iterator[Block]:
         for raw in lines:
             line = raw.strip()
             quoted = _QUOTE.match(line)
@@ -99,9 +120,18 @@ class _Layouter:
             # Inside code the mark is code, or stands before every line of it; only the closing fence is looked for behind it.
             in_code = self._code is not None and not unquoted.startswith(_FENCE)
             yield from self._read(line if in_code else unquoted)
-        if self._code is not None:
-            yield from self._code_block()
-        yield from self._closed()
+
+    def _table(self, lines: Sequence[str]) -> Rows | None:
+        table = rows_of([line.strip(" ") for line in lines])
+        if table is None or any(turn_of(line.strip(), self._speakers) or log_line_of(line.strip()) for line in lines):
+            return None
+        return table
+
+    def _records(self, table: Rows) -> Iterator[Block]:
+        yield from self._closed(keep_lead=True)
+        lead, self._lead = table.header or self._lead, ""
+        for row in table.rows:
+            yield Block(row.text, Layout.RECORD, headings=self._headings, lead=lead, topic=row.fields[0])
 
     def _read(self, line: str) -> Iterator[Block]:
         if self._code is not None:
@@ -134,6 +164,8 @@ class _Layouter:
             yield from self._read_row(line)
         elif item := _ITEM.match(line):
             yield from self._start(Block(line[item.end() :], Layout.ITEM))
+        elif (log := log_line_of(line)) and (log.is_marked or not self._is_wrapped(line)):
+            yield from self._start(Block(line, Layout.LOG, stamp=log.stamp))
         elif self._continues(line):
             self._parts.append(line)
         else:
@@ -149,10 +181,14 @@ class _Layouter:
 
     def _continues(self, line: str) -> bool:
         # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
-        if self._open is None or self._open.layout is Layout.ROW or self._is_quoted:
+        if self._open is None or self._open.layout in (Layout.ROW, Layout.LOG) or self._is_quoted:
             return False
-        if self._open.layout is Layout.UTTERANCE:
-            return True
+        return self._open.layout is Layout.UTTERANCE or self._is_wrapped(line)
+
+    def _is_wrapped(self, line: str) -> bool:
+        """Whether a sentence of the open block goes on in this line."""
+        if self._open is None or self._open.layout not in (Layout.PROSE, Layout.ITEM):
+            return False
         last = self._parts[-1]
         if last.endswith(_STOPS):
             return False
@@ -191,6 +227,12 @@ class _Layouter:
         lines, self._code = self._code or [], None
         if any(lines):
             yield Block("\n".join(lines), Layout.CODE, headings=self._headings, lead=self._lead)
+
+
+def _introducing(lines: Sequence[str]) -> int:
+    """How many of the first lines only say what comes: headings, and a line that ends with a colon."""
+    said = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), lines)
+    return sum(1 for _ in said)
 
 
 def _title_of(line: str) -> tuple[str, int]:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hive_mind.cognition.logs import log_line_of
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -72,6 +74,9 @@ def turn_of(line: str, speakers: frozenset[str]) -> Turn | None:
 def _labelled(line: str) -> Turn | None:
     match = _LINE.match(line)
     if match is None:
+        return None
+    log = log_line_of(line)
+    if log is not None and log.is_marked:
         return None
     stamp = match["boxed"] or match["bare"] or (match["after"] or "").strip(" ()")
     stamp = stamp if _HAS_TIME.search(stamp) else ""

@@ -11,11 +11,12 @@ from hive_mind.cognition.blocks import Block, Layout, blocks
 from hive_mind.cognition.concept_map import concept_map
 from hive_mind.cognition.dating import Dates, dates_of
 from hive_mind.cognition.entities import Vocabulary, entities, vocabulary_of
+from hive_mind.cognition.logs import message_of, stamp_time
 from hive_mind.cognition.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.sentences import SENTENCE_CHARS_MAX, grouped, pieces, sentences
 from hive_mind.cognition.statements import confidence_of, is_statement
-from hive_mind.cognition.temporal import normalised, resolved_dates
+from hive_mind.cognition.temporal import resolved_dates
 from hive_mind.memory.intake import statement
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
@@ -26,6 +27,8 @@ GENERAL = "general"
 """The concept of a statement that names nothing and stands under no heading."""
 
 _CONCEPT_CHARS_MAX = 80
+# What stands in a row or in a log is stated, however few words it has, and is no part of what is told around it.
+_STATED = (Layout.RECORD, Layout.LOG)
 _PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
 
 
@@ -80,7 +83,7 @@ class ExtractiveReader:
 
     def _pieces(self, block: Block) -> Iterator[_Piece]:
         limit = self._settings.sentence_chars_max
-        if block.layout in (Layout.CODE, Layout.ROW):
+        if block.layout in (Layout.CODE, Layout.ROW, *_STATED):
             for piece in pieces(block.text, limit):
                 yield _Piece(piece, block, (piece,))
             return
@@ -98,13 +101,14 @@ class ExtractiveReader:
         speakers = frozenset(piece.block.speaker.casefold() for piece in found) | {content.speaker.casefold()}
         for piece in found:
             context = before.of(piece)
-            statements = [sentence for sentence in piece.sentences if is_statement(sentence)]
+            statements = [sentence for sentence in piece.sentences if _states(sentence, piece.block)]
             if not statements:
                 continue
-            named = entities(piece.text, vocabulary)
+            said = _said(piece)
+            named = entities(said, vocabulary)
             concept = _concept_of(piece, [name for name in named if name.casefold() not in speakers], concept, content)
             dated = dates.of(piece.block)
-            said_at = normalised(piece.block.stamp, dated) or dated
+            said_at = stamp_time(piece.block.stamp, dated) or dated
             yield Candidate(
                 content=piece.text,
                 concept=concept,
@@ -113,7 +117,7 @@ class ExtractiveReader:
                 speaker=piece.block.speaker or content.speaker,
                 before=context,
                 entities=named,
-                labels=resolved_dates(piece.text, said_at),
+                labels=resolved_dates(said, said_at),
             )
 
 
@@ -129,11 +133,12 @@ class _Before:
         self._last: _Piece | None = None
 
     def of(self, piece: _Piece) -> str:
-        """What stands just before this piece; the piece is remembered for the next."""
-        last, self._last = self._last, piece
+        """What stands just before this piece; unless it is a row or a log line, it is remembered for the next."""
+        last, is_stated = self._last, piece.block.layout in _STATED
+        self._last = last if is_stated else piece
         if piece.block.lead:
             return self._kept(piece.block.lead, self._speaker)
-        if last is None or last.block.headings != piece.block.headings:
+        if last is None or last.block.headings != piece.block.headings or is_stated:
             return ""
         return self._kept(last.text, last.block.speaker or self._speaker)
 
@@ -143,8 +148,19 @@ class _Before:
         return kept[-self._chars_max :].strip() if self._chars_max else ""
 
 
+def _states(sentence: str, block: Block) -> bool:
+    return any(map(str.isalnum, sentence)) if block.layout in _STATED else is_statement(sentence)
+
+
+def _said(piece: _Piece) -> str:
+    """What the piece says itself: the time and the level of a log line are about it."""
+    return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
+
+
 def _concept_of(piece: _Piece, named: Sequence[str], previous: str, content: Content) -> str:
     """A short topic that stays the same when more is said about it. `named` leaves out who is speaking to each other."""
+    if piece.block.topic:
+        return canonical(piece.block.topic)[:_CONCEPT_CHARS_MAX].rstrip()
     if piece.block.heading:
         return piece.block.heading[:_CONCEPT_CHARS_MAX].rstrip()
     if previous and piece.text.lower().startswith(_PRONOUNS):

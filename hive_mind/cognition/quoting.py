@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from hive_mind.cognition.intent import Kind, intent_of
 from hive_mind.cognition.iso import readable
+from hive_mind.cognition.logs import message_of
 from hive_mind.cognition.relevance import Judgement, RelevanceSettings, asked_of, relevant
 from hive_mind.cognition.selection import ordered, strong
-from hive_mind.cognition.temporal import moments
+from hive_mind.cognition.temporal import relative_moments
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import Hit
 
@@ -57,7 +58,9 @@ def _quotation(hit: Hit) -> str:
     # Who speaks stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
     told = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
-    notes = [f"“{moment.text}” is {moment.iso}" for moment in moments(fact.content, fact.said_at) if moment.text != moment.iso]
+    # The time in front of a log line is shown as the time it was said.
+    relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
+    notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
     if fact.superseded_by:
         notes.append("no longer true")
     return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hive_mind.cognition.entities import entities
+from hive_mind.cognition.separated import record_of
 from hive_mind.cognition.temporal import moments
+from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
 
@@ -36,20 +38,30 @@ class RelevanceSettings:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question asks for, as terms: the identifiers and names that must be met, and all other words."""
+    """What a question asks for, as terms: the identifiers and names that must be met, and all other words.
+
+    `kinds` are the words among them that say what kind of thing the answer is; to meet them speaks for a fact, to miss them
+    not against it.
+    """
 
     identifiers: frozenset[str]
     names: frozenset[str]
     words: frozenset[str]
+    kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How far a fact speaks about what was asked, in shares of it. `is_named`: the fact names the identifier asked for."""
+    """How far a fact speaks about what was asked, in shares of it.
+
+    `is_named`: the fact names the identifier asked for, or is the row asked for. `is_own`: it shares a word of its own and not
+    only what stands before it.
+    """
 
     covered: float
     told: float
     is_named: bool
+    is_own: bool = True
 
     @property
     def share(self) -> float:
@@ -74,6 +86,16 @@ _FORM_WORDS = frozenset(
     )
 )
 
+# What has such a property is said by its value: a pump is red, and nobody adds that red is a colour.
+_KIND = re.compile(
+    r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? (?P<kind>colou?r|shape|size|height|length|width|depth|weight|age|"
+    r"temperature|price|amount|number|name|time|date|day|month|year|place|state|status|material)s?\b",
+    re.IGNORECASE,
+)
+
+# Shorter beginnings are shared by chance.
+_KIN_LETTERS_MIN = 3
+
 _DIGIT = re.compile(r"\d")
 # A section ("44.2170") or an exact figure. Who asks for it does not mean its neighbour.
 _DOTTED = re.compile(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
@@ -89,7 +111,12 @@ def asked_of(question: str) -> Asked:
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     names: frozenset[str] = frozenset().union(*(terms for terms in named if terms not in coded))
     told = dated.union(*coded, names)
-    return Asked(identifiers, names, frozenset(tokenize(question)) - told - _FORM_WORDS)
+    words = frozenset(tokenize(question)) - told - _FORM_WORDS
+    return Asked(identifiers, names, words, _kinds(question) & words)
+
+
+def _kinds(question: str) -> frozenset[str]:
+    return frozenset(term for match in _KIND.finditer(question) for term in tokenize(match["kind"]))
 
 
 def judgement(asked: Asked, hit: Hit) -> Judgement | None:
@@ -103,11 +130,31 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     is_named = bool(asked.identifiers & own)
     if (asked.identifiers and not is_named) or (must and not must & own):
         return None
+    is_named = is_named or _is_row_asked_for(asked, fact)
+    is_own = bool((asked.words | must) & own)
     met = asked.words & (own | frozenset(tokenize(fact.before)))
     if asked.words and not met:
         # The right person and nothing of what was asked about them.
-        return Judgement(0.0, 0.0, is_named)
-    return Judgement(_covered(met | (must & own), asked.words | must), _told(asked.words - met, hit), is_named)
+        return Judgement(0.0, 0.0, is_named, is_own)
+    missed = asked.words - met - asked.kinds
+    return Judgement(_covered(met | (must & own), met | missed | must), _told(asked.words - met, hit), is_named, is_own)
+
+
+def _is_row_asked_for(asked: Asked, fact: Fact) -> bool:
+    """Whether a row of a table has a field that is asked about under a column that is asked for."""
+    record = record_of(fact)
+    if record is None:
+        return False
+    wanted = asked.words | asked.names | asked.identifiers
+    fields = [frozenset(tokenize(field)) for field in record.fields]
+    named = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
+    return bool(named) and any(_are_kin(term, name) for term in wanted - named for name in tokenize(record.header))
+
+
+def _are_kin(one: str, other: str) -> bool:
+    """ "own" and "owner": the stemmer keeps what somebody does apart from who does it."""
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= _KIN_LETTERS_MIN and long.startswith(short))
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
@@ -119,7 +166,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     asked = asked_of(question)
     judged = [(hit, found) for hit in hits if (found := judgement(asked, hit)) is not None]
     answering = {hit.fact.id for hit, found in judged if _answers(found, hit, settings)}
-    return [(hit, found) for hit, found in judged if answering and (found.told > 0 or hit.fact.id in answering)]
+    return [(hit, found) for hit, found in judged if hit.fact.id in answering or (answering and found.is_own and found.told > 0)]
 
 
 def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:

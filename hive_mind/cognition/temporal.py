@@ -47,6 +47,13 @@ def moments(text: str, anchor: str = "") -> tuple[Moment, ...]:
     return tuple(found)
 
 
+def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
+    """Those that only `anchor` tells, such as "yesterday"; a written date says itself when it is."""
+    found = moments(text, anchor)
+    written = set(moments(text)) if found else set()
+    return tuple(moment for moment in found if moment not in written)
+
+
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
     """What "yesterday" and the like stand for in a text said then: the dates its own words don't hold, each once."""
     found = moments(text, said_at)

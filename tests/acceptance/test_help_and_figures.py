@@ -134,7 +134,7 @@ def test_retrieval_is_measured_on_a_data_set(hive_mind, tmp_path):
     (tmp_path / "x.queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "When does the ferry leave?", "qrels": {"d1": 1}}))
     arguments = ["eval", "retrieval", "--dataset", "jsonl", "--data", tmp_path, "--method", "keyword"]
 
-    (row,) = hive_mind(*arguments, "--output", "json").json
+    (row,) = hive_mind(*arguments, "--output", "json").json["rows"]
 
     assert row["metrics"]["recall@10"] == 1.0
     assert "recall@10" in hive_mind(*arguments).out

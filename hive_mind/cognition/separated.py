@@ -1,0 +1,117 @@
+"""Separated values: lines with the same number of fields between commas, semicolons or tabs, as spreadsheets write them.
+
+Prose has commas too, so the layout has to prove itself: as many fields in every line and no space behind the separator, or
+else a header and a column of figures. Which lines belong together is the business of `blocks`.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hive_mind.model.fact import Fact
+
+_SEPARATORS = "\t;,"
+# Two lines that happen to have as many commas are nothing unusual.
+_LINES_MIN = 3
+# The name of a column is a few words; what is longer is a value.
+_NAME_CHARS_MAX = 40
+
+_DIGIT = re.compile(r"\d")
+_QUOTED = re.compile(r'"[^"]*"')
+_FIGURE = re.compile(r"[^\w\s]{0,2}\d[\d.,:/%-]{0,40}(?:\s?\w{1,3})?")
+_THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3}){1,8}(?![\d,])")
+_MARKED = re.compile(r"[-*+•▪◦>|]\s|#{1,6}\s|\d{1,3}[.)]\s|\|")
+_STOPS = (".", "!", "?", "…", ":")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record: its line as it stands, and its fields."""
+
+    text: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The records of a table. `header` is the line that names the columns, or ""."""
+
+    header: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row as a memory keeps it: the header it stands under, and its fields."""
+
+    header: str
+    fields: tuple[str, ...]
+
+
+def rows_of(lines: Sequence[str]) -> Rows | None:
+    """Lines read as a table; None for anything that is none."""
+    if len(lines) < _LINES_MIN or any(_MARKED.match(line) for line in lines):
+        return None
+    for separator in _SEPARATORS:
+        found = _records(lines, separator)
+        if len(found) >= _LINES_MIN and _is_table(found, separator):
+            header = _is_header(found[0])
+            return Rows(found[0].text if header else "", tuple(found[header:]))
+    return None
+
+
+def record_of(fact: Fact) -> Record | None:
+    """The record in a fact that was learned as a row under a header; None for any other fact."""
+    content, header = (text.removeprefix(f"{fact.speaker}: ") for text in (fact.content, fact.before))
+    if not header or not fact.concept:
+        return None
+    for separator in ",; ":
+        found = _records([header, content], separator)
+        if len(found) == 2 and _is_header(found[0]) and found[1].fields[0] == fact.concept:
+            # A memory keeps a tab as a space, which proves less, so that no sentence may look like it.
+            is_row = not content.endswith(_STOPS) if separator == " " else _is_table(found, separator)
+            return Record(header, found[1].fields) if is_row else None
+    return None
+
+
+def _records(lines: Sequence[str], separator: str) -> list[Row]:
+    """The records of lines that have equally many fields, two at least, and say in the first what they are about."""
+    if separator not in lines[0]:
+        return []
+    try:
+        return list(_read(lines, separator))
+    except (csv.Error, ValueError):
+        return []
+
+
+def _read(lines: Sequence[str], separator: str) -> Iterator[Row]:
+    reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=separator != "\t")
+    start = width = 0
+    for read in reader:
+        fields = tuple(field.strip() for field in read)
+        width = width or len(fields)
+        about = fields[0] if fields else ""
+        if width < 2 or len(fields) != width or not any(map(str.isalnum, about)) or about.endswith(":") or ": " in about:
+            raise ValueError("this line has other fields than the first")
+        yield Row(" ".join(lines[start : reader.line_num]).strip(), fields)
+        start = reader.line_num
+
+
+def _is_table(found: Sequence[Row], separator: str) -> bool:
+    columns = list(zip(*(row.fields for row in found), strict=True))
+    if not all(any(column) for column in columns):
+        return False
+    if separator == "\t":
+        return True
+    if any(f"{separator} " in _QUOTED.sub('""', row.text) for row in found):
+        return _is_header(found[0]) and any(all(map(_FIGURE.fullmatch, column[1:])) for column in columns)
+    return separator != "," or not all(_THOUSANDS.search(row.text) for row in found)
+
+
+def _is_header(row: Row) -> bool:
+    """Names of columns are there, have no digits and differ."""
+    if _DIGIT.search(row.text) or row.text.endswith(_STOPS):
+        return False
+    names = {name.casefold() for name in row.fields if 0 < len(name) <= _NAME_CHARS_MAX}
+    return len(names) == len(row.fields)
