@@ -18,8 +18,12 @@ _SYSLOG = rf"(?:{_MONTHS})[ ]{{1,2}}\d{{1,2}}[ ]\d{{2}}:\d{{2}}:\d{{2}}"
 _LEVEL_NAME = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|FATAL|ALERT|EMERG|SEVERE|PANIC)"
 _LEVEL = rf"(?:{_LEVEL_NAME}\b|(?i:[\[<]{_LEVEL_NAME}[\]>])):?"
 
+# A thread or a logger: "[main] ", "app.store - ".
+_ORIGIN = r"(?:\[[^\]\n]{1,60}\]|[\w.:/-]{1,60}\s-)\s"
+
 _STAMPED = re.compile(
-    rf"\[?(?P<stamp>{_FULL}|{_SYSLOG}|{_CLOCK})\]?(?P<gap>\s{{1,8}}(?:-\s)?)(?P<level>{_LEVEL}\s{{0,8}})?(?P<message>.*)",
+    rf"\[?(?P<stamp>{_FULL}|{_SYSLOG}|{_CLOCK})\]?\s{{1,8}}(?:-\s)?"
+    rf"(?P<level>(?:{_ORIGIN})?{_LEVEL}\s{{0,8}}(?:-\s)?)?(?P<message>.*)",
     re.DOTALL,
 )
 _YEARLESS = re.compile(rf"(?P<day>(?:{_MONTHS})[ ]{{1,2}}\d{{1,2}})[ ](?P<clock>\d{{2}}:\d{{2}}:\d{{2}})")
@@ -58,5 +62,5 @@ def stamp_time(stamp: str, anchor: str) -> str:
     yearless = _YEARLESS.fullmatch(stamp)
     if yearless is None:
         return normalised(stamp, anchor)
-    day = normalised(yearless["day"], anchor)
+    day = normalised(" ".join(yearless["day"].split()), anchor)
     return f"{day}T{yearless['clock']}" if day else ""

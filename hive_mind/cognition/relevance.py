@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hive_mind.cognition.entities import entities
-from hive_mind.cognition.separated import record_of
+from hive_mind.cognition.separated import Record, record_of
 from hive_mind.cognition.temporal import moments
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -86,12 +86,13 @@ _FORM_WORDS = frozenset(
     )
 )
 
-# What has such a property is said by its value: a pump is red, and nobody adds that red is a colour.
+# A property is told by its value: a pump is red, and nobody adds that red is a colour.
+_PROPERTIES = "colour|color|shape|material|place|state|status"
+_FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
 _KIND = re.compile(
-    r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? (?P<kind>colou?r|shape|size|height|length|width|depth|weight|age|"
-    r"temperature|price|amount|number|name|time|date|day|month|year|place|state|status|material)s?\b",
-    re.IGNORECASE,
+    rf"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? (?P<kind>{_PROPERTIES}|{_FIGURES})s?\b", re.IGNORECASE
 )
+_FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
 
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
@@ -130,19 +131,30 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     is_named = bool(asked.identifiers & own)
     if (asked.identifiers and not is_named) or (must and not must & own):
         return None
-    is_named = is_named or _is_row_asked_for(asked, fact)
+    is_named = is_named or _is_row_asked_for(asked, record_of(fact))
     is_own = bool((asked.words | must) & own)
     met = asked.words & (own | frozenset(tokenize(fact.before)))
     if asked.words and not met:
         # The right person and nothing of what was asked about them.
         return Judgement(0.0, 0.0, is_named, is_own)
-    missed = asked.words - met - asked.kinds
+    missed = asked.words - met - _kinds_told(asked, fact)
     return Judgement(_covered(met | (must & own), met | missed | must), _told(asked.words - met, hit), is_named, is_own)
 
 
-def _is_row_asked_for(asked: Asked, fact: Fact) -> bool:
+def _kinds_told(asked: Asked, fact: Fact) -> frozenset[str]:
+    """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell.
+
+    A row has a column for what it tells.
+    """
+    if not asked.kinds or record_of(fact) is not None:
+        return frozenset()
+    wanted = asked.words | asked.names | asked.identifiers
+    has_figure = any(_DIGIT.search(term) for term in frozenset(tokenize(fact.content)) - wanted)
+    return asked.kinds if has_figure else asked.kinds - _FIGURE_KINDS
+
+
+def _is_row_asked_for(asked: Asked, record: Record | None) -> bool:
     """Whether a row of a table has a field that is asked about under a column that is asked for."""
-    record = record_of(fact)
     if record is None:
         return False
     wanted = asked.words | asked.names | asked.identifiers
@@ -170,7 +182,8 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
 
 
 def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
-    if found.is_named or found.covered >= settings.covered_share_min or found.told >= settings.told_share_min:
+    shares_enough = found.covered >= settings.covered_share_min or found.told >= settings.told_share_min
+    if found.is_named or (found.is_own and shares_enough):
         return True
     return hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
 

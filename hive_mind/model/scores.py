@@ -27,7 +27,8 @@ class ComponentScores:
     """What each arm said about one fact, before any fusion.
 
     `keyword` is the raw BM25 score (≥ 0), `semantic` the cosine in [-1, 1] or None where no vectors are compared,
-    `exact` the share of the query's identifiers the fact names, in [0, 1]. `confirmations` and `trust` are in [0, 1].
+    `exact` the share of the query's identifiers the fact names times what they weigh in the query, in [0, 1].
+    `confirmations` and `trust` are in [0, 1].
     """
 
     keyword: float

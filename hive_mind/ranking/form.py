@@ -14,6 +14,7 @@ from hive_mind.ranking.tokens import tokenize
 
 # What a term of the surroundings weighs, however often it stands there. Below 1: then a weight of 1 proves a term the fact's own.
 BEFORE_WEIGHT = 0.5
+SPEAKER_WEIGHT = 0.95
 OWN_WEIGHT_MIN = 1.0
 
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -22,12 +23,14 @@ _MONTHS = "January February March April May June July August September October N
 def weighted_terms(fact: Fact) -> dict[str, float]:
     """Each term of the fact with its weight for BM25.
 
-    Who speaks counts as surroundings: what Noor says is rarely about Noor.
+    Who speaks is no word of the text either: what Noor says is rarely about Noor.
     """
     own = [fact.content.removeprefix(f"{fact.speaker}: "), spoken_date(fact.said_at), *map(spoken_date, fact.labels)]
     terms: dict[str, float] = dict(Counter(tokenize(" \n".join(own))))
-    for term in {*tokenize(fact.speaker), *tokenize(fact.before), *tokenize(fact.concept)}:
-        terms[term] = terms.get(term, 0.0) + BEFORE_WEIGHT
+    surroundings = dict.fromkeys([*tokenize(fact.before), *tokenize(fact.concept)], BEFORE_WEIGHT)
+    surroundings |= dict.fromkeys(tokenize(fact.speaker), SPEAKER_WEIGHT)
+    for term, weight in surroundings.items():
+        terms[term] = terms.get(term, 0.0) + weight
     return terms
 
 

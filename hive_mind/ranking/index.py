@@ -149,12 +149,12 @@ class FactIndex:
         return keys
 
     def _exact(self, anchors: Anchors) -> dict[int, float]:
-        """Share of the anchors that a position's own text names, for those that name any."""
+        """Share of the anchors that a position's own text names, as far as they weigh in the query; for those that name any."""
         matched: dict[int, float] = {}
         for required in anchors.required:
             holders = (set(self._keywords.positions_with(term, OWN_WEIGHT_MIN).tolist()) for term in required)
             for position in set.intersection(*holders):
-                matched[position] = matched.get(position, 0.0) + 1.0 / len(anchors.required)
+                matched[position] = matched.get(position, 0.0) + anchors.weight / len(anchors.required)
         return matched
 
 

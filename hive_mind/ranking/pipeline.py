@@ -2,7 +2,7 @@
 
 The same for one agent and for a hive. Score of a fact, in [0, 1] unless it names an identifier of the query:
 
-    (0.4 · BM25 / best BM25 + 0.6 · cosine) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + anchors named
+    (0.4 · BM25 / best BM25 + 0.6 · cosine) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
 """
 
 from collections.abc import Callable

@@ -15,9 +15,18 @@ from tests.unit.cognition.reading import candidates
 
 WORDS = st.sampled_from(
     "Ana moved to Porto. # Heading\n - item\n 1. > quote\n Ben: I you said? yes! Dr. e.g. [2024-03-05 10:22] | a | b |\n |---|\n "
-    "```\n **bold**\n 10:22 yesterday INC-2024-001 === \n\n \n 我住在波尔图。 … “why?” it's may probably 5,000".split(" ")
+    "```\n **bold**\n 10:22 yesterday INC-2024-001 === \n\n \n 我住在波尔图。 … “why?” it's may probably 5,000 "
+    "2025-03-11T10:00:00Z ERROR".split(" ")
 )
-TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=40).map(" ".join), st.lists(WORDS, max_size=40).map("\n".join))
+ROWS = st.sampled_from(
+    ("a,b", "Ana,1", '"x, y",z', "a;b", ",c", '"u', 'v",w', "a, 3", "Ben,\t2", "2025-03-11 10:00:00 ERROR a,b")
+)
+TEXTS = st.one_of(
+    st.text(),
+    st.lists(WORDS, max_size=40).map(" ".join),
+    st.lists(WORDS, max_size=40).map("\n".join),
+    st.lists(ROWS, min_size=3, max_size=8).map("\n".join),
+)
 
 
 @given(TEXTS)
@@ -71,6 +80,12 @@ HOSTILE = [
     "[2024-",
     "AB1-",
     "ab:",
+    "a,b\n",
+    'a,"',
+    "a\tb;c\n",
+    "2025-03-11 10:00:00 ERROR x\n",
+    "[2025-03-11 10:00 [",
+    "Mar 11 10:00:01 ",
 ]
 READERS: dict[str, Callable[[str], object]] = {
     "candidates": candidates,

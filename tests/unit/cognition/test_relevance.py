@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,3 +67,48 @@ def test_any_text_is_judged_and_the_order_stays(question: str, contents: list[st
     kept = [found for found, _ in relevant(question, hits, RelevanceSettings())]
 
     assert kept == [one for one in hits if one in kept]
+
+
+ROWS = [
+    hit(row, concept=row.split(",")[0], before="name,port,owner", keyword=0.5)
+    for row in ("gateway,8443,Ines", "relay,9001,Marek", "door,8443,Otto")
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("Who owns the gateway?", 0),
+        ("Which port does the relay use?", 1),
+        ("Who owns port 9001?", 1),
+        ("Which port has Otto?", 2),
+    ],
+)
+def test_a_row_answers_by_a_field_and_a_column_that_are_asked_for_and_no_other_row_does(question: str, row: int):
+    assert [found for found, _ in relevant(question, ROWS, RelevanceSettings())] == [ROWS[row]]
+
+
+@pytest.mark.parametrize("question", ["What colour is the gateway?", "Who owns the boat?"])
+def test_a_row_without_the_field_or_the_column_does_not_answer(question: str):
+    assert relevant(question, ROWS, RelevanceSettings()) == []
+
+
+def test_what_shares_only_the_words_before_it_is_not_quoted_beside_an_answer():
+    gateway, library = hit("网关端口是8443。"), hit("图书馆在河边开放。", before="网关端口是8443。")
+
+    assert [found for found, _ in relevant("网关 端口", [gateway, library], RelevanceSettings())] == [gateway]
+
+
+def test_the_kind_of_the_answer_need_not_be_named():
+    pump = hit("The pump in hall 3 is red.", keyword=0.3)
+
+    assert relevant("What colour is the pump in hall 3?", [pump], RelevanceSettings())
+    assert not relevant("What colour is the door in hall 3?", [pump], RelevanceSettings())
+
+
+def test_where_a_figure_is_asked_for_only_a_fact_with_one_of_its_own_can_tell_it():
+    red, warm = hit("The pump in hall 3 is red.", keyword=0.3), hit("The pump in hall 3 has 60 degrees.", keyword=0.3)
+    question = "What is the temperature of the pump in hall 3?"
+
+    assert not relevant(question, [red], RelevanceSettings())
+    assert relevant(question, [warm], RelevanceSettings())

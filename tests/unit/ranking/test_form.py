@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.ranking.form import BEFORE_WEIGHT, mixed_vector, spoken_date, texts_to_embed, weighted_terms
+from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, mixed_vector, spoken_date, texts_to_embed, weighted_terms
 from tests.builders import fact
 
 
@@ -15,10 +15,10 @@ def test_own_words_count_each_time_and_surroundings_half_once():
     assert terms == {"red": 2.0, "pump": 1.0, "door": 1.0 + BEFORE_WEIGHT, "tank": BEFORE_WEIGHT}
 
 
-def test_who_speaks_counts_as_surroundings_for_what_one_says_is_rarely_about_oneself():
+def test_who_speaks_counts_less_than_a_word_of_the_text_for_what_one_says_is_rarely_about_oneself():
     terms = weighted_terms(fact("Noor: The pump is red.", speaker="Noor", before="Noor: Look."))
 
-    assert terms == {"pump": 1.0, "red": 1.0, "noor": BEFORE_WEIGHT, "look": BEFORE_WEIGHT}
+    assert terms == {"pump": 1.0, "red": 1.0, "noor": SPEAKER_WEIGHT, "look": BEFORE_WEIGHT}
 
 
 def test_a_fact_is_found_by_its_date_as_people_say_it():
