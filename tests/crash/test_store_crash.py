@@ -10,11 +10,14 @@ import random
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import hive_mind
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.fact import Relation
 from hive_mind.store import kuzu
 from hive_mind.store.base import FactStore
@@ -83,6 +86,16 @@ async def survivors(path: Path) -> set[int]:
         await store.close()
 
 
+async def searchable(path: Path, numbers: set[int], rng: random.Random) -> None:
+    """A memory over the database knows as much as the store, and finds what it is asked for."""
+    memory = CognitiveMemory(partial(kuzu.open, path), NoEmbedder())
+    assert (await memory.get_statistics()).facts == FACTS_PER_WRITE * len(numbers)
+    for number in rng.sample(sorted(numbers), min(5, len(numbers))):
+        (hit,) = await memory.search_facts(f"Fact {number}.1", 1)
+        assert hit.fact.id == ids(number, 1)[0]
+    await memory.close()
+
+
 def kills(folder: Path, seed: int, *, count: int, inside_min: int = 0) -> int:
     """Kill `count` times, and on until `inside_min` were inside a checkpoint; how many were. A new database every fifth time."""
     inside, expected = 0, set[int]()
@@ -96,6 +109,8 @@ def kills(folder: Path, seed: int, *, count: int, inside_min: int = 0) -> int:
         expected |= acknowledged
         kept = asyncio.run(survivors(path)) if path.exists() or acknowledged else set()
         assert expected <= kept, f"seed {seed + n}: acknowledged writes {sorted(expected - kept)} are lost"
+        if n % 5 == 4:
+            asyncio.run(searchable(path, kept, random.Random(seed + n)))
         expected = kept
     return inside
 
