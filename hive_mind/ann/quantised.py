@@ -9,7 +9,7 @@ import numpy as np
 from numkong import cdist
 from numpy.typing import NDArray
 
-from hive_mind.ann.base import Cosines, Positions, Vector
+from hive_mind.ann.base import Cosines, Positions, Vector, VectorArm
 from hive_mind.ranking.vector import ExactVectors, best, floor_of_best
 
 _CODE_MAX = 127
@@ -17,7 +17,7 @@ _CODE_MAX = 127
 _ROUNDING = 1e-5
 
 
-def open(dimension: int) -> "QuantisedVectors":
+def open(dimension: int) -> VectorArm:
     """An empty index for vectors of this length."""
     return QuantisedVectors(dimension)
 

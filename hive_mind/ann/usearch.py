@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from usearch.index import Index
 
-from hive_mind.ann.base import Cosines, Positions, Vector
+from hive_mind.ann.base import Cosines, Positions, Vector, VectorArm
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class UsearchSettings:
     scan_below: int = 2_000
 
 
-def open(dimension: int, settings: UsearchSettings | None = None) -> "UsearchVectors":
+def open(dimension: int, settings: UsearchSettings | None = None) -> VectorArm:
     """An empty index for vectors of this length."""
     return UsearchVectors(dimension, settings or UsearchSettings())
 
@@ -56,6 +56,13 @@ class UsearchVectors:
         """Forget a vector; a position without one is fine."""
         if position in self._graph:
             self._graph.remove(position)
+
+    def vector(self, position: int) -> Vector | None:
+        """The vector kept at a position, or None."""
+        if position not in self._graph:
+            return None
+        kept: Vector = np.asarray(self._graph.get(position, dtype="f32"), np.float32).reshape(-1)
+        return kept
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
         """The k nearest, best first, ties by position; fewer when there are fewer.

@@ -90,6 +90,20 @@ def test_fewer_than_asked_for_are_returned_when_there_are_fewer(name: str) -> No
     assert len(index.top(rows[0], 0)[0]) == 0
 
 
+def test_what_is_kept_can_be_had_back_bit_for_bit_and_what_is_not_is_none(name: str) -> None:
+    index, rows = opened(name), unit_vectors(3, seed=11)
+    index.add(0, rows[0])
+    index.add(2, rows[2])
+    index.remove(2)
+
+    kept = index.vector(0)
+
+    assert kept is not None
+    assert kept.dtype == np.float32
+    assert kept.tolist() == rows[0].tolist()
+    assert [index.vector(1), index.vector(2), index.vector(7)] == [None, None, None]
+
+
 def test_positions_may_have_gaps(name: str) -> None:
     index, rows = opened(name), unit_vectors(2, seed=6)
     index.add(3, rows[0])
