@@ -135,7 +135,7 @@ def quality(scopes: Sequence[Prepared], variant: Variant) -> tuple[float, float]
     ranked = [found for prepared in scopes for found in rankings(prepared, variant)]
     recalls = [recall_at_k(found, question.relevant, K) for question, found in ranked]
     gains = [ndcg_at_k(found, question.relevant, K) for question, found in ranked]
-    return tuple(100 * float(np.mean([v for v in values if v is not None])) for values in (recalls, gains))  # type: ignore[return-value]
+    return tuple(100 * float(np.mean([v for v in values if v is not None])) for values in (recalls, gains))
 
 
 def held_out(scopes: Sequence[Prepared]) -> Iterator[dict[str, object]]:
@@ -204,10 +204,10 @@ def main() -> None:
 def report(folds: Sequence[dict[str, object]]) -> None:
     print("\nLoCoMo, settings chosen on the other conversations (R@10 / nDCG@10; in brackets with the default settings)")
     for fold in folds:
-        recall, gain = fold["default"]  # type: ignore[misc]
+        recall, gain = fold["default"]
         print(f"  {fold['held_out']}: {fold['recall']:.1f} / {fold['ndcg']:.1f}  ({recall:.1f} / {gain:.1f})  {fold['chosen']}")
     sizes = np.array([fold["questions"] for fold in folds], float)
-    means = [float(np.average([fold[key] for fold in folds], weights=sizes)) for key in ("recall", "ndcg")]  # type: ignore[misc]
+    means = [float(np.average([fold[key] for fold in folds], weights=sizes)) for key in ("recall", "ndcg")]
     print(f"  all questions: {means[0]:.1f} / {means[1]:.1f}")
 
 

@@ -26,7 +26,8 @@ _ASKING = frozenset("define describe explain find give list please recall rememb
 _ASKING_TERMS = frozenset(term for word in _ASKING for term in tokenize(word))
 
 
-# A claim on "IL-6 in type 2 diabetes" is about more than the code: at 1.0 SciFact loses two points (docs/adr/0003-ranking.md).
+# A claim on "IL-6 in type 2 diabetes" is about more than the code: at 1.0 SciFact loses a point of recall
+# (docs/adr/0003-ranking.md).
 IN_A_SENTENCE = 0.3
 
 
