@@ -12,6 +12,7 @@
     │   ├─ BackendThrottled        .retryable, .retry_after_s
     │   └─ BackendRejected         not retryable: credentials, quota, a damaged or foreign file
     │       └─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
+    ├─ WireError                   bytes that are no message of ours: log, count, dead-letter
     └─ ModelOutputError            a language model's reply did not fit what was asked
         └─ BudgetExceeded          the token budget is spent; nothing more is sent
 
@@ -95,6 +96,10 @@ class BackendRejected(BackendError):
 
 class DatabaseUnreadable(BackendRejected):
     """A database file that is damaged, foreign, or written by a newer version. Nothing was changed."""
+
+
+class WireError(HiveError):
+    """Bytes that are no message of ours, or of a version this member does not know."""
 
 
 class ModelOutputError(HiveError):

@@ -5,7 +5,7 @@ Needs nothing and keeps nothing, unless it is told where.
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +15,16 @@ import typer
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
-from hive_mind.cli.ask import show_answer
+from hive_mind.cli.demo_fleet import show_fleet
+from hive_mind.cli.demo_results import ask, plain_result, show_question, show_summary
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.demo import DemoQuestion, documents, questions
-from hive_mind.evals.demo.scoring import Outcome, Summary, outcome, summaries
-from hive_mind.model.answer import Answer
-from hive_mind.model.query import Query
+from hive_mind.evals.dealing import names_of
+from hive_mind.evals.demo import documents, questions
+from hive_mind.evals.demo.scoring import summaries
+from hive_mind.runtime.fleet import TOPOLOGIES, FleetPlan
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 
@@ -31,51 +32,65 @@ AGENT = "demo"
 
 # A relative date, a code with a near twin, other words than the question has, a figure that changed, and what nobody ever said.
 _SHOWN = ("q06", "q20", "q13", "q32", "q35")
-_MEASURED_HITS = 5
-_SOURCES_SHOWN = 2
 
 _INTRODUCTION = """\
 One agent reads {documents} short documents of an invented tidal power cooperative: chats, notes, an incident log. \
 It uses no language model{but}: it keeps statements word for word, finds them by {by}, and quotes them."""
 
-_LEGEND = """\
-found@5: share of the evidence that is among the first five facts found. MRR: 1 / place of the first of it, averaged. \
-answered: the answer holds what was asked for. "don't know": the agent declined to answer, which is right for the \
-unanswerable questions and a miss for the others."""
-
 Embed = Annotated[str, typer.Option("--embed", help="sentence_transformers or openai, to find by meaning as well.")]
 Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this folder, to ask it more.", show_default=False)]
 
 
+_EPILOG = examples(
+    "hive-mind demo",
+    "hive-mind demo --topology sharded --agents 6",
+    "hive-mind demo --keep demo-home",
+    "hive-mind demo --embed sentence_transformers",
+)
+
+Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(TOPOLOGIES)}.")]
+Agents = Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(
-        epilog=examples("hive-mind demo", "hive-mind demo --keep demo-home", "hive-mind demo --embed sentence_transformers")
-    )(demo)
+    app.command(epilog=_EPILOG)(demo)
 
 
 @command
 async def demo(
-    keep: Keep = None, embed: Embed = "none", model: options.Model = None, output: options.Output = Format.TEXT
+    keep: Keep = None,
+    topology: Topology = "single",
+    agents: Agents = 4,
+    embed: Embed = "none",
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """See it work in a few seconds: learn an example, answer questions, measure.
 
-    The database is temporary unless --keep says where to put it. Nothing else is needed or touched.
+    With --topology flat, federated or sharded several agents each learn a part of it, and one of them answers from what all have
+    shared. Databases are temporary unless --keep says where to put them. Nothing else is needed or touched.
     """
     is_text = output is Format.TEXT
+    if topology not in TOPOLOGIES:
+        raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(TOPOLOGIES)}")
     with _folder(keep) as home:
+        if topology != "single":
+            plan = FleetPlan(topology, names_of(agents), group_size=2)
+            await show_fleet(plan, _settings(home, embed, model), keep, is_text=is_text)
+            return
         async with await open_agent(_settings(home, embed, model), AGENT) as agent:
             learned = await _learn(agent)
             if is_text:
                 _show_learned(learned, keep)
-            asked = [(question, *await _ask(agent, question)) for question in questions()]
+            asked = [(question, *await ask(agent, question)) for question in questions()]
     summary = summaries(result for _, _, result in asked)
     if not is_text:
-        show_json(learned | {"summary": plain(summary), "questions": [_plain(*one) for one in asked]})
+        show_json(learned | {"summary": plain(summary), "questions": [plain_result(*one) for one in asked]})
         return
     for question, answer, _ in (one for name in _SHOWN for one in asked if one[0].id == name):
-        _show_answer(question, answer)
-    _show_summary(summary)
+        show_question(question, answer)
+    show_summary(summary)
     _show_next(keep)
 
 
@@ -106,12 +121,6 @@ async def _learn(agent: LearningAgent) -> dict[str, object]:
     return {"documents": len(contents), "facts": held.facts, "seconds": seconds, "embedding": held.embedding}
 
 
-async def _ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Outcome]:
-    answer = await agent.answer_question(question.question)
-    hits = await agent.memory.search_facts(Query(question.question, _MEASURED_HITS))
-    return answer, outcome(question, hits, answer)
-
-
 def _show_learned(learned: dict[str, object], keep: Path | None) -> None:
     show("hive-mind demo", style="bold")
     model = learned["embedding"]
@@ -119,23 +128,6 @@ def _show_learned(learned: dict[str, object], keep: Path | None) -> None:
     show_prose(_INTRODUCTION.format(documents=learned["documents"], but=but, by=by))
     where = f"kept in {keep}" if keep else "in a temporary database"
     show(f"\nLearned {learned['facts']} facts in {learned['seconds']} s, each with its source and time, {where}.")
-
-
-def _show_answer(question: DemoQuestion, answer: Answer) -> None:
-    show(f"\nQ  {question.question}", style="bold")
-    show_answer(replace(answer, sources=answer.sources[:_SOURCES_SHOWN]))
-
-
-def _show_summary(summary: Sequence[Summary]) -> None:
-    show(f"\nHow well it found and answered all {summary[-1].questions} questions", style="bold")
-    titles = ["kind", "questions", f"found@{_MEASURED_HITS}", "MRR", "answered", "“don't know”"]
-    show_table(titles, [_row(one) for one in summary], right=range(1, len(titles)))
-    show_prose(_LEGEND, style="dim")
-
-
-def _row(one: Summary) -> tuple[str, ...]:
-    recall, rank = ("–" if value is None else f"{value:.2f}" for value in (one.recall, one.reciprocal_rank))
-    return one.kind, str(one.questions), recall, rank, str(one.right), str(one.unknown)
 
 
 def _show_next(keep: Path | None) -> None:
@@ -152,16 +144,3 @@ def _show_next(keep: Path | None) -> None:
         ("hive-mind doctor", "see how to get search by meaning, and answers by a model"),
     ]
     show_table(["", ""], [(f"  {call}", what) for call, what in rows])
-
-
-def _plain(question: DemoQuestion, answer: Answer, result: Outcome) -> dict[str, object]:
-    return {
-        "id": question.id,
-        "kind": question.kind,
-        "question": question.question,
-        "answer": answer.text,
-        "sources": [list(hit.fact.sources) for hit in answer.sources],
-        "recall": result.recall,
-        "reciprocal_rank": result.reciprocal_rank,
-        "is_right": result.is_right,
-    }

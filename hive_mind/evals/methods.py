@@ -1,7 +1,7 @@
 """Ways to search that an evaluation can compare, by name.
 
-"keyword", "vector" and "hybrid" are the memory's own. "rrf" and "weighted" are what the source documents propose instead; they
-are built from the memory's own results and are here to be measured, not to be used.
+"keyword", "vector" and "hybrid" are the memory's own. "rrf", "weighted" and "seed-federated" are what the source documents
+propose instead; they are built from the memory's own results and are here to be measured, not to be used.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,6 +12,7 @@ from hive_mind.memory.base import Memory
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.fusion import rrf_merge
 from hive_mind.ranking.hybrid import hybrid_score_weighted
+from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
 
 Search = Callable[[Memory, str, int], Awaitable[Sequence[Hit]]]
 
@@ -38,12 +39,20 @@ async def _weighted(memory: Memory, text: str, limit: int) -> Sequence[Hit]:
     return sorted(await _own(memory, text, 10 * limit, method="vector"), key=lambda hit: (-score(hit), hit.fact.id))[:limit]
 
 
+async def _seed_federated(memory: Memory, text: str, limit: int) -> Sequence[Hit]:
+    """Reciprocal rank fusion of a keyword list and a confidence list of everything collected (document 004)."""
+    hits = {hit.fact.id: hit for hit in await _own(memory, text, LIMIT_MULTIPLIER * limit, method="keyword")}
+    collected = [Collected(hit.fact.id, hit.components.keyword, hit.fact.confidence) for hit in hits.values()]
+    return [hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit]]
+
+
 METHODS: dict[str, Search] = {
     "keyword": partial(_own, method="keyword"),
     "vector": partial(_own, method="vector"),
     "hybrid": partial(_own, method="hybrid"),
     "rrf": _rrf,
     "weighted": _weighted,
+    "seed-federated": _seed_federated,
 }
 
 NEEDS_VECTORS = frozenset({"vector", "hybrid", "rrf", "weighted"})

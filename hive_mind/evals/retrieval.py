@@ -6,7 +6,8 @@ worded and no model judges. What could not be used is counted and said.
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -28,12 +29,35 @@ _BOOTSTRAP_SEED = 20260101
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a question cost a hive, replies included, and which share of the hive it reached."""
+
+    messages: int = 0
+    bytes: int = 0
+    completeness: float = 1.0
+
+
+class Meter(Protocol):
+    """Measures what a question costs besides time."""
+
+    def begin(self) -> None:
+        """The question begins."""
+        ...
+
+    def end(self) -> Cost:
+        """It is answered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """One question, what it found (document ids, best first) and what the search cost in CPU seconds."""
+    """One question, what it found (document ids, best first, and the facts they became) and what the search cost."""
 
     question: LabelledQuestion
     found: tuple[str, ...]
     cpu_s: float
+    facts: tuple[str, ...] = ()
+    cost: Cost = field(default=Cost())
 
 
 async def ask_all(
@@ -45,9 +69,9 @@ async def ask_all(
     for scope in dataset.scopes:
         memory = await open_memory(scope)
         try:
-            documents = await _store(memory, scope, progress)
+            documents = await keep(memory, scope, progress)
             for number, question in enumerate(scope.questions, start=1):
-                asked.append(await _ask(memory, question, documents, method, limit))
+                asked.append(await ask(memory, question, documents, method, limit))
                 if progress:
                     progress(f"{scope.name}: questions", number, len(scope.questions))
         finally:
@@ -65,6 +89,7 @@ def scorecard_row(dataset: Dataset, scope: str, method: str, asked: Sequence[Ask
         "method": method,
         "topology": "single",
         "agents": 1,
+        "deal": "",
         "documents": dataset.documents,
         "questions": len(counted),
         "left_out": sum(dataset.left_out.values()) + len(asked) - len(counted),
@@ -73,7 +98,16 @@ def scorecard_row(dataset: Dataset, scope: str, method: str, asked: Sequence[Ask
         "intervals": {name: _interval(values) for name, values in scores.items()},
         "by_category": _by_category(asked, limit),
         "cpu_ms_per_query": _rounded(1e3 * float(np.median([one.cpu_s for one in asked]))) if asked else None,
+        "messages_per_query": _mean([float(one.cost.messages) for one in asked]),
+        "bytes_per_query": _mean([float(one.cost.bytes) for one in asked]),
+        "completeness": _mean([one.cost.completeness for one in asked]),
     }
+
+
+def identical_share(asked: Sequence[Asked], alone: Sequence[Asked], limit: int) -> float | None:
+    """Share of the questions whose first `limit` facts are those of a single memory, in the same order."""
+    pairs = zip(asked, alone, strict=True)
+    return _mean([float(one.facts[:limit] == other.facts[:limit]) for one, other in pairs])
 
 
 def metric_values(asked: Iterable[Asked], limit: int) -> dict[str, list[float | None]]:
@@ -95,8 +129,8 @@ def candidate_of(document: Document) -> Candidate:
     )
 
 
-async def _store(memory: Memory, scope: Scope, progress: Progress | None) -> Mapping[str, Sequence[str]]:
-    """Documents by the id of the fact they became: two of the same words are one fact and are found together."""
+async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> Mapping[str, Sequence[str]]:
+    """Store a scope's documents. Documents by the id of the fact they became: two of the same words are one fact."""
     documents: dict[str, list[str]] = {}
     wordy = [document for document in scope.documents if any(character.isalnum() for character in document.text)]
     for start in range(0, len(wordy), _STORE_BATCH):
@@ -109,17 +143,26 @@ async def _store(memory: Memory, scope: Scope, progress: Progress | None) -> Map
     return documents
 
 
-async def _ask(
-    memory: Memory, question: LabelledQuestion, documents: Mapping[str, Sequence[str]], method: str, limit: int
+async def ask(
+    memory: Memory,
+    question: LabelledQuestion,
+    documents: Mapping[str, Sequence[str]],
+    method: str,
+    limit: int,
+    meter: Meter | None = None,
 ) -> Asked:
+    """Put one question to a memory and measure it."""
     search = search_by(method)
-    # Once to embed the question, which costs a hundred times the search and is not what is measured here.
+    # Once to embed the question, which costs a hundred times the search and is not what is measured here; and to count messages.
+    if meter:
+        meter.begin()
     await search(memory, question.text, limit)
+    cost = meter.end() if meter else Cost()
     started = time.process_time()
     hits = await search(memory, question.text, limit)
     cpu_s = time.process_time() - started
     found = [document for hit in hits for document in _documents_of(hit.fact, documents)]
-    return Asked(question, tuple(found[:limit]), cpu_s)
+    return Asked(question, tuple(found[:limit]), cpu_s, tuple(hit.fact.id for hit in hits), cost)
 
 
 def _documents_of(fact: Fact, documents: Mapping[str, Sequence[str]]) -> Sequence[str]:
@@ -140,6 +183,10 @@ def _by_category(asked: Sequence[Asked], limit: int) -> dict[str, dict[str, floa
 def _interval(values: Sequence[float | None]) -> list[float] | None:
     found = bootstrap_interval(values, rng=np.random.default_rng(_BOOTSTRAP_SEED))
     return None if found is None else [round(found.low, 4), round(found.high, 4)]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(float(np.mean(values)), 4) if values else None
 
 
 def _rounded(value: float | None) -> float | None:

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from hive_mind.embed.base import Embedder, Matrix
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Scope, load_jsonl, load_locomo, pooled
+from hive_mind.evals.dealing import deal_by
+from hive_mind.evals.fleets import Arrangement, ask_fleet
 from hive_mind.evals.methods import NEEDS_VECTORS, search_by
-from hive_mind.evals.retrieval import Progress, ask_all, scorecard_row
+from hive_mind.evals.retrieval import Asked, Progress, ask_all, identical_share, scorecard_row
 from hive_mind.memory.base import Memory
+from hive_mind.runtime.fleet import Borrowed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
 
@@ -25,7 +28,10 @@ DATASETS = ("locomo", "jsonl")
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRun:
-    """What to measure. `keep` is a folder for databases that are reused, so that nothing is embedded twice; None: in RAM only."""
+    """What to measure. `keep` is a folder for databases that are reused, so that nothing is embedded twice; None: in RAM only.
+
+    `arrangements` are measured side by side, each on the same data.
+    """
 
     dataset: str
     data: Path
@@ -34,27 +40,50 @@ class RetrievalRun:
     name: str = ""
     limit: int = 10
     keep: Path | None = None
+    arrangements: tuple[Arrangement, ...] = (Arrangement(),)
 
 
 async def evaluate(run: RetrievalRun, settings: Settings, progress: Progress | None = None) -> list[dict[str, object]]:
     """The rows of the report. Raises `InvalidInput` for data or a method that can't be used, or a missing embedding model."""
     search_by(run.method)
+    for arrangement in run.arrangements:
+        arrangement.plan().arranged()
+        deal_by(arrangement.deal)
     dataset = load(run)
     needs_vectors = run.method in NEEDS_VECTORS
     embedder = await open_embedder(settings if needs_vectors else replace(settings, embed="none"))
     try:
         if needs_vectors and not embedder.dimension:
             raise InvalidInput(f"method {run.method!r} compares vectors and there is no embedding model: see hive-mind doctor")
-
-        async def open_memory(scope: Scope) -> Memory:
-            return memory_with(_settings_for(run, settings), _agent_for(dataset, scope, embedder.model), _Shared(embedder))
-
-        asked = await ask_all(dataset, open_memory, run.method, run.limit, progress)
+        return await _rows(run, dataset, settings, Remembering(embedder), progress)
     finally:
         await embedder.close()
-    return [
-        scorecard_row(dataset, run.scope, run.method, asked, run.limit) | {"embedding": embedder.model if needs_vectors else ""}
-    ]
+
+
+async def _rows(
+    run: RetrievalRun, dataset: Dataset, settings: Settings, embedder: Embedder, progress: Progress | None
+) -> list[dict[str, object]]:
+    """One row per arrangement. What a single memory finds is what the others are compared with."""
+    alone = await _ask_alone(run, dataset, settings, embedder, progress)
+    rows = []
+    for arrangement in run.arrangements:
+        about: dict[str, object] = {"embedding": embedder.model if run.method in NEEDS_VECTORS else ""}
+        asked = alone
+        if arrangement.topology != "single":
+            asked = await ask_fleet(dataset, arrangement, settings, embedder, run.method, run.limit, progress)
+            about |= {"topology": arrangement.topology, "agents": arrangement.agents, "deal": arrangement.deal}
+        about["identical_top10"] = identical_share(asked, alone, min(run.limit, 10))
+        rows.append(scorecard_row(dataset, run.scope, run.method, asked, run.limit) | about)
+    return rows
+
+
+async def _ask_alone(
+    run: RetrievalRun, dataset: Dataset, settings: Settings, embedder: Embedder, progress: Progress | None
+) -> list[Asked]:
+    async def open_memory(scope: Scope) -> Memory:
+        return memory_with(_settings_for(run, settings), _agent_for(dataset, scope, embedder.model), Borrowed(embedder))
+
+    return await ask_all(dataset, open_memory, run.method, run.limit, progress)
 
 
 def load(run: RetrievalRun) -> Dataset:
@@ -82,25 +111,36 @@ def _agent_for(dataset: Dataset, scope: Scope, model: str) -> str:
     return f"eval-{name}-{digest.hexdigest()}"
 
 
-class _Shared:
-    """An embedder many memories use; closing it is the business of whoever opened it."""
+class Remembering:
+    """An embedder that embeds no text twice, for as long as it lives: every topology holds the same texts."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        self._passages: dict[str, NDArray[np.float32]] = {}
+        self._queries: dict[str, NDArray[np.float32]] = {}
 
     @property
     def model(self) -> str:
+        """The model's name."""
         return self._embedder.model
 
     @property
     def dimension(self) -> int:
+        """Length of a vector."""
         return self._embedder.dimension
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        return await self._embedder.embed_passages(texts)
+        """Unit rows, one per text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
+        if new:
+            self._passages.update(zip(new, await self._embedder.embed_passages(new), strict=True))
+        return np.array([self._passages[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimension)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        return await self._embedder.embed_query(text)
+        """A unit vector."""
+        if text not in self._queries:
+            self._queries[text] = await self._embedder.embed_query(text)
+        return self._queries[text]
 
     async def close(self) -> None:
-        pass
+        """Nothing: whoever opened the embedder closes it."""

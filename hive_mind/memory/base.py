@@ -1,4 +1,4 @@
-"""The protocol an agent's memory speaks, whatever is behind it: one database, or a whole hive.
+"""The protocol an agent's memory speaks, whatever is behind it: one database, or a whole hive; and the one a hive speaks to it.
 
 An agent never learns which. Everything is async; a search never writes.
 """
@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
 from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.evidence import HiveFact, Reason
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.probe import Probe
 from hive_mind.model.query import Hit, Query
 
 
@@ -81,4 +85,29 @@ class Memory(Protocol):
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
+        ...
+
+
+class Hive(Protocol):
+    """A hive, as a memory sees it. All methods raise `BackendError` where the node it is asked through can't be reached."""
+
+    async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
+        """Share statements; what happened to each, in order. Promoting the same again changes nothing and tells how far it is."""
+        ...
+
+    async def retract(self, fact_ids: Sequence[str], by: str, why: Reason = "retracted") -> Sequence[Retracted]:
+        """Take back what an agent vouched for; a fact that it never vouched for is no error."""
+        ...
+
+    async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
+        """Candidates of the whole hive. `probe.statistics` are those of what the asker ranks beside them, and are part of
+        `Gathered.statistics`."""
+        ...
+
+    async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
+        """Facts by id and the node that holds them ("": not known). Those that are gone are left out."""
+        ...
+
+    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
+        """Facts, newest first by when they were shared; where a concept is given, those about it (`model.fact.is_about`)."""
         ...

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
@@ -26,9 +26,10 @@ from hive_mind.model.ids import episode_id
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.store.base import AddEpisode, Change, Link, PutVector, SetMeta
+from hive_mind.store.base import AddEpisode, Change, Link, PutVector, ReviseFact, SetMeta
 
 Clock = Callable[[], int]
+Listener = Callable[[Fact], None]
 
 
 def _wall_clock_us() -> int:
@@ -54,7 +55,9 @@ class CognitiveMemory:
         self._ranking = ranking or RankingSettings()
         self._vectors = VectorSource(embedder)
         self._commits = Commits()
+        self._listener: Listener = _no_listener
         self._state: Awake | None = None
+        self._times_woken = 0
         self._waking = asyncio.Lock()
         self._transition = Transition()
         self._users = 0
@@ -68,16 +71,21 @@ class CognitiveMemory:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
         return (await self.store_facts([Candidate(content, concept, confidence, said_at)], source))[0]
 
-    async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
-        """Keep many statements of one source, all or none, with the episode they derive from."""
-        said = [new_fact(candidate, source, self._clock()) for candidate in candidates]
+    async def store_facts(
+        self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None, *, held_back: str = ""
+    ) -> list[Fact]:
+        """Keep many statements of one source, all or none, with the episode they derive from.
+
+        `held_back` says why they should not be shared, where the memory is part of a hive.
+        """
+        said = [replace(new_fact(candidate, source, self._clock()), held_back=held_back) for candidate in candidates]
         return await self._keep(said, episode)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim. The same text from the same source is kept once."""
         refuse_source(content.source)
         episode = self.episode_of(content, summary)
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
         return episode
 
@@ -96,39 +104,36 @@ class CognitiveMemory:
 
     async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
         """The best facts for a query, best first. `limit` is for a query given as text."""
-        asked = Query(query, limit) if isinstance(query, str) else query
-        _refuse_limit(asked.limit)
-        if not 0.0 <= asked.min_confidence <= 1.0:
-            raise InvalidInput(f"min_confidence is a number from 0 to 1, not {asked.min_confidence}")
-        async with self._awake() as awake:
+        asked = asked_for(query, limit)
+        async with self.awake() as awake:
             is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
             vector = None if is_lexical else await self._vectors.of_query(asked.text)
             return awake.recall.search(asked, vector)
 
     async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
         """Current facts, newest first."""
-        _refuse_limit(1 if limit is None else limit)
-        async with self._awake() as awake:
+        refuse_limit(1 if limit is None else limit)
+        async with self.awake() as awake:
             return [fact for fact in reversed(awake.recall.facts.values()) if fact.is_current][:limit]
 
     async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
-        _refuse_limit(limit)
+        refuse_limit(limit)
         return [fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit]
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, superseded and retracted ones too."""
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             return awake.recall.facts.get(fact_id)
 
     async def facts_with_prefix(self, prefix: str) -> list[Fact]:
         """Facts whose id begins like this, superseded and retracted ones too."""
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             return [fact for fact_id, fact in awake.recall.facts.items() if fact_id.startswith(prefix)]
 
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
-        async with self._awake() as awake:
+        async with self.awake() as awake:
 
             def plan() -> Plan[Fact]:
                 intake = retracting(_fact_in(awake, fact_id), awake.recall.replaced_by(fact_id))
@@ -142,7 +147,7 @@ class CognitiveMemory:
         newer = new_fact(replacement, source, self._clock())
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             new = await self._new_vectors(awake, [newer])
 
             def plan() -> Plan[Fact]:
@@ -151,11 +156,21 @@ class CognitiveMemory:
 
             return await self._commits.run(awake.store, [newer.id, fact_id], plan)
 
+    async def revise(self, awake: Awake, fact_ids: Sequence[str], revised: Callable[[Fact], Fact]) -> list[Fact]:
+        """Change how far facts have gone, in one write; `revised` gets each as it is then, and must keep its content."""
+
+        def plan() -> Plan[list[Fact]]:
+            facts = [revised(_fact_in(awake, fact_id)) for fact_id in fact_ids]
+            changes = [ReviseFact(fact) for fact in facts if fact != awake.recall.facts[fact.id]]
+            return Plan(changes, lambda: self._applied(awake, facts, _NewVectors()))
+
+        return await self._commits.run(awake.store, fact_ids, plan)
+
     async def contradict(self, fact_id: str, other_id: str) -> None:
         """Record that two facts can't both be true; both stay. Raises `InvalidInput` where one does not exist."""
         if fact_id == other_id:
             raise InvalidInput("a fact can't contradict itself: name two facts")
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             for named in (fact_id, other_id):
                 _fact_in(awake, named)
             link = Link(Relation.CONTRADICTS, fact_id, other_id)
@@ -163,24 +178,28 @@ class CognitiveMemory:
 
     async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
         """Ids of what a fact is linked to (or what links to it, `backwards`)."""
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             return await awake.store.linked(relation, fact_id, backwards=backwards)
 
     async def episodes_of(self, fact_id: str) -> list[Episode]:
         """What a fact was taken from, verbatim."""
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             ids = await awake.store.linked(Relation.DERIVES_FROM, fact_id)
             return list((await awake.store.episodes(ids)).values())
 
+    async def query_vector(self, awake: Awake, text: str) -> Vector | None:
+        """A query's vector, or None where keywords have to do."""
+        return await self._vectors.of_query(text) if awake.embeds_with(self._vectors) else None
+
     async def get_statistics(self) -> MemoryStatistics:
         """What is held."""
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             return statistics_of(awake, self._vectors, await awake.store.counts())
 
     async def export(self) -> AsyncIterator[str]:
         """Everything as JSON Lines, without line ends: episodes, facts, then links; as it is when the first line is asked for."""
         # Read whole before the first line is handed out: a reader that stops halfway must not keep the memory from closing.
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             lines = [line async for line in write_records(awake)]
         for line in lines:
             yield line
@@ -199,7 +218,7 @@ class CognitiveMemory:
 
         Interrupted, it goes on where it stopped the next time. `progress` gets (done, total) in texts.
         """
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             await self._commits.finish()
             embedded = await reembed(awake, self._vectors, progress or _no_progress)
         await self.sleep()
@@ -222,14 +241,14 @@ class CognitiveMemory:
 
     async def __aenter__(self) -> "CognitiveMemory":
         """Wake now, so that a locked or damaged database is told at once."""
-        async with self._awake():
+        async with self.awake():
             return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
-        async with self._awake() as awake:
+        async with self.awake() as awake:
             new = await self._new_vectors(awake, said)
 
             def plan() -> Plan[list[Fact]]:
@@ -252,10 +271,13 @@ class CognitiveMemory:
         self._vectors.remember(new.cache)
         if new.record:
             awake.recorded = self._vectors.model
+        for fact in facts:
+            self._listener(fact)
         return list(facts)
 
     async def _wake_up(self) -> None:
         self._state = await wake(self._open_store, self._vectors, self._new_arm, self._ranking)
+        self._times_woken += 1
 
     async def _fall_asleep(self, state: Awake) -> None:
         # The index goes first: closing the store gives what is free back to the system.
@@ -263,9 +285,31 @@ class CognitiveMemory:
         del state
         await store.close()
 
+    @property
+    def model(self) -> str:
+        """The name of the embedding model."""
+        return self._vectors.model
+
+    @property
+    def times_woken(self) -> int:
+        """How often it has woken; what was known about its facts may be out of date when this has grown."""
+        return self._times_woken
+
+    def listen(self, listener: Listener) -> None:
+        """Tell this one of every fact that is durable in a new state, as soon as searches see it. It must not fail."""
+        self._listener = listener
+
+    def known(self, fact_id: str) -> Fact | None:
+        """A fact as it is at this moment, without waiting; None also while the memory sleeps."""
+        return None if self._state is None else self._state.recall.facts.get(fact_id)
+
     @asynccontextmanager
-    async def _awake(self) -> AsyncIterator[Awake]:
-        """The state, awake for as long as the block runs."""
+    async def awake(self) -> AsyncIterator[Awake]:
+        """The state, awake for as long as the block runs. For what is built on this memory, which must change nothing in it.
+
+        Inside the block only methods that are given the state may be awaited: the others wait for one who sends the memory to
+        sleep, and that one waits for the block.
+        """
         async with self._waking:
             if self._is_closed:
                 raise InvalidInput("this memory is closed: open it again")
@@ -297,6 +341,10 @@ class _NewVectors:
         return (*self.cache, *self.record)
 
 
+def _no_listener(fact: Fact) -> None:
+    del fact
+
+
 def _no_progress(done: int, total: int) -> None:
     del done, total
 
@@ -307,6 +355,16 @@ def _fact_in(awake: Awake, fact_id: str) -> Fact:
     return fact
 
 
-def _refuse_limit(limit: int) -> None:
+def asked_for(query: str | Query, limit: int) -> Query:
+    """What a search is asked, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
+    asked = Query(query, limit) if isinstance(query, str) else query
+    refuse_limit(asked.limit)
+    if not 0.0 <= asked.min_confidence <= 1.0:
+        raise InvalidInput(f"min_confidence is a number from 0 to 1, not {asked.min_confidence}")
+    return asked
+
+
+def refuse_limit(limit: int) -> None:
+    """Raises `InvalidInput` for less than one fact."""
     if limit < 1:
         raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Candidate, Episode
-from hive_mind.model.fact import Fact, Relation, Sharing
+from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, entity_id, fact_id
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
@@ -107,10 +107,13 @@ def confirmed(earlier: Fact, again: Fact) -> Fact:
     """What is known, after hearing it again. What another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in again.sources if source not in earlier.sources)
     if not newcomers or again.is_retracted:
-        return earlier
+        return earlier if again.held_back or earlier.held_back != KEPT_HOME else replace(earlier, held_back="")
     if earlier.is_retracted:
-        return replace(again, sources=newcomers, superseded_by=earlier.superseded_by)
-    return replace(earlier, sources=earlier.sources + newcomers, confidence=max(earlier.confidence, again.confidence))
+        return replace(again, sources=newcomers, superseded_by=earlier.superseded_by, offered=earlier.offered)
+    confidence = max(earlier.confidence, again.confidence)
+    # More evidence may open the gate that held it back; what is shared already stays so.
+    held_back = again.held_back if earlier.held_back else ""
+    return replace(earlier, sources=earlier.sources + newcomers, confidence=confidence, held_back=held_back)
 
 
 def retracting(fact: Fact, replaced: Iterable[Fact]) -> Intake:

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hive_mind.model.fact import Fact
+from hive_mind.model.probe import Pool, Probe
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.hybrid import confirmation_share, trust_share
-from hive_mind.ranking.index import Accept, FactIndex, Pool, Probe, merge_pools, with_statistics
+from hive_mind.ranking.index import Accept, FactIndex, with_statistics
+from hive_mind.ranking.merge import merge_pools
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Vector, VectorArm

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.memory.waking import Awake
-from hive_mind.model.fact import Fact
-from hive_mind.model.ids import canonical
+from hive_mind.model.fact import Fact, is_about
 
 _CONCEPTS_SHOWN = 10
 
@@ -35,5 +34,4 @@ def statistics_of(awake: Awake, vectors: VectorSource, counts: Mapping[str, int]
 
 def concept_matches(fact: Fact, concept: str) -> bool:
     """Whether a fact is about a concept: by its own concept or by an entity it names."""
-    wanted = canonical(concept).casefold()
-    return wanted in fact.concept.casefold() or any(wanted == canonical(entity).casefold() for entity in fact.entities)
+    return is_about(concept, fact.concept, fact.entities)

@@ -44,6 +44,7 @@ class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fie
     labels: list[Name] = []
     sharing: Sharing = Sharing.PRIVATE
     superseded_by: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
+    held_back: NameOrNone = ""
 
 
 class _EpisodeLine(msgspec.Struct, tag_field="type", tag="episode", forbid_unknown_fields=True, omit_defaults=True):
@@ -85,12 +86,21 @@ async def write_records(awake: Awake) -> AsyncIterator[str]:
             written.add(episode.id)
             yield _encoded(msgspec.convert(msgspec.to_builtins(episode) | {"type": "episode"}, _EpisodeLine))
     for fact in facts:
-        yield _encoded(msgspec.convert(msgspec.to_builtins(fact) | {"type": "fact"}, _FactLine))
+        yield _encoded(_fact_line(fact))
     # Mentions are left out: they follow from a fact's entities and are made again on import.
     found = [link async for links in awake.store.links() for link in links if link.relation is not Relation.MENTIONS]
     for link in sorted(found, key=lambda link: (link.relation, link.from_id, link.to_id)):
         if {link.from_id, link.to_id} <= written:
             yield _encoded(_LinkLine(link.relation, link.from_id, link.to_id))
+
+
+def _fact_line(fact: Fact) -> _FactLine:
+    fields: dict[str, object] = msgspec.to_builtins(fact)
+    # What this agent has told its hive is between the two of them, and nothing whoever reads the lines could rely on.
+    del fields["offered"]
+    if not fact.is_retracted:
+        del fields["sharing"]
+    return msgspec.convert(fields | {"type": "fact"}, _FactLine)
 
 
 def read_records(lines: Sequence[str]) -> Records:
@@ -160,6 +170,7 @@ def _fact(line: _FactLine) -> Fact:
         labels=tuple(line.labels),
         sharing=sharing,
         superseded_by=line.superseded_by,
+        held_back=line.held_back,
     )
 
 

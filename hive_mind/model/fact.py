@@ -1,17 +1,27 @@
 """What is kept: a fact, never edited; it is confirmed, superseded or retracted."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hive_mind.model.ids import canonical
+
 
 class Sharing(StrEnum):
-    """How far a fact has gone from its agent towards the hive. The agent's own database is the only place that keeps it."""
+    """How far a fact has gone from its agent towards the hive. The agent's own database is the only place that keeps it.
+
+    Proposed: on its way, the hive may have it or not. Held: the agent's node has it. Shared: so has a node that others ask.
+    """
 
     PRIVATE = "private"
     PROPOSED = "proposed"
     HELD = "held"
     SHARED = "shared"
     RETRACTED = "retracted"
+
+
+KEPT_HOME = "it was stored for its agent alone"
+"""The `held_back` of a fact that nothing but storing it again will release."""
 
 
 class Relation(StrEnum):
@@ -33,7 +43,9 @@ class Fact:
 
     `confidence` is in [0, 1]. `sources` are the provenance roots that vouch for it, the first one first, each once.
     `learned_at_us` is microseconds since 1970-01-01 UTC; `said_at` is ISO 8601 as precise as known, or "".
-    `superseded_by` is the id of the fact that replaced it, or "".
+    `superseded_by` is the id of the fact that replaced it, or "". `held_back` says why it was not shared, or "". `offered` are
+    the sources for which the hive may hold it for this agent, none where it surely does not: against `sources` they say what the
+    hive has still to be told.
     """
 
     id: str
@@ -49,6 +61,8 @@ class Fact:
     labels: tuple[str, ...] = ()
     sharing: Sharing = Sharing.PRIVATE
     superseded_by: str = ""
+    held_back: str = ""
+    offered: tuple[str, ...] = ()
 
     @property
     def confirmations(self) -> int:
@@ -64,3 +78,9 @@ class Fact:
     def is_current(self) -> bool:
         """Whether a search may return it: neither retracted nor superseded."""
         return not self.superseded_by and not self.is_retracted
+
+
+def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:
+    """Whether what has this concept and these entities is about what is wanted; letter case does not matter."""
+    name = canonical(wanted).casefold()
+    return name in concept.casefold() or any(name == canonical(entity).casefold() for entity in entities)

@@ -6,8 +6,8 @@ quotations.
 """
 
 import re
-from dataclasses import dataclass
 
+from hive_mind.model.probe import Anchors
 from hive_mind.ranking.tokens import tokenize
 
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,80})[\"”]")
@@ -24,25 +24,6 @@ _CODE_CHARACTERS_MAX = 64
 # How requests begin. Such a word is neither a name, though it has a capital, nor part of what is asked for.
 _ASKING = frozenset("define describe explain find give list please recall remember search show summarise summarize tell".split())
 _ASKING_TERMS = frozenset(term for word in _ASKING for term in tokenize(word))
-
-
-# A claim on "IL-6 in type 2 diabetes" is about more than the code: at 1.0 SciFact loses a point of recall
-# (docs/adr/0003-ranking.md).
-IN_A_SENTENCE = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class Anchors:
-    """Each anchor is a tuple of terms that a fact must all have to match it."""
-
-    required: tuple[tuple[str, ...], ...]
-    is_pure: bool
-    """Whether the query is nothing but names and codes, so that comparing meanings can't help."""
-
-    @property
-    def weight(self) -> float:
-        """What a fact gains that matches every anchor: all that relevance can be, or in a sentence a good part of it."""
-        return 1.0 if self.is_pure else IN_A_SENTENCE
 
 
 def anchors(query: str) -> Anchors:

@@ -64,7 +64,8 @@ class Bm25Index:
         self._lengths[position] = length
         self._size += 1
         self._documents += 1
-        self._total_length += length
+        # As it is kept, in float32: what is added must be what a removal takes away.
+        self._total_length += float(self._lengths[position])
 
     def remove(self, position: int, terms: Iterable[str]) -> None:
         """Take a document out of scores and statistics; `terms` are those it was added with. Twice is once."""
@@ -85,15 +86,16 @@ class Bm25Index:
 
         `statistics` are those of the whole hive where this index is one shard of it.
         """
-        distinct = list(dict.fromkeys(terms))
+        distinct = [term for term in dict.fromkeys(terms) if term in self._postings]
         known = statistics or self.statistics(distinct)
-        scores = np.zeros(self._size, dtype=np.float32)
         mean_length = known.total_length / known.documents if known.documents else 1.0
-        for term in distinct:
-            if term in self._postings:
-                idf = inverse_document_frequency(known.documents, known.document_frequency.get(term, 0))
-                self._add_term(scores, self._entries(term), idf, mean_length)
-        return scores
+        idfs = [inverse_document_frequency(known.documents, known.document_frequency.get(term, 0)) for term in distinct]
+        postings = [self._postings[term] for term in distinct]
+        counts = [len(one) // _ENTRY.itemsize for one in postings]
+        # All terms in one go: in a small shard, and a question asks many, the number of numpy's calls is what costs.
+        entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
+        parts = self._parts(entries, np.repeat(np.array(idfs, dtype=np.float32), counts), mean_length)
+        return np.bincount(entries["position"], parts, minlength=self._size).astype(np.float32)
 
     def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
         """Live positions whose document has the term with at least this weight, ascending."""
@@ -110,15 +112,19 @@ class Bm25Index:
     def _entries(self, term: str) -> NDArray[np.void]:
         return np.frombuffer(self._postings[term], dtype=_ENTRY)
 
-    def _add_term(self, scores: Scores, entries: NDArray[np.void], idf: float, mean_length: float) -> None:
-        positions, weights = entries["position"], entries["weight"]
+    def _parts(self, entries: NDArray[np.void], idfs: Scores, mean_length: float) -> Scores:
+        """What each occurrence adds to its document."""
+        weights = entries["weight"]
         k1, b = self._settings.saturation, self._settings.length_weight
-        # In place on the gathered copy: at 100,000 documents the temporaries cost more than the arithmetic.
-        denominator = self._lengths[positions]
+        # In place: at 100,000 documents the temporaries cost more than the arithmetic.
+        denominator = self._lengths[entries["position"]]
         denominator *= k1 * b / max(mean_length, 1e-9)
         denominator += k1 * (1.0 - b)
         denominator += weights
-        scores[positions] += np.float32(idf * (k1 + 1.0)) * weights / denominator
+        idfs *= k1 + 1.0
+        idfs *= weights
+        idfs /= denominator
+        return idfs
 
 
 def inverse_document_frequency(documents: int, with_term: int) -> float:

@@ -5,6 +5,7 @@ The fact's own words count fully, its surroundings less, and the text shown stay
 """
 
 from collections import Counter
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,41 @@ OWN_WEIGHT_MIN = 1.0
 _MONTHS = "January February March April May June July August September October November December".split()
 
 
-def weighted_terms(fact: Fact) -> dict[str, float]:
+class Worded(Protocol):
+    """What of a fact, or of a statement in a hive, is indexed."""
+
+    @property
+    def content(self) -> str:
+        """What is said."""
+        ...
+
+    @property
+    def concept(self) -> str:
+        """What it is about."""
+        ...
+
+    @property
+    def said_at(self) -> str:
+        """When, ISO 8601 or ""."""
+        ...
+
+    @property
+    def speaker(self) -> str:
+        """By whom, or ""."""
+        ...
+
+    @property
+    def before(self) -> str:
+        """What came just before, or ""."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Keywords."""
+        ...
+
+
+def weighted_terms(fact: Worded) -> dict[str, float]:
     """Each term of the fact with its weight for BM25.
 
     Who speaks is no word of the text either: what Noor says is rarely about Noor.

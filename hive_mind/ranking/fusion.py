@@ -1,7 +1,8 @@
 """Several rankings into one. Pure functions over what each arm found; who found it and where plays no part.
 
 `linear` is the default: cosine as it is, BM25 as a share of the query's best. It needs no pool and no minimum, so adding a weak
-candidate never moves the others. `rrf_merge` (Cormack et al. 2009) is there by name.
+candidate never moves the others. By name there is reciprocal rank fusion (Cormack et al. 2009) too: `reciprocal` of the two arms,
+`rrf_merge` of any lists. Ranks mean something only over everything: fuse where all raw scores came together.
 """
 
 from collections.abc import Hashable, Sequence
@@ -27,6 +28,26 @@ def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[S
     # fmax takes the number where the other is NaN.
     cosine = np.minimum(np.fmax(semantic, np.float32(0.0)), np.float32(1.0))
     return np.float32(1.0 - semantic_weight) * share, np.float32(semantic_weight) * cosine
+
+
+def reciprocal(
+    keyword: Scores, semantic: Scores, ids: Sequence[str], depth: int, k: int = RRF_K
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each arm contributes by rank alone, scaled so that first in both is 1: (keyword part, semantic part).
+
+    An arm ranks its best `depth`; beyond, a pool does not know who else there is. No match and no vector is no rank; ties by id.
+    """
+    order = np.empty(len(ids), dtype=np.int64)
+    order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    keyword_part = _by_rank(keyword, np.flatnonzero(keyword > 0), order, depth, k)
+    return keyword_part, _by_rank(semantic, np.flatnonzero(~np.isnan(semantic)), order, depth, k)
+
+
+def _by_rank(scores: Scores, found: NDArray[np.intp], order: NDArray[np.int64], depth: int, k: int) -> NDArray[np.float64]:
+    ranked = found[np.lexsort((order[found], -scores[found]))][:depth]
+    part = np.zeros(len(scores))
+    part[ranked] = (k + 1) / (2.0 * (k + np.arange(1, len(ranked) + 1)))
+    return part
 
 
 def rrf_merge(rankings: Sequence[Sequence[Item]], k: int = RRF_K) -> list[tuple[Item, float]]:

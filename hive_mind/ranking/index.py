@@ -1,54 +1,31 @@
 """One incremental index: what an agent's memory and a hive's replica both search.
 
-Adding a document makes it findable at once. `pool` returns candidates with raw scores and never ranks; several pools (shards, or
-current and superseded facts) merge into exactly the pool that one index over everything would have given.
+Adding a document makes it findable at once. `pool` returns candidates with raw scores and never ranks; `merge` makes one pool of
+those of several indexes (shards, or current and superseded facts).
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.adaptive import Anchors
 from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
-from hive_mind.ranking.vector import Vector, VectorArm, floor_of_best
+from hive_mind.ranking.merge import total
+from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm, floor_of_best, nearest
 
 Positions = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Accept = Callable[[str], bool]
 
+# A candidate of an arm scores above this: words or an identifier matched, there is a cosine.
+_NO_MATCH, _NO_COSINE = 0.0, -2.0
 _NO_KEYS = np.empty(0, dtype=np.uint64)
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A query as an index takes it: its terms, the identifiers it names, its vector (None: keywords only)."""
-
-    terms: tuple[str, ...]
-    anchors: Anchors
-    vector: Vector | None = None
-    depth: int = 100
-    """Candidates per arm. Raise it and weaker ones can still win by evidence; each costs some microseconds."""
-    statistics: TermStatistics | None = None
-    """Of the whole hive; None: this index is the whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Candidates and their raw scores, column by column: BM25, cosine (NaN: no vector), share of the anchors named."""
-
-    ids: tuple[str, ...]
-    keyword: Scores
-    semantic: Scores
-    exact: Scores
-
-    def __len__(self) -> int:
-        """How many candidates."""
-        return len(self.ids)
 
 
 class FactIndex:
@@ -106,28 +83,33 @@ class FactIndex:
         """Every document among the best `depth` of an arm that `accept` lets through, with all its raw scores, in no order."""
         keyword = self._keywords.scores(probe.terms, probe.statistics)
         exact = self._exact(probe.anchors)
-        nearest = _Nearest(self._vectors, probe.vector)
-        positions: set[int] = set()
+        nearest = _Nearest(self._vectors, probe.vector, len(self._ids))
+        arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)]
         if probe.terms:
-            positions.update(self._take(lambda k: self._best_by_words(keyword, k), probe.depth, accept))
+            arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
         if exact:
-            positions.update(self._take(lambda k: self._best_by_name(exact, keyword, k), probe.depth, accept))
-        positions.update(self._take(nearest.top, probe.depth, accept))
-        rows = sorted(positions)
-        chosen = np.array(rows, dtype=np.int64)
+            arms.append(_Arm(lambda k: self._best_by_name(exact, keyword, k)))
+        is_chosen = np.zeros(len(self._ids), dtype=np.bool_)
+        for arm in arms:
+            if accept is None and (is_best := arm.plainly_best(probe.depth)) is not None:
+                is_chosen |= is_best
+            else:
+                is_chosen[self._take(arm.top, probe.depth, accept)] = True
+        chosen = is_chosen.nonzero()[0]
+        rows = chosen.tolist()
         return Pool(
-            ids=tuple([self._ids[position] for position in rows]),
+            ids=tuple([self._ids[row] for row in rows]),
             keyword=keyword[chosen],
-            semantic=nearest.cosines(rows),
-            exact=np.array([exact.get(position, 0.0) for position in rows], dtype=np.float32),
+            semantic=nearest.cosines(chosen),
+            exact=np.array([exact.get(p, 0.0) for p in rows], np.float32) if exact else np.zeros(len(rows), np.float32),
         )
 
-    def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> list[int]:
+    def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> Positions:
         """The best `depth` acceptable positions: asks an arm for more until enough pass."""
         wanted = depth
         while True:
-            found: list[int] = top(wanted).tolist()
-            passed = found if accept is None else [p for p in found if accept(self._ids[p])]
+            found = top(wanted)
+            passed = found if accept is None else found[[accept(self._ids[position]) for position in found.tolist()]]
             if len(passed) >= depth or len(found) < wanted:
                 return passed[:depth]
             wanted *= 4
@@ -158,51 +140,59 @@ class FactIndex:
         return matched
 
 
+class _Arm(NamedTuple):
+    """One way to find candidates: the positions of the k best, best first; the scores of all positions where they are known."""
+
+    top: Callable[[int], Positions]
+    scores: Scores | None = None
+    floor: float = 0.0
+    """A score counts only above it."""
+
+    def plainly_best(self, k: int) -> NDArray[np.bool_] | None:
+        """Which positions are the k best, in no order, where no equals must be told apart; else None.
+
+        Sorting a hundred candidates of each small shard would cost more than finding them.
+        """
+        if self.scores is None:
+            return None
+        least = floor_of_best(self.scores, k)
+        is_best = self.scores >= least if least > self.floor else self.scores > self.floor
+        return is_best if np.count_nonzero(is_best) <= k else None
+
+
 class _Nearest:
     """The vector arm for one query; remembers the cosines it has seen, so that none is computed twice."""
 
-    def __init__(self, vectors: VectorArm | None, query: Vector | None) -> None:
+    def __init__(self, vectors: VectorArm | None, query: Vector | None, size: int) -> None:
         self._vectors, self._query = vectors, query
-        self._seen: dict[int, float] = {}
+        scanned = vectors.scan(query, size) if isinstance(vectors, ExactVectors) and query is not None else None
+        self._has_all = scanned is not None or query is None or vectors is None
+        self._seen = np.full(size, np.nan, dtype=np.float32) if scanned is None else scanned
+        self.every = scanned if vectors is not None and len(vectors) == size else None
+        """The cosines of all positions, if each has one."""
 
     def top(self, k: int) -> Positions:
         if self._vectors is None or self._query is None:
             return np.empty(0, dtype=np.int64)
+        if self._has_all:
+            return nearest(self._seen, k)[0]
         positions, cosines = self._vectors.top(self._query, k)
-        self._seen.update(zip(positions.tolist(), cosines.tolist(), strict=True))
+        self._seen[positions] = cosines
         return positions
 
-    def cosines(self, positions: list[int]) -> Scores:
-        if self._vectors is None or self._query is None:
-            return np.full(len(positions), np.nan, dtype=np.float32)
-        unseen = [position for position in positions if position not in self._seen]
-        if unseen:
-            cosines = self._vectors.cosines(self._query, np.array(unseen, dtype=np.int64))
-            self._seen.update(zip(unseen, cosines.tolist(), strict=True))
-        return np.array([self._seen[position] for position in positions], dtype=np.float32)
-
-
-def merge_pools(pools: Sequence[Pool], depth: int) -> Pool:
-    """The pool of one index over all documents: each arm's best `depth` over all pools. Pools must not share documents."""
-    ids = [name for pool in pools for name in pool.ids]
-    arms = [np.concatenate([getattr(pool, arm) for pool in pools]) for arm in ("keyword", "semantic", "exact")]
-    keyword = arms[0]
-    by_id = np.argsort(np.array(ids))
-    kept: set[int] = set()
-    for scores, floor in zip(arms, (0.0, -2.0, 0.0), strict=True):
-        # A missing cosine is NaN, which is above no floor.
-        ordered = by_id[np.lexsort((-keyword[by_id], -scores[by_id]))]
-        kept.update([row for row in ordered.tolist() if scores[row] > floor][:depth])
-    rows = sorted(kept)
-    return Pool(tuple([ids[row] for row in rows]), *(scores[rows] for scores in arms))
+    def cosines(self, positions: Positions) -> Scores:
+        found = self._seen[positions]
+        if self._has_all or self._vectors is None or self._query is None:
+            return found
+        unseen = np.flatnonzero(np.isnan(found))
+        if len(unseen):
+            found[unseen] = self._vectors.cosines(self._query, positions[unseen])
+        return found
 
 
 def with_statistics(probe: Probe, parts: Iterable[FactIndex]) -> Probe:
     """The probe with the statistics of several indexes taken together, so that each scores as the whole would."""
-    total = TermStatistics(0, 0.0)
-    for part in parts:
-        total += part.statistics(probe.terms)
-    return replace(probe, statistics=total)
+    return replace(probe, statistics=total(part.statistics(probe.terms) for part in parts))
 
 
 def _id_key(id: str) -> int:

@@ -3,21 +3,25 @@
 The same for one agent and for a hive. Score of a fact, in [0, 1] unless it names an identifier of the query:
 
     (0.4 · BM25 / best BM25 + 0.6 · cosine) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
+
+With `fusion="rrf"` the first bracket is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isnan
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import Method
 from hive_mind.model.scores import ComponentScores, Contributions
-from hive_mind.ranking.fusion import Scores, linear
-from hive_mind.ranking.index import Pool
+from hive_mind.ranking.fusion import RRF_K, linear, reciprocal
 from hive_mind.ranking.vector import floor_of_best
+
+Parts = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,11 @@ class RankingSettings:
     """Candidates per arm of a hybrid query. Raise it and a fact weak in both arms can still come up; costs microseconds each."""
     depth_per_hit: int = 3
     """Candidates per hit where one arm decides alone. Raise it and evidence can lift a fact from further down."""
+    fusion: Literal["linear", "rrf"] = "linear"
+    """How the two arms of a hybrid query become one figure: by their scores, or by their ranks. Ranks cost recall
+    (docs/adr/0003-ranking.md)."""
+    rrf_k: int = RRF_K
+    """Raise it and a first place counts for little more than a tenth."""
 
     def depth_for(self, method: Method, limit: int) -> int:
         """How many candidates each arm gives."""
@@ -55,6 +64,17 @@ class Ranked(NamedTuple):
     contributions: Contributions
 
 
+def in_columns(pool: Pool, evidence: EvidenceColumns) -> Callable[[str], Evidence]:
+    """Looks up what stands behind each candidate of this pool."""
+    rows = dict(zip(pool.ids, range(len(pool)), strict=True))
+
+    def evidence_of(id: str) -> Evidence:
+        row = rows[id]
+        return Evidence(float(evidence.confirmations[row]), float(evidence.trust[row]), float(evidence.confidence[row]))
+
+    return evidence_of
+
+
 def rank(
     pool: Pool,
     evidence_of: Callable[[str], Evidence],
@@ -64,7 +84,7 @@ def rank(
 ) -> list[Ranked]:
     """The best `limit` of a pool. Ties break by confidence, then by id, so that every node ranks alike."""
     chosen = settings or RankingSettings()
-    keyword, semantic = linear(pool.keyword, pool.semantic, _semantic_weight(pool, method, chosen))
+    keyword, semantic = _fused(pool, limit, method, chosen)
     relevance = keyword + semantic
     rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
     evidence = [evidence_of(pool.ids[row]) for row in rows.tolist()]
@@ -75,6 +95,14 @@ def rank(
     return [_ranked(pool, row, float(keyword[row.number]), float(semantic[row.number]), chosen) for row in found[:limit]]
 
 
+def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) -> tuple[Parts, Parts]:
+    """What each arm contributes. Where one arm decides alone there is nothing to fuse, and its scores say more than its ranks."""
+    weight = _semantic_weight(pool, method, settings)
+    if settings.fusion == "rrf" and 0.0 < weight < 1.0:
+        return reciprocal(pool.keyword, pool.semantic, pool.ids, settings.depth_for(method, limit), settings.rrf_k)
+    return linear(pool.keyword, pool.semantic, weight)
+
+
 def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> float:
     """Without a single vector a hybrid query is a keyword query: nothing is lost and scores keep their range."""
     if method == "keyword" or (method == "hybrid" and np.isnan(pool.semantic).all()):
@@ -82,9 +110,9 @@ def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> f
     return 1.0 if method == "vector" else settings.semantic_weight
 
 
-def _contenders(relevance: Scores, exact: Scores, limit: int, strength: float) -> NDArray[np.intp]:
+def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> NDArray[np.intp]:
     """Rows that evidence could still lift into the best `limit`; looking up the evidence of all others would be wasted."""
-    least, most = relevance / np.float32(1.0 + strength) + exact, relevance + exact
+    least, most = (relevance / np.float32(1.0 + strength) + exact).astype(np.float32), relevance + exact
     # A little below, because the final scores are added up in another order.
     floor = floor_of_best(least, limit) - 1e-6
     return np.flatnonzero((most >= floor) & (most > 0))

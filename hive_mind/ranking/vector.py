@@ -74,12 +74,20 @@ class ExactVectors:
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
         """The k nearest, best first, ties by position; fewer when there are fewer."""
+        return nearest(self.scan(query, self._size), k)
+
+    def scan(self, query: Vector, size: int) -> Cosines:
+        """The cosine of each of the first `size` positions; NaN where there is no vector."""
         # Not `@`: BLAS would spread one query over all cores, and on a busy machine its threads then wait for one another
-        # (measured: 8 ms instead of 0.5 ms at 10,000 facts).
-        cosines = np.vecdot(self._matrix[: self._size], query)
-        if self._count < self._size:
-            cosines[~self._present[: self._size]] = -np.inf
-        return best(cosines, min(k, self._count))
+        # (measured: 8 ms instead of 0.5 ms at 10,000 facts). Nor does it give a row the same result wherever the row lies.
+        if size == self._size == self._count:
+            every: Cosines = np.vecdot(self._matrix[:size], query)
+            return every
+        cosines = np.full(size, np.nan, dtype=np.float32)
+        known = cosines[: self._size]
+        np.vecdot(self._matrix[: self._size], query, out=known)
+        known[~self._present[: self._size]] = np.nan
+        return cosines
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
         """Exact cosines at these positions; NaN where there is no vector."""
@@ -103,13 +111,24 @@ class ExactVectors:
 
 
 def best(scores: NDArray[np.float32], k: int) -> tuple[Positions, Cosines]:
-    """Positions and values of the k largest scores, best first, ties by position."""
+    """Positions and values of the k largest scores, best first, ties by position. None may be NaN."""
     if k <= 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-    positions = np.flatnonzero(scores >= floor_of_best(scores, k))
-    order = np.lexsort((positions, -scores[positions]))[:k]
-    chosen = positions[order]
-    return chosen, scores[chosen]
+    positions = (scores >= floor_of_best(scores, k)).nonzero()[0]
+    found = scores[positions]
+    # Positions ascend, so a stable order leaves ties by position.
+    order = (-found).argsort(kind="stable")[:k]
+    return positions[order], found[order]
+
+
+def nearest(cosines: Cosines, k: int) -> tuple[Positions, Cosines]:
+    """As `best`, where NaN says that a position has no vector: it is never among them."""
+    is_missing = np.isnan(cosines)
+    if not is_missing.any():
+        return best(cosines, k)
+    there = np.flatnonzero(~is_missing)
+    places, found = best(cosines[there], k)
+    return there[places], found
 
 
 def floor_of_best(scores: NDArray[np.float32], k: int) -> float:

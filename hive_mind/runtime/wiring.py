@@ -50,7 +50,7 @@ async def open_memory(settings: Settings, agent: str) -> CognitiveMemory:
 def memory_with(settings: Settings, agent: str, embedder: Embedder) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
     open_store: OpenStore = partial(backends.load("store", settings.store).open, database_path(settings, agent))
-    return CognitiveMemory(partial(_opened_patiently, open_store, settings.lock_wait_s), embedder, new_arm=_vector_arms(settings))
+    return CognitiveMemory(partial(_opened_patiently, open_store, settings.lock_wait_s), embedder, new_arm=vector_arms(settings))
 
 
 async def open_agent(settings: Settings, agent: str) -> LearningAgent:
@@ -112,7 +112,8 @@ async def _open_embedder(settings: Settings) -> Embedder:
     return cast(Embedder, opened)
 
 
-def _vector_arms(settings: Settings) -> NewVectorArm:
+def vector_arms(settings: Settings) -> NewVectorArm:
+    """How vector indexes are made. Raises `ConfigError` for one that was asked for by name and is not installed."""
     try:
         return cast(NewVectorArm, backends.load("ann", settings.ann).open)
     except BackendNotInstalled:

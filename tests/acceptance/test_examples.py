@@ -15,6 +15,21 @@ PROMISED = {
         "The nightly backup starts at 02:00.",
     ],
     "03_own_reader": ["timeout is 30 s"],
+    "04_a_hive": [
+        line
+        for topology in ("flat", "federated", "sharded")
+        for line in (
+            f"{topology}: dora finds ['The gateway listens on port 8443.']; private because ",
+            f"{topology}: after ada took it back, dora finds 0",
+        )
+    ],
+    "05_a_hive_as_one_object": [
+        "confirmed, 1 confirmation, by ['ada', 'bert']",
+        "disputed: The gateway listens on port 8443.",
+        "disputed: The gateway listens on port 9443.",
+        "trust in bert: 0.4",
+        "taken back: 1; left: 1",
+    ],
 }
 
 

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind import backends
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, Home, Scenario, found, lines_of, remembering, run, said
+from tests.contract.fleets import HOMES, home_for
 
 Run = Callable[[Scenario], None]
 
 
-@pytest.fixture(params=backends.known("store"))
+@pytest.fixture(params=HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
-    return Home(request.param, tmp_path / "memory.db")
+    return home_for(request.param, tmp_path)
 
 
 @pytest.fixture

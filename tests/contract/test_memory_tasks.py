@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind import backends
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from tests.builders import BagOfWords, Home, found, lines_of, remembering, run, said
+from tests.contract.fleets import HOMES, home_for
 
 
-@pytest.fixture(params=backends.known("store"))
+@pytest.fixture(params=HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
-    return Home(request.param, tmp_path / "memory.db")
+    return home_for(request.param, tmp_path)
 
 
 def test_the_same_statement_from_many_tasks_is_one_fact_with_all_sources(home: Home):

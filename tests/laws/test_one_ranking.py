@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.index import FactIndex, Pool, Probe, merge_pools, with_statistics
-from hive_mind.ranking.pipeline import Evidence, rank
+from hive_mind.ranking.index import FactIndex, with_statistics
+from hive_mind.ranking.merge import merge_all, merge_found, merge_pools, merge_replicas
+from hive_mind.ranking.pipeline import Evidence, RankingSettings, in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import words_vector
@@ -47,8 +49,20 @@ def evidence_of(id: str) -> Evidence:
     return Evidence(numbers[0] % 6 / 5, numbers[1] / 255, numbers[2] / 255)
 
 
-def ranking(pool: Pool, limit: int, method: Method) -> list[tuple[str, float]]:
-    return [(found.id, pytest.approx(found.score, abs=1e-5)) for found in rank(pool, evidence_of, limit, method)]
+def ranking(pool: Pool, limit: int, method: Method, settings: RankingSettings | None = None) -> list[tuple[str, float]]:
+    return [(found.id, pytest.approx(found.score, abs=1e-5)) for found in rank(pool, evidence_of, limit, method, settings)]
+
+
+def columns_of(pool: Pool, **fixed: float) -> EvidenceColumns:
+    rows = [evidence_of(id)._replace(**fixed) for id in pool.ids]
+    return EvidenceColumns(*np.array(rows, np.float32).reshape(-1, 3).T)
+
+
+def probe_of(query: str, depth: int = 50) -> Probe:
+    return Probe(tuple(tokenize(query)), anchors(query), unit(query), depth)
+
+
+RRF = RankingSettings(fusion="rrf")
 
 
 @given(TEXTS, QUERIES, st.integers(1, 6), st.sampled_from(["hybrid", "keyword", "vector"]), st.randoms(use_true_random=False))
@@ -67,6 +81,65 @@ def test_dealt_to_shards_in_any_way_facts_rank_as_in_one_index(texts, query, sha
 
     for limit in (1, 5, 50):
         assert ranking(merged, limit, method) == ranking(whole.pool(probe), limit, method)
+
+
+@given(TEXTS, QUERIES, st.integers(1, 6), st.integers(1, 60), st.randoms(use_true_random=False))
+def test_ranks_are_given_by_the_coordinator_so_shards_do_not_matter_to_them_either(texts, query, shards, limit, chance):
+    dealt: list[list[str]] = [[] for _ in range(shards)]
+    for text in texts:
+        chance.choice(dealt).append(text)
+    parts, probe = [index_of(some) for some in dealt], probe_of(query)
+
+    shared = with_statistics(probe, parts)
+    merged = merge_pools([part.pool(shared) for part in parts], probe.depth)
+
+    assert ranking(merged, limit, "hybrid", RRF) == ranking(index_of(texts).pool(probe), limit, "hybrid", RRF)
+
+
+@given(TEXTS, QUERIES, st.integers(1, 5), st.integers(1, 50), st.randoms(use_true_random=False))
+def test_a_fact_in_several_pools_is_one_candidate(texts, query, shards: int, depth: int, chance: random.Random):
+    dealt = [chance.sample(texts, chance.randint(0, len(texts))) for _ in range(shards)]
+    everything = sorted({text for some in dealt for text in some})
+    parts = [index_of(some) for some in dealt]
+    shared = with_statistics(probe_of(query, depth), parts)
+
+    merged = merge_pools([part.pool(shared) for part in parts], depth)
+
+    assert len(set(merged.ids)) == len(merged.ids)
+    assert ranking(merged, 50, "hybrid") == ranking(merge_pools([index_of(everything).pool(shared)], depth), 50, "hybrid")
+    again = merge_pools([part.pool(shared) for part in parts[::-1]], depth)
+    assert sorted(again.ids) == sorted(merged.ids)
+
+
+@given(TEXTS, QUERIES, st.integers(1, 5), st.integers(1, 50), st.randoms(use_true_random=False))
+def test_evidence_stays_with_its_fact_and_adds_up_over_groups(texts, query, shards: int, depth: int, chance: random.Random):
+    dealt = [chance.sample(texts, chance.randint(0, len(texts))) for _ in range(shards)]
+    parts = [index_of(some) for some in dealt]
+    shared = with_statistics(probe_of(query, depth), parts)
+    pools = [part.pool(shared) for part in parts]
+    evidence = [columns_of(pool, trust=number / shards) for number, pool in enumerate(pools)]
+
+    merged = merge_all(pools, evidence, depth)
+
+    assert merge_pools(pools, depth).ids == merged.pool.ids == merge_found(pools, evidence, depth)[0].ids
+    look_up = in_columns(merged.pool, merged.evidence)
+    for id, origin in zip(merged.pool.ids, merged.origins.tolist(), strict=True):
+        holders = [number for number, pool in enumerate(pools) if id in pool.ids]
+        plain = evidence_of(id)
+        assert origin == holders[0]
+        assert look_up(id).confirmations == pytest.approx(min(1.0, plain.confirmations * len(holders)), abs=1e-6)
+        assert look_up(id).trust == pytest.approx(holders[-1] / shards, abs=1e-6)
+        assert look_up(id).confidence == pytest.approx(plain.confidence, abs=1e-6)
+
+
+@given(TEXTS, QUERIES, st.randoms(use_true_random=False))
+def test_replicas_of_one_share_say_the_same_evidence_twice(texts, query, chance: random.Random):
+    pools = [index_of(chance.sample(texts, chance.randint(1, len(texts)))).pool(probe_of(query)) for _ in range(2)]
+
+    pool, evidence = merge_replicas(pools, [columns_of(pool) for pool in pools])
+
+    assert set(pool.ids) == set(pools[0].ids) | set(pools[1].ids)
+    assert [in_columns(pool, evidence)(id) for id in pool.ids] == [pytest.approx(evidence_of(id), abs=1e-6) for id in pool.ids]
 
 
 def test_more_equals_than_there_are_places_are_cut_alike_wherever_they_lie():
@@ -136,5 +209,5 @@ def test_an_id_is_taken_once():
 def test_an_empty_index_has_an_empty_pool():
     empty = index_of([]).pool(Probe(("red",), anchors("D40"), unit("red")))
 
-    assert len(empty) == 0
+    assert len(empty) == len(merge_pools([], 10)) == 0
     assert rank(merge_pools([empty, empty], 10), evidence_of, 5) == []

@@ -37,6 +37,8 @@ _BLANK: Row = {
     "superseded_by": "",
     "title": "",
     "summary": "",
+    "held_back": "",
+    "offered": "[]",
 }
 
 MEMORY_COLUMNS = tuple(_BLANK)
@@ -68,6 +70,8 @@ def fact_row(fact: Fact) -> Row:
         "labels": _json(fact.labels),
         "sharing": fact.sharing.value,
         "superseded_by": fact.superseded_by,
+        "held_back": fact.held_back,
+        "offered": _json(fact.offered),
     }
 
 
@@ -94,7 +98,7 @@ def entity_row(id: str, name: str) -> Row:
 def fact_of(values: Sequence[Any]) -> Fact:
     """The fact in a row of FACT_COLUMNS."""
     fact_id, _, confidence, learned_at_us, content, concept, sources, said_at, speaker, before, *rest = values
-    entities, labels, sharing, superseded_by = rest
+    entities, labels, sharing, superseded_by, held_back, offered = rest
     return Fact(
         id=fact_id,
         content=content,
@@ -110,6 +114,8 @@ def fact_of(values: Sequence[Any]) -> Fact:
         labels=() if labels == "[]" else _texts_from(labels),
         sharing=Sharing(sharing),
         superseded_by=superseded_by,
+        held_back=held_back,
+        offered=() if offered == "[]" else _texts_from(offered),
     )
 
 

@@ -36,6 +36,13 @@ MIGRATIONS: Sequence[Migration] = (
             "CREATE REL TABLE MENTIONS(FROM Memory TO Memory)",
         )
     ),
+    # Facts say why they were not shared, and for which sources they were.
+    Migration(
+        (
+            "ALTER TABLE Memory ADD held_back STRING DEFAULT ''",
+            "ALTER TABLE Memory ADD offered STRING DEFAULT '[]'",
+        )
+    ),
 )
 
 TABLES = frozenset({"Memory", "Meta", *Relation})

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.index import FactIndex, Probe
+from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import Evidence, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors

@@ -1,15 +1,18 @@
 """Fusion by hand, evidence in bounds, and the constants that were published."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.model.probe import Pool
 from hive_mind.ranking import fusion, hybrid
 from hive_mind.ranking.fusion import linear, rrf_merge
 from hive_mind.ranking.hybrid import confirmation_share, hybrid_score_weighted, trust_share
-from hive_mind.ranking.index import Pool
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+from hive_mind.ranking.seed import Collected, seed_federated
 
 SHARE = st.floats(0, 1)
 EVIDENCE = st.builds(Evidence, SHARE, SHARE, SHARE)
@@ -148,3 +151,52 @@ def test_evidence_can_be_switched_off():
     )
 
     assert [found.id for found in ranked] == ["0000", "0001"]
+
+
+def ranked(scores: Iterable[tuple[str, float]], is_ranked: Callable[[float], bool]) -> list[str]:
+    return [name for name, _ in sorted(filter(lambda one: is_ranked(one[1]), scores), key=lambda one: -one[1])]
+
+
+@given(ROWS, EVIDENCE, st.sampled_from([0, 1, 60]), st.integers(1, 40))
+def test_reciprocal_ranks_of_a_query_are_those_of_its_lists_and_explained(rows, evidence, k: int, limit: int):
+    candidates, settings = pool(rows), RankingSettings(fusion="rrf", rrf_k=k, evidence_strength=0.0, depth=5)
+    depth = settings.depth_for("hybrid", limit)
+    found = rank(candidates, lambda _: evidence, limit, "hybrid", settings)
+
+    arms = (candidates.keyword, lambda score: score > 0), (candidates.semantic, lambda score: not np.isnan(score))
+    lists = [ranked(zip(candidates.ids, arm.tolist(), strict=True), is_ranked)[:depth] for arm, is_ranked in arms]
+    if not lists[1]:
+        return
+    expected = dict(rrf_merge(lists, k))
+    assert [one.id for one in found] == sorted(expected, key=lambda name: (-round(expected[name], 12), name))[:limit]
+    for one in found:
+        assert one.score == pytest.approx(expected[one.id] * (k + 1) / 2)
+        assert one.contributions.total == one.score
+
+
+def test_evidence_lifts_ranks_as_it_lifts_scores():
+    settings = RankingSettings(fusion="rrf")
+    best, full = rank(
+        pool([(3.0, 0.9), (2.0, 0.8)]),
+        lambda name: Evidence(1.0, 1.0) if name == "0001" else Evidence(0, 0),
+        2,
+        settings=settings,
+    )
+
+    assert (best.id, full.id) == ("0001", "0000")
+    assert full.score == pytest.approx(1 / 1.1)
+    assert best.score == pytest.approx(61 / 62)
+
+
+def test_document_004_merges_by_keywords_and_confidence():
+    found = [Collected("a", 3.0, 0.2), Collected("b", 1.0, 0.9), Collected("b", 2.0, 0.1), Collected("c", 0.5, 0.5)]
+
+    merged = seed_federated(found)
+
+    assert merged == [
+        ("b", pytest.approx(1 / 62 + 1 / 61)),
+        ("a", pytest.approx(1 / 61 + 1 / 63)),
+        ("c", pytest.approx(1 / 63 + 1 / 62)),
+    ]
+    assert seed_federated(found[::-1]) == merged
+    assert seed_federated([]) == []

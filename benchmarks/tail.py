@@ -1,0 +1,145 @@
+"""How long does a question take that a hundred members must answer, when one reply in a hundred is slow?
+
+The model of Dean and Barroso, "The Tail at Scale" (2013), in virtual time with a fixed seed: replies take about 10 ms, 1 % of
+them half a second to one and a half. So the figures are the same everywhere. `python -m benchmarks.tail [--output json]`.
+"""
+
+import argparse
+import heapq
+import json
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import ceil
+
+import numpy as np
+
+from hive_mind.hive.effects import Ask, SearchLocal, Send
+from hive_mind.hive.latencies import Latencies, ScatterSettings
+from hive_mind.hive.scatter import Scatter
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, StatisticsReply, StatisticsRequest
+from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+
+SHARE_SLOW, MEDIAN_MS, SPREAD = 0.01, 10.0, 0.5
+PAUSE_MS, DEADLINE_MS = 50, 2_000
+# Nobody is asked a second time: how a plain scatter fares.
+PATIENT, PATIENT_MS = ScatterSettings(hedge_budget=0.0, hedge_burst=0, reask_ms=1_000_000), 60_000
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Of all questions: times in virtual milliseconds, requests beyond one for each set and round, share complete in time."""
+
+    what: str
+    p50_ms: float
+    p99_ms: float
+    extra_load: float
+    complete_at_200_ms: float
+    complete: float
+
+
+class Members:
+    """Everybody who answers, and a virtual clock."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._arriving: list[tuple[int, int, str, SearchReply, Scatter]] = []
+        self.sent = 0
+
+    def post(self, effects: list[Send | SearchLocal], now_ms: int, scatter: Scatter) -> None:
+        for effect in effects:
+            assert isinstance(effect, Send)
+            assert isinstance(effect.message, PoolRequest | StatisticsRequest)
+            self.sent += 1
+            arrival = now_ms + ceil(self._reply_ms())
+            heapq.heappush(self._arriving, (arrival, self.sent, effect.to[0], answer(effect.message), scatter))
+
+    def until(self, end_ms: int) -> Iterator[tuple[int, str, SearchReply, Scatter]]:
+        """What arrives by then, in order."""
+        while self._arriving and self._arriving[0][0] <= end_ms:
+            now_ms, _, sender, reply, scatter = heapq.heappop(self._arriving)
+            yield now_ms, sender, reply, scatter
+
+    def _reply_ms(self) -> float:
+        if self._rng.random() < SHARE_SLOW:
+            return self._rng.uniform(500.0, 1_500.0)
+        return MEDIAN_MS * self._rng.lognormvariate(0.0, SPREAD)
+
+
+def answer(request: PoolRequest | StatisticsRequest) -> SearchReply:
+    if isinstance(request, StatisticsRequest):
+        return StatisticsReply(request.query, request.replica_set, TermStatistics(1, 1.0, {"red": 1}))
+    none = np.empty(0, dtype=np.float32)
+    return PoolReply(request.query, request.replica_set, Pool((), none, none, none), EvidenceColumns())
+
+
+def tail(
+    what: str, terms: tuple[str, ...], questions: int, *, is_patient: bool = False, fan_out: int = 100, seed: int = 1
+) -> Tail:
+    """One asker, one question after the other. Without terms a question needs one round, with terms two."""
+    sets = tuple(ReplicaSet(f"s{n}", tuple(f"n{n}.{r}" for r in range(3)), (f"p{n}",)) for n in range(fan_out))
+    settings, deadline_ms = (PATIENT, PATIENT_MS) if is_patient else (ScatterSettings(), DEADLINE_MS)
+    members, latencies, now_ms = Members(seed), Latencies(settings), 0
+    times, complete = [], 0
+    # The asker has to learn what is slow; the first questions do not count.
+    for number in range(-20, questions):
+        if number == 0:
+            members.sent = 0
+        asked = Ask(f"q{number}", Probe(terms, Anchors(), None, 1), deadline_ms)
+        scatter = Scatter(asked, sets, "asker", 1, settings, latencies, now_ms)
+        done_ms = run(scatter, members, latencies, now_ms)
+        if number >= 0:
+            times.append(done_ms - now_ms)
+            complete += scatter.gathered().completeness == 1.0
+        now_ms = done_ms + PAUSE_MS
+    least = questions * fan_out * (2 if terms else 1)
+    quick = sum(time <= 200 for time in times) / questions
+    p50, p99 = np.quantile(times, [0.5, 0.99]).tolist()
+    return Tail(what, p50, p99, members.sent / least - 1.0, quick, complete / questions)
+
+
+def run(scatter: Scatter, members: Members, latencies: Latencies, now_ms: int) -> int:
+    """Until it is done; gives the time."""
+    members.post(scatter.start(now_ms), now_ms, scatter)
+    while scatter.wake_at_ms is not None:
+        wake_ms = scatter.wake_at_ms
+        for now_ms, sender, reply, of in members.until(wake_ms):
+            latencies.heard(sender)
+            members.post(of.take(sender, reply, now_ms), now_ms, of)
+            if scatter.wake_at_ms is None:
+                return now_ms
+            if scatter.wake_at_ms < wake_ms:
+                break
+        else:
+            now_ms = wake_ms
+            members.post(scatter.tick(now_ms), now_ms, scatter)
+    return now_ms
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=1_000)
+    parser.add_argument("--output", choices=["table", "json"], default="table")
+    options = parser.parse_args()
+    rows = [
+        tail("one round, nobody asked twice", (), options.questions, is_patient=True),
+        tail("one round", (), options.questions),
+        tail("two rounds, nobody asked twice", ("red",), options.questions, is_patient=True),
+        tail("two rounds", ("red",), options.questions),
+    ]
+    if options.output == "json":
+        json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+        return
+    print(f"{'fan-out 100, three replicas':32}{'p50 ms':>8}{'p99 ms':>8}{'extra load':>12}{'in 200 ms':>11}{'complete':>10}")
+    for row in rows:
+        print(
+            f"{row.what:32}{row.p50_ms:>8.0f}{row.p99_ms:>8.0f}{row.extra_load:>12.1%}"
+            f"{row.complete_at_200_ms:>11.1%}{row.complete:>10.1%}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Putting the demo's questions to an agent, and showing how well they were answered; for one agent and for several."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cli.ask import show_answer
+from hive_mind.cli.output import show, show_prose, show_table
+from hive_mind.evals.demo import DemoQuestion
+from hive_mind.evals.demo.scoring import Outcome, Summary, outcome
+from hive_mind.model.answer import Answer
+from hive_mind.model.query import Query
+
+MEASURED_HITS = 5
+_SOURCES_SHOWN = 2
+
+_LEGEND = """\
+found@5: share of the evidence that is among the first five facts found. MRR: 1 / place of the first of it, averaged. \
+answered: the answer holds what was asked for. "don't know": the agent declined to answer, which is right for the \
+unanswerable questions and a miss for the others."""
+
+
+async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Outcome]:
+    """Put one question to an agent and judge its answer."""
+    answer = await agent.answer_question(question.question)
+    hits = await agent.memory.search_facts(Query(question.question, MEASURED_HITS))
+    return answer, outcome(question, hits, answer)
+
+
+def show_question(question: DemoQuestion, answer: Answer) -> None:
+    """A question, its answer, and the first facts that rests on."""
+    show(f"\nQ  {question.question}", style="bold")
+    show_answer(replace(answer, sources=answer.sources[:_SOURCES_SHOWN]))
+
+
+def show_summary(summary: Sequence[Summary]) -> None:
+    """A line per kind of question."""
+    show(f"\nHow well it found and answered all {summary[-1].questions} questions", style="bold")
+    titles = ["kind", "questions", f"found@{MEASURED_HITS}", "MRR", "answered", "“don't know”"]
+    show_table(titles, [_row(one) for one in summary], right=range(1, len(titles)))
+    show_prose(_LEGEND, style="dim")
+
+
+def _row(one: Summary) -> tuple[str, ...]:
+    recall, rank = ("–" if value is None else f"{value:.2f}" for value in (one.recall, one.reciprocal_rank))
+    return one.kind, str(one.questions), recall, rank, str(one.right), str(one.unknown)
+
+
+def plain_result(question: DemoQuestion, answer: Answer, result: Outcome) -> dict[str, object]:
+    """One question for JSON."""
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "question": question.question,
+        "answer": answer.text,
+        "sources": [list(hit.fact.sources) for hit in answer.sources],
+        "recall": result.recall,
+        "reciprocal_rank": result.reciprocal_rank,
+        "is_right": result.is_right,
+    }

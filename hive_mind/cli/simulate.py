@@ -1,0 +1,240 @@
+"""`hive-mind simulate`: run whole hives under every fault, in virtual time, and look whether a promise is broken.
+
+Each seed is a run of its own, so several processes can share them. What breaks a promise is shown with the one command that
+repeats it.
+"""
+
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Annotated, NamedTuple
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.convergence_plot import Curve, curve, drawn
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import Report as Progress
+from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
+from hive_mind.cli.running import FAILED, STOPPED, exit_codes
+from hive_mind.errors import InvalidInput
+from hive_mind.sim.faults import FAULTS, parse
+from hive_mind.sim.hives import TOPOLOGIES
+from hive_mind.sim.run import OPERATIONS, Plan, Report, run
+
+_EPILOG = examples(
+    "hive-mind simulate --topology flat,federated,sharded --seeds 0:500",
+    "hive-mind simulate --topology sharded --seeds 0:50 --faults loss,partition --plot convergence.svg",
+)
+
+# Handing over a run costs as much as a small part of one; more at once and progress comes in jumps.
+_SEEDS_AT_ONCE = 5
+_SHOWN_MAX = 5
+
+
+@dataclass
+class Totals:
+    """One topology's row of the table."""
+
+    topology: str
+    seeds: int = 0
+    virtual_ms: int = 0
+    events: int = 0
+    messages: int = 0
+    seconds: float = 0.0
+    broken: list[Report] = field(default_factory=list)
+    samples: list[tuple[tuple[float, float], ...]] = field(default_factory=list)
+
+    def add(self, report: Report, seconds: float) -> None:
+        """Count one run. `seconds` is processor time."""
+        self.seeds += 1
+        self.virtual_ms += report.virtual_ms
+        self.events += report.events
+        self.messages += report.messages
+        self.seconds += seconds
+        self.samples.append(report.samples)
+        if report.violation is not None:
+            self.broken.append(report)
+
+
+class _Order(NamedTuple):
+    """What the command line says about every run."""
+
+    nodes: int
+    faults: str
+    operations: int
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(simulate)
+
+
+def simulate(
+    topology: Annotated[str, typer.Option(help=f"Of {', '.join(TOPOLOGIES)}; several with commas.")] = ",".join(TOPOLOGIES),
+    nodes: Annotated[int, typer.Option(min=0, max=200, help="Nodes of a hive; 0: as many as suit the topology.")] = 0,
+    seeds: Annotated[str, typer.Option(help="First seed and the one after the last, or how many from 0.")] = "0:100",
+    faults: Annotated[str, typer.Option(help=f"all, none, or of {', '.join(FAULTS)} with commas.")] = "all",
+    ops: Annotated[int, typer.Option(min=1, max=100_000, help="Operations of a run before everything heals.")] = OPERATIONS,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    plot: Annotated[Path | None, typer.Option(help="Draw agreement over virtual time into this SVG file.")] = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Simulate hives under faults; exit code 1 and the command that repeats it when one breaks a promise."""
+    spell_out_unknown_characters()
+    with exit_codes():
+        totals = [Totals(name) for name in _topologies(topology)]
+        first, end = _range(seeds)
+        order = _Order(nodes, faults, ops)
+        parse(faults)
+        if plot is not None and plot.suffix.lower() != ".svg":
+            raise InvalidInput(f"--plot writes SVG: name a file that ends in .svg, not {plot.name!r}")
+        is_stopped = _run_all(totals, range(first, end), order, jobs)
+        if plot is not None:
+            plot.write_text(drawn(_curves(totals)), encoding="utf-8")
+        if output is Format.JSON:
+            show_json({"rows": [_row(one, order) for one in totals], "stopped": is_stopped})
+        else:
+            _show(totals, order)
+    broken = any(one.broken for one in totals)
+    if is_stopped or broken:
+        raise typer.Exit(FAILED if broken else STOPPED)
+
+
+def _run_all(totals: Sequence[Totals], seeds: range, order: _Order, jobs: int) -> bool:
+    """Run everything; whether Ctrl-C ended it before."""
+    done, total = 0, len(totals) * len(seeds)
+    try:
+        with progress("runs") as report, _workers(jobs) as workers:
+            for one in totals:
+                for outcome, seconds in _reports(one.topology, seeds, order, workers):
+                    one.add(outcome, seconds)
+                    done += 1
+                    _tell(report, done, total, totals)
+    except KeyboardInterrupt:
+        say(f"stopped after {done} of {total} runs")
+        return True
+    return False
+
+
+def _tell(report: Progress, done: int, total: int, totals: Sequence[Totals]) -> None:
+    broken = sum(len(one.broken) for one in totals)
+    report(done, total, f"{broken} broken" if broken else "no promise broken")
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[Executor | None]:
+    """Processes, or none where this one does it all. Those that are at work when the caller stops are not waited for."""
+    if jobs == 1:
+        yield None
+        return
+    pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _reports(topology: str, seeds: range, order: _Order, workers: Executor | None) -> Iterator[tuple[Report, float]]:
+    plans = [Plan(topology, seed, parse(order.faults), order.operations, order.nodes) for seed in seeds]
+    if workers is None:
+        yield from map(timed_run, plans)
+    else:
+        yield from workers.map(timed_run, plans, chunksize=_SEEDS_AT_ONCE)
+
+
+def timed_run(plan: Plan) -> tuple[Report, float]:
+    """One run and its processor time in seconds; a worker process finds it by this name."""
+    start = time.process_time()
+    return run(plan, Random), time.process_time() - start
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C goes to the whole group of processes; only the first one answers it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _topologies(text: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if unknown := [name for name in names if name not in TOPOLOGIES]:
+        raise InvalidInput(f"topology {unknown[0]!r} can't be simulated: choose of {', '.join(TOPOLOGIES)}")
+    if not names:
+        raise InvalidInput(f"which topology? choose of {', '.join(TOPOLOGIES)}")
+    return names
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, colon, end = text.partition(":")
+    numbers = (first, end) if colon else ("0", first)
+    if not all(number.isascii() and number.isdigit() for number in numbers) or int(numbers[0]) >= int(numbers[1]):
+        raise InvalidInput(f"--seeds is like 0:500 (0 to 499) or 500, not {text!r}")
+    return int(numbers[0]), int(numbers[1])
+
+
+def repeat_command(report: Report, faults: str) -> str:
+    """The one command that does the same again."""
+    plan = report.plan
+    parts = ["hive-mind", "simulate", "--topology", plan.topology, "--seeds", f"{plan.seed}:{plan.seed + 1}", "--faults", faults]
+    if plan.nodes:
+        parts += ["--nodes", str(plan.nodes)]
+    if plan.operations != OPERATIONS:
+        parts += ["--ops", str(plan.operations)]
+    return shlex.join(parts)
+
+
+def _curves(totals: Iterable[Totals]) -> list[Curve]:
+    return [curve(one.topology, one.samples) for one in totals if one.samples]
+
+
+def _row(one: Totals, order: _Order) -> dict[str, object]:
+    return {
+        "topology": one.topology,
+        "seeds": one.seeds,
+        "violations": len(one.broken),
+        "virtual_hours": round(one.virtual_ms / 3_600_000, 2),
+        "events": one.events,
+        "messages": one.messages,
+        "cpu_seconds": round(one.seconds, 3),
+        "broken": [_broken(report, order) for report in one.broken],
+        "convergence": [{"minute": minute, "median": median, "worst": worst} for minute, median, worst in _points(one)],
+    }
+
+
+def _broken(report: Report, order: _Order) -> dict[str, object]:
+    violation = report.violation
+    return {
+        "seed": report.plan.seed,
+        "invariant": violation.invariant if violation else "",
+        "what": violation.what if violation else "",
+        "repeat": repeat_command(report, order.faults),
+    }
+
+
+def _points(one: Totals) -> Sequence[tuple[float, float, float]]:
+    return curve(one.topology, one.samples).points if one.samples else ()
+
+
+def _show(totals: Sequence[Totals], order: _Order) -> None:
+    titles = ("topology", "seeds", "violations", "virtual hours", "events", "messages", "CPU s", "seeds/s")
+    show_table(titles, [_cells(one) for one in totals], right=range(1, len(titles)))
+    for one in totals:
+        for report in one.broken[:_SHOWN_MAX]:
+            violation = report.violation
+            show()
+            show(f"{one.topology}, seed {report.plan.seed}: {violation and violation.invariant}", style="red")
+            show(f"  {violation and violation.what}")
+            show(f"  again: {repeat_command(report, order.faults)}")
+
+
+def _cells(one: Totals) -> tuple[str, ...]:
+    rate = f"{one.seeds / one.seconds:.1f}" if one.seconds else "–"
+    hours = f"{one.virtual_ms / 3_600_000:,.1f}"
+    figures = (str(one.seeds), str(len(one.broken)), hours, f"{one.events:,}", f"{one.messages:,}", f"{one.seconds:.1f}", rate)
+    return (one.topology, *figures)

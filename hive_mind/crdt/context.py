@@ -1,0 +1,156 @@
+"""What a replica has ever seen, live or gone, in a few bytes: the causal context of a set.
+
+Per actor the counter up to which everything was seen, and single dots beyond where something before them is still missing.
+Removed dots need no tombstone: a dot that is in the context and not live is one that was removed. Only data, without a lock: it
+belongs to the set that has one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from hive_mind.crdt.dots import checked_dot, dot_from_hex
+from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, actor_of, counter_of
+from hive_mind.model.evidence import dot as dot_of
+
+
+class Context:
+    """A growing set of dots. Two that cover the same dots are equal, in whatever order they came to know them."""
+
+    # Per actor the last dot of its gapless beginning: comparing bytes is several times faster than decoding counters.
+    __slots__ = ("_beyond", "_last")
+
+    def __init__(self, up_to: Mapping[Actor, int] | None = None, beyond: Iterable[Dot] = ()) -> None:
+        self._last: dict[Actor, Dot] = {actor: checked_dot(actor, n) for actor, n in (up_to or {}).items() if n > 0}
+        self._beyond: set[Dot] = set()
+        self.add_all(beyond)
+
+    @property
+    def up_to(self) -> Mapping[Actor, int]:
+        """Actor → the highest counter with no gap below it. A view, which follows the context."""
+        return _Counters(self._last)
+
+    @property
+    def last(self) -> Mapping[Actor, Dot]:
+        """`up_to`, told as dots. A view."""
+        return MappingProxyType(self._last)
+
+    @property
+    def beyond(self) -> frozenset[Dot]:
+        """The dots seen beyond a gap."""
+        return frozenset(self._beyond)
+
+    def covers(self, dot: Dot) -> bool:
+        """Whether this dot was seen."""
+        return dot <= self._last.get(dot[:ACTOR_BYTES], b"") or dot in self._beyond
+
+    def seen(self, dots: Iterable[Dot]) -> list[Dot]:
+        """Those of the dots that are covered, in their order."""
+        last, beyond = self._last.get, self._beyond
+        return [dot for dot in dots if dot <= last(dot[:ACTOR_BYTES], b"") or dot in beyond]
+
+    def unseen(self, dots: Iterable[Dot]) -> list[Dot]:
+        """Those of the dots that are not covered, in their order."""
+        last, beyond = self._last.get, self._beyond
+        return [dot for dot in dots if dot > last(dot[:ACTOR_BYTES], b"") and dot not in beyond]
+
+    def next_counter(self, actor: Actor) -> int:
+        """The counter of the actor's next write, if this is all it wrote."""
+        return self.up_to.get(actor, 0) + 1
+
+    def add(self, dot: Dot) -> bool:
+        """Cover a dot; False if it was covered."""
+        if self.covers(dot):
+            return False
+        actor = actor_of(dot)
+        if counter_of(dot) == self.next_counter(actor):
+            self._last[actor] = dot
+            self._close_gap(actor)
+        else:
+            self._beyond.add(dot)
+        return True
+
+    def add_all(self, dots: Iterable[Dot]) -> bool:
+        """Cover dots; False if all were covered."""
+        new = self.unseen(dots)
+        for dot in new:
+            self.add(dot)
+        return bool(new)
+
+    def join(self, other: "Context") -> bool:
+        """Cover what the other covers; False if that was nothing new."""
+        return self.join_all(tuple(other.last.values()), other.beyond)
+
+    def join_all(self, last: Iterable[Dot], beyond: Iterable[Dot]) -> bool:
+        """Cover everything up to each of `last`, and the single dots `beyond`; False if that was nothing new."""
+        ahead = [dot for dot in last if dot > self._last.get(dot[:ACTOR_BYTES], b"")]
+        for dot in ahead:
+            self._last[actor_of(dot)] = dot
+        if ahead and self._beyond:
+            self._beyond = {dot for dot in self._beyond if dot > self._last.get(dot[:ACTOR_BYTES], b"")}
+            for dot in ahead:
+                self._close_gap(actor_of(dot))
+        # `add_all` must run whatever `ahead` is.
+        return self.add_all(beyond) or bool(ahead)
+
+    def within(self, heads: Mapping[Actor, int]) -> "Context":
+        """What of this is no more than the actors say they have written: nobody else can have seen more."""
+        bounded = {actor: min(n, heads.get(actor, 0)) for actor, n in self.up_to.items()}
+        return Context(bounded, [dot for dot in self._beyond if counter_of(dot) <= heads.get(actor_of(dot), 0)])
+
+    def copy(self) -> "Context":
+        """The same, on its own."""
+        twin = Context()
+        twin._last, twin._beyond = self._last.copy(), self._beyond.copy()
+        return twin
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both cover the same dots."""
+        return isinstance(other, Context) and self._last == other._last and self._beyond == other._beyond
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Context({ {actor.hex(): n for actor, n in sorted(self.up_to.items())} }, beyond={len(self._beyond)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it; equal contexts give equal text."""
+        return {
+            "up_to": {actor.hex(): n for actor, n in sorted(self.up_to.items())},
+            "beyond": [dot.hex() for dot in sorted(self._beyond)],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Context":
+        """What `to_dict` gave. ValueError where that names dots that there can't be."""
+        up_to = {bytes.fromhex(actor): n for actor, n in data["up_to"].items()}
+        return cls(up_to, [dot_from_hex(text) for text in data["beyond"]])
+
+    def _close_gap(self, actor: Actor) -> None:
+        counter = first = counter_of(self._last[actor])
+        while self._beyond and (following := dot_of(actor, counter + 1)) in self._beyond:
+            self._beyond.remove(following)
+            counter += 1
+        if counter > first:
+            self._last[actor] = dot_of(actor, counter)
+
+
+class _Counters(Mapping[Actor, int]):
+    """Last dots, read as counters."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self, last: Mapping[Actor, Dot]) -> None:
+        self._last = last
+
+    def __getitem__(self, actor: Actor) -> int:
+        return counter_of(self._last[actor])
+
+    def __iter__(self) -> Iterator[Actor]:
+        return iter(self._last)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

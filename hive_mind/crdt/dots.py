@@ -1,0 +1,48 @@
+"""Dots as they come in: named actors, checked dots, and which of two sets of dots differ."""
+
+from hashlib import blake2b
+from typing import TypeVar
+
+from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Dot, actor_of, counter_of, dot
+
+E = TypeVar("E")
+
+DOT_BYTES = ACTOR_BYTES + COUNTER_BYTES
+COUNTER_MAX = (1 << 8 * COUNTER_BYTES) - 1
+
+
+def actor_named(actor: str | Actor) -> Actor:
+    """An actor as it is, or one made from a name."""
+    if isinstance(actor, str):
+        return blake2b(actor.encode(), digest_size=ACTOR_BYTES).digest()
+    if len(actor) != ACTOR_BYTES:
+        raise ValueError(f"an actor has {ACTOR_BYTES} bytes, not {len(actor)}")
+    return actor
+
+
+def checked_dot(actor: Actor, counter: int) -> Dot:
+    """A dot of what came from elsewhere; ValueError if there can't be such a dot."""
+    if len(actor) != ACTOR_BYTES or not 1 <= counter <= COUNTER_MAX:
+        raise ValueError(f"no dot: actor of {len(actor)} bytes, counter {counter}")
+    return dot(actor, counter)
+
+
+def dot_from_hex(text: str) -> Dot:
+    """A dot written as hexadecimal; ValueError if it is none."""
+    found = bytes.fromhex(text)
+    return checked_dot(actor_of(found), counter_of(found))
+
+
+def differing(here: dict[Dot, E], there: dict[Dot, E]) -> tuple[list[Dot], list[Dot]]:
+    """The dots that only one side has, in an order that depends on what was written and not on how this process hashes bytes."""
+    if here.keys().isdisjoint(there):
+        return list(here), list(there)
+    if len(here) == len(there) and here.keys() == there.keys():
+        return [], []
+    # Twice as fast as to look every dot of each side up in the other.
+    either = set(here)
+    either.symmetric_difference_update(there)
+    if len(either) < len(there) // 8:
+        in_order = sorted(either)
+        return [d for d in in_order if d in here], [d for d in in_order if d in there]
+    return list(filter(either.__contains__, here)), list(filter(either.__contains__, there))

@@ -1,0 +1,242 @@
+"""Values of which the last one written counts: a register, and a map of registers.
+
+"Last" is a total order: by time, then the counter within it, then who wrote. Times are handed in; who takes them from a
+`HybridClock` that has seen what is replaced writes later than that, whatever its wall clock says. What claims to come from too
+far in the future can be left out (`not_after_ms`): believed, it would win for ever.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from threading import Lock
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from hive_mind.crdt.clock import COUNTER_MAX
+from hive_mind.model.evidence import Actor, Stamp
+
+V = TypeVar("V")
+Timestamp = float | Stamp
+"""Seconds since 1970, or a stamp of a hybrid clock."""
+
+
+class Moment(NamedTuple):
+    """When something was written, as it is compared."""
+
+    ms: float
+    counter: int = 0
+    actor: Actor = b""
+
+
+class Entry(NamedTuple, Generic[V]):
+    """A value and when it was written; None stands for none."""
+
+    at: Moment
+    value: V | None
+
+
+class LWWRegister(Generic[V]):
+    """A replica of one value. `actor` names its writes where a write does not say who made it."""
+
+    def __init__(self, actor: str | Actor = "") -> None:
+        self._actor = actor
+        self._entry: Entry[V] | None = None
+        self._lock = Lock()
+
+    def set(self, value: V, timestamp: Timestamp, actor: str | Actor = "") -> bool:
+        """Write. False, and no change, if something later is there. Of one writer's two writes at one time the second counts."""
+        with self._lock:
+            found = _written(value, timestamp, _writer(timestamp, actor, self._actor), self._entry)
+            return self._keep(found)
+
+    def get(self) -> V | None:
+        """The last value written, or None."""
+        entry = self._entry
+        return None if entry is None else entry.value
+
+    @property
+    def written_at(self) -> Moment | None:
+        """When it was written, or None."""
+        entry = self._entry
+        return None if entry is None else entry.at
+
+    def merge(self, other: "LWWRegister[V]", not_after_ms: float | None = None) -> bool:
+        """Take the other's value if it was written later than this one, but not after `not_after_ms`. Whether it was taken."""
+        theirs = other._entry  # noqa: SLF001 - one read, so that no thread ever holds two locks
+        if theirs is None or _is_beyond(theirs, not_after_ms):
+            return False
+        with self._lock:
+            return self._keep(theirs)
+
+    def _keep(self, entry: Entry[V]) -> bool:
+        is_later = self._entry is None or _is_later(entry, self._entry)
+        if is_later:
+            self._entry = entry
+        return is_later
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same write."""
+        return isinstance(other, LWWRegister) and self._entry == other._entry
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it (if it takes the value)."""
+        entry = self._entry
+        return {} if entry is None else _to_dict(entry)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], actor: str | Actor = "") -> "LWWRegister[V]":
+        """The register that `to_dict` gave."""
+        register: LWWRegister[V] = cls(actor)
+        register._entry = _from_dict(data) if data else None
+        return register
+
+
+class LWWMap(Generic[V]):
+    """A replica of a map of registers. A deleted field keeps the time of its deletion: otherwise an older write would return."""
+
+    def __init__(self, actor: str | Actor = "") -> None:
+        self._actor = actor
+        self._entries: dict[str, Entry[V]] = {}
+        self._lock = Lock()
+
+    def set(self, key: str, value: V, timestamp: Timestamp, actor: str | Actor = "") -> "LWWMap[V]":
+        """Write a field. What changed, to be merged elsewhere: empty if something later is there already."""
+        return self._write(key, value, timestamp, actor)
+
+    def delete(self, key: str, timestamp: Timestamp, actor: str | Actor = "") -> "LWWMap[V]":
+        """Take a field away. What changed, as for `set`."""
+        return self._write(key, None, timestamp, actor)
+
+    def get(self, key: str) -> V | None:
+        """A field's value, or None."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.value
+
+    def __contains__(self, key: object) -> bool:
+        """Whether the field is there."""
+        return isinstance(key, str) and self.get(key) is not None
+
+    def __len__(self) -> int:
+        """How many fields are there."""
+        return len(self.items())
+
+    def items(self) -> dict[str, V]:
+        """The fields as they are now."""
+        return {key: entry.value for key, entry in self._now().items() if entry.value is not None}
+
+    def written_at(self, key: str) -> Moment | None:
+        """When a field was written or deleted, or None."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.at
+
+    def delta(self, keys: Iterable[str]) -> "LWWMap[V]":
+        """Only these fields, with deletions, to be merged elsewhere."""
+        entries = self._now()
+        return self._of({key: entries[key] for key in keys if key in entries})
+
+    def merge(self, other: "LWWMap[V]", not_after_ms: float | None = None) -> tuple[str, ...]:
+        """Take what the other wrote later, but not after `not_after_ms`. The fields that changed."""
+        theirs = {key: entry for key, entry in other._now().items() if not _is_beyond(entry, not_after_ms)}  # noqa: SLF001
+        return self._take(theirs)
+
+    def forget_after(self, not_after_ms: float) -> tuple[str, ...]:
+        """Drop what claims to be written after this time; its author may write it again. The fields that were dropped."""
+        with self._lock:
+            dropped = tuple([key for key, entry in self._entries.items() if _is_beyond(entry, not_after_ms)])
+            for key in dropped:
+                del self._entries[key]
+            return dropped
+
+    def _write(self, key: str, value: V | None, timestamp: Timestamp, actor: str | Actor) -> "LWWMap[V]":
+        with self._lock:
+            entry = _written(value, timestamp, _writer(timestamp, actor, self._actor), self._entries.get(key))
+            return self._of({key: entry} if self._keep(key, entry) else {})
+
+    def _take(self, entries: Mapping[str, Entry[V]]) -> tuple[str, ...]:
+        with self._lock:
+            return tuple([key for key, entry in entries.items() if self._keep(key, entry)])
+
+    def _keep(self, key: str, entry: Entry[V]) -> bool:
+        known = self._entries.get(key)
+        is_later = known is None or _is_later(entry, known)
+        if is_later:
+            self._entries[key] = entry
+        return is_later
+
+    def _now(self) -> dict[str, Entry[V]]:
+        with self._lock:
+            return self._entries.copy()
+
+    def _of(self, entries: dict[str, Entry[V]]) -> "LWWMap[V]":
+        some: LWWMap[V] = LWWMap(self._actor)
+        some._entries = entries
+        return some
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same writes and deletions."""
+        return isinstance(other, LWWMap) and self._now() == other._now()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it (if it takes the values); equal maps give equal text."""
+        return {key: _to_dict(entry) for key, entry in sorted(self._now().items())}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], actor: str | Actor = "") -> "LWWMap[V]":
+        """The map that `to_dict` gave."""
+        twin: LWWMap[V] = cls(actor)
+        twin._entries = {key: _from_dict(entry) for key, entry in data.items()}
+        return twin
+
+
+def _written(value: V | None, timestamp: Timestamp, actor: Actor, known: Entry[V] | None) -> Entry[V]:
+    """The entry of a write. Without a hybrid clock one may write twice at one time: then one counts on from one's own write."""
+    at = _moment(timestamp, actor)
+    if known is None or isinstance(timestamp, Stamp) or (known.at.ms, known.at.actor) != (at.ms, at.actor):
+        return Entry(at, value)
+    return Entry(known.at._replace(counter=known.at.counter + (value != known.value)), value)
+
+
+def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
+    """ValueError for a time that can't be compared or that nothing could follow."""
+    if isinstance(timestamp, Stamp):
+        return Moment(timestamp.ms, timestamp.counter, actor)
+    if not isfinite(timestamp):
+        raise ValueError(f"{timestamp} is no time")
+    return Moment(timestamp * 1000, 0, actor)
+
+
+def _writer(timestamp: Timestamp, actor: str | Actor, default: str | Actor) -> Actor:
+    """Who is named with the write, or else who took the stamp, or else whose replica it is."""
+    taker = timestamp.actor if isinstance(timestamp, Stamp) else b""
+    found = actor or taker or default
+    return found.encode() if isinstance(found, str) else found
+
+
+def _is_later(entry: Entry[V], known: Entry[V]) -> bool:
+    if entry.at != known.at:
+        return entry.at > known.at
+    # Two writers go by one name, or by none. Which one counts means nothing then, but every replica must choose the same.
+    return _text(entry.value) > _text(known.value)
+
+
+def _text(value: object) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _is_beyond(entry: Entry[V], not_after_ms: float | None) -> bool:
+    return not_after_ms is not None and (entry.at.ms > not_after_ms or entry.at.counter > COUNTER_MAX)
+
+
+def _to_dict(entry: Entry[V]) -> dict[str, Any]:
+    ms, counter, actor = entry.at
+    return {"value": entry.value, "ms": ms, "counter": counter, "actor": actor.hex()}
+
+
+def _from_dict(data: Mapping[str, Any]) -> Entry[V]:
+    if not isfinite(data["ms"]):
+        raise ValueError(f"{data['ms']} is no time")
+    return Entry(Moment(data["ms"], data["counter"], bytes.fromhex(data["actor"])), data["value"])

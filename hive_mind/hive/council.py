@@ -1,0 +1,96 @@
+"""What members decide for all of them: agents, ratings, trust, moderators, quarantine, and facts taken back for everybody.
+
+Writes registry entries for agents of this node and takes in those of others, each sealed by its writer; and lets go of what an
+entry takes back. Records and removals are returned; the node persists and sends.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+import msgspec
+
+from hive_mind.crdt.clock import HybridClock
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.effects import Put
+from hive_mind.hive.holdings import Holdings
+from hive_mind.hive.registry import Registry, record_key
+from hive_mind.hive.rights import kind_of, subject_of
+from hive_mind.hive.seal import is_sealed_entry, sealed_entry
+from hive_mind.hive.share import Taken
+from hive_mind.hive.standing import Standing
+from hive_mind.model.evidence import Actor, Stamp
+from hive_mind.model.messages import RegistryEntry
+
+REGISTRY = "registry"
+
+
+class Council:
+    """The registry as this node writes and reads it. `own_actors` are all boots of this node."""
+
+    def __init__(self, registry: Registry, standing: Standing, holdings: Holdings, clock: HybridClock) -> None:
+        self._registry, self._standing, self._holdings, self._clock = registry, standing, holdings, clock
+        self.own_actors: set[Actor] = set()
+
+    def write(self, entries: Iterable[tuple[str, str]], by: str) -> tuple[list[RegistryEntry], list[str]]:
+        """Entries written, and for each that was asked for why not, or ""."""
+        written: list[RegistryEntry] = []
+        reasons: list[str] = []
+        for key, value in entries:
+            try:
+                written.append(self._write(key, value, by, self._clock.tick(self._standing.hive_ms())))
+                reasons.append("")
+            except InvalidInput as error:
+                reasons.append(str(error))
+        return written, reasons
+
+    def take_back(self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp) -> tuple[list[RegistryEntry], str]:
+        """Tell everybody that what was asserted of a fact until now counts no more: by an agent, or ("") by anybody.
+
+        The entry; none, and why not, for what can't be written.
+        """
+        key = f"retracted/{fact_id}/{agent}" if agent else f"retracted/{fact_id}"
+        value = msgspec.json.encode({"why": why}).decode()
+        if reason := self._registry.refusal(key, value, by):
+            return [], reason
+        return [self._write(key, value, by, stamp)], ""
+
+    def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int]) -> tuple[RegistryEntry, ...]:
+        """Entries of others that change something."""
+        seal, genuine = self._standing.seal, []
+        for entry in entries:
+            if is_sealed_entry(seal, entry):
+                genuine.append(entry)
+            else:
+                reason = "a registry entry that its writer did not seal"
+                refused[reason] = refused.get(reason, 0) + 1
+        changed = self._registry.take(genuine, self._standing.time.trusted_ms(self._standing.now))
+        for entry in changed:
+            self._clock.take(entry.stamp, self._standing.hive_ms())
+        return changed
+
+    def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken]) -> None:
+        """Let go of what these entries take back; or what earlier ones do, of who is found to be a moderator."""
+        for entry in entries:
+            kind = kind_of(entry.key)
+            if kind in ("retracted", "redacted"):
+                self._holdings.withdraw([subject_of(entry.key).partition("/")[0]], entry.by, entry.stamp, taken)
+            elif kind == "moderator":
+                self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
+
+    def mend(self, hive_ms: int) -> list[RegistryEntry]:
+        """Forget what is stamped beyond hive time; what this node wrote of it is written again, or it would be lost."""
+        swept = self._registry.sweep(hive_ms, lambda entry: entry.stamp.actor in self.own_actors)
+        seal = partial(sealed_entry, self._standing.seal)
+        return [self._registry.write_again(entry, self._clock.tick(hive_ms), seal) for entry in swept.restamp]
+
+    def load(self, value: bytes) -> None:
+        """Take back one journal record."""
+        self._registry.take([msgspec.msgpack.decode(value, type=RegistryEntry)], None)
+
+    def _write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
+        return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._standing.seal))
+
+
+def record_of(entry: RegistryEntry) -> Put:
+    """The journal record of an entry."""
+    return Put(REGISTRY, record_key(entry), msgspec.msgpack.encode(entry))

@@ -1,0 +1,166 @@
+"""The outbox: what this node wrote and others must keep, sent again until they say that they do.
+
+A parcel names dots, not contents: what is sent is looked up when it is sent, so a fact retracted meanwhile is sent as retracted.
+Its journal record is written together with the assertions themselves, before anything is sent.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Delete, Put, Record, Send
+from hive_mind.hive.seal import Seal
+from hive_mind.hive.share import Share
+from hive_mind.model.evidence import Dot
+from hive_mind.model.messages import Changes, Replicate
+
+OUTBOX = "outbox"
+
+_encode = msgspec.msgpack.Encoder().encode
+
+Items = tuple[tuple[str, tuple[Dot, ...]], ...]
+"""Dots by partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySettings:
+    """`first_retry_ms`: raise it and a lost message is noticed later, lower it and slow members get things twice.
+    `retries_max` counts only once somebody has it: from then on the members' own exchanges carry it further.
+    """
+
+    first_retry_ms: int = 2_000
+    last_retry_ms: int = 60_000
+    retries_max: int = 60
+    parcel_dots_max: int = 512
+
+
+class Parcel(msgspec.Struct):
+    """Dots on their way to some nodes. `waiting` have not confirmed them yet."""
+
+    id: str
+    items: Items
+    waiting: set[str]
+    is_kept: bool = False
+    """Whether anybody has it."""
+    attempts: int = 0
+    due_ms: int = 0
+
+
+class Outbox:
+    """Parcels by id. Lookups of what a dot is go to the node's shares."""
+
+    def __init__(self, settings: DeliverySettings, chance: Chance, shares: Mapping[str, Share], seal: Seal) -> None:
+        self._settings, self._chance, self._shares, self._seal = settings, chance, shares, seal
+        self._parcels: dict[str, Parcel] = {}
+        self._next_due_ms: int | None = None
+
+    def __len__(self) -> int:
+        """How many parcels somebody has not confirmed yet."""
+        return len(self._parcels)
+
+    def post(self, to: Iterable[str], items: Items, mono_ms: int) -> tuple[list[Record], list[Send]]:
+        """Take responsibility for dots until each of these nodes has them: records to persist, and what to send afterwards."""
+        waiting = set(to)
+        if not waiting:
+            return [], []
+        records: list[Record] = []
+        sends: list[Send] = []
+        for some in _cut(items, self._settings.parcel_dots_max):
+            parcel = Parcel(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
+            self._parcels[parcel.id] = parcel
+            records.append(_record(parcel))
+            sends.append(self._sent(parcel, mono_ms))
+        return records, sends
+
+    def received(self, node: str, parcel_id: str) -> tuple[list[Record], list[str]]:
+        """A node has a parcel: records to persist, and the facts that now are kept elsewhere for the first time."""
+        parcel = self._parcels.get(parcel_id)
+        if parcel is None or node not in parcel.waiting:
+            return [], []
+        parcel.waiting.discard(node)
+        facts = [] if parcel.is_kept else self._facts_of(parcel)
+        parcel.is_kept = True
+        if parcel.waiting:
+            return [_record(parcel)], facts
+        return [self._done(parcel)], facts
+
+    def due(self, mono_ms: int, holders: Callable[[str], Sequence[str]], here: str) -> tuple[list[Record], list[Send]]:
+        """What to send again. Members that left are not waited for; new holders are."""
+        if self._next_due_ms is None or mono_ms < self._next_due_ms:
+            return [], []
+        records: list[Record] = []
+        sends: list[Send] = []
+        for parcel in [parcel for parcel in self._parcels.values() if parcel.due_ms <= mono_ms]:
+            now_holding = {node for partition, _ in parcel.items for node in holders(partition)} - {here}
+            parcel.waiting &= now_holding
+            if not parcel.is_kept and not parcel.waiting:
+                parcel.waiting = now_holding
+            has_tried = parcel.is_kept and parcel.attempts >= self._settings.retries_max
+            if not parcel.waiting or has_tried:
+                records.append(self._done(parcel))
+            else:
+                sends.append(self._sent(parcel, mono_ms))
+        self._next_due_ms = min((parcel.due_ms for parcel in self._parcels.values()), default=None)
+        return records, sends
+
+    def wake_at_ms(self) -> int | None:
+        """When something is to be sent again, monotonic."""
+        return self._next_due_ms
+
+    def load(self, value: bytes, mono_ms: int) -> None:
+        """Take back one journal record: it is sent again soon."""
+        parcel = msgspec.msgpack.decode(value, type=Parcel)
+        parcel.attempts, parcel.due_ms = 0, mono_ms
+        self._parcels[parcel.id] = parcel
+        self._next_due_ms = mono_ms
+
+    def is_waiting_for(self) -> frozenset[str]:
+        """Facts that nobody else is known to have."""
+        unkept = (parcel for parcel in self._parcels.values() if not parcel.is_kept)
+        return frozenset(fact for parcel in unkept for fact in self._facts_of(parcel))
+
+    def _sent(self, parcel: Parcel, mono_ms: int) -> Send:
+        step = min(self._settings.first_retry_ms << min(parcel.attempts, 16), self._settings.last_retry_ms)
+        # Half of it by chance, so that members that missed the same message don't all ask at once.
+        parcel.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
+        parcel.attempts += 1
+        self._next_due_ms = parcel.due_ms if self._next_due_ms is None else min(self._next_due_ms, parcel.due_ms)
+        changes = tuple(self._changes(partition, dots) for partition, dots in parcel.items)
+        return Send(tuple(sorted(parcel.waiting)), Replicate(parcel.id, changes))
+
+    def _changes(self, partition: str, dots: Iterable[Dot]) -> Changes:
+        share = self._shares[partition]
+        known = {dot: share.sealed(dot) for dot in dots}
+        adds = tuple(given for given in known.values() if given is not None)
+        removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
+        gone = [dot for dot, given in known.items() if given is None]
+        return Changes(partition, adds, tuple(removals.values()), share.own_heads(self._seal, gone))
+
+    def _facts_of(self, parcel: Parcel) -> list[str]:
+        shares = ((self._shares[partition], dots) for partition, dots in parcel.items)
+        return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
+
+    def _done(self, parcel: Parcel) -> Record:
+        del self._parcels[parcel.id]
+        return Delete(OUTBOX, parcel.id.encode())
+
+
+def _record(parcel: Parcel) -> Record:
+    return Put(OUTBOX, parcel.id.encode(), _encode(parcel))
+
+
+def _cut(items: Items, dots_max: int) -> list[Items]:
+    """Items in parcels of at most so many dots, so that no message grows without bound."""
+    parcels: list[list[tuple[str, tuple[Dot, ...]]]] = [[]]
+    room = dots_max
+    for partition, dots in items:
+        for start in range(0, len(dots), dots_max):
+            some = dots[start : start + dots_max]
+            if len(some) > room:
+                parcels.append([])
+                room = dots_max
+            parcels[-1].append((partition, some))
+            room -= len(some)
+    return [tuple(some) for some in parcels if some]

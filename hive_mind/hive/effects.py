@@ -1,0 +1,226 @@
+"""What a node can be told (events) and what it can want (effects).
+
+A node never waits, reads a clock or opens a socket: an event comes in, effects go out, in the order they must be carried out. A
+`Persist` is a barrier: what follows it in the list may happen only once it is durable. So nothing is sent or acknowledged
+that a crash could take back, and the simulator and the runner can't disagree about the order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hive_mind.hive.topology import Topology
+from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.messages import Message, SearchRequest
+from hive_mind.model.probe import Probe
+
+
+class Now(NamedTuple):
+    """Two clocks, milliseconds: the wall's (UTC, may be wrong and step) and a monotonic one (no meaning but its differences)."""
+
+    wall_ms: int
+    mono_ms: int
+
+
+# ── events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A statement an agent wants to share. `ttl_ms` 0: it never expires (or after the hive's own time, where that is on).
+
+    `is_escalated`: every group gets a copy, however sure the agent is.
+    """
+
+    statement: Statement
+    agent: str
+    root: str
+    confidence: float
+    ttl_ms: int = 0
+    is_escalated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Share statements of agents attached to this node; answered by `Done` with a tuple of `Held`, in order."""
+
+    request: str
+    promotions: Sequence[Promotion]
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """Take facts back for an agent: its own assertions, or everybody's where it is a moderator. `Done` with `Retracted`s."""
+
+    request: str
+    fact_ids: Sequence[str]
+    by: str
+    why: str = "retracted"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write registry entries for `by` (key, JSON value); answered by `Done` with the entries that were taken."""
+
+    request: str
+    entries: Sequence[tuple[str, str]]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Search the hive; answered by `Done` with a `Gathered`, at the latest after `deadline_ms`.
+
+    `probe.statistics` are those of what the asker will rank beside it (its private facts), or None. `domains` are asked first.
+    """
+
+    request: str
+    probe: Probe
+    deadline_ms: int
+    confidence_min: float = 0.0
+    domains: tuple[str, ...] = ()
+    is_local: bool = False
+    """Whether to search this node's replica alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """The facts themselves: (fact id, node that holds it). Answered by `Done` with a tuple of `HiveFact`."""
+
+    request: str
+    wanted: Sequence[tuple[str, str]]
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The newest facts of the hive, all or those about a concept ("" for all). Answered by `Done` with a `Listed`."""
+
+    request: str
+    limit: int
+    deadline_ms: int
+    concept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message arrived. `delivery` names it to the bus until it is acknowledged; "" where nobody waits for that."""
+
+    sender: str
+    message: Message
+    delivery: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrange:
+    """Members joined or left: another topology holds from now on. One of a lower epoch changes nothing."""
+
+    topology: Topology
+
+
+Event = Promote | Retract | Write | Ask | Fetch | Listing | Received | Tick | Rearrange
+
+# ── effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Journal: set a value."""
+
+    table: str
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Journal: forget a value; one that is not there is fine."""
+
+    table: str
+    key: bytes
+
+
+Record = Put | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """All of these or none, durable before anything that follows."""
+
+    records: Sequence[Record]
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """One message to one or several nodes; may be lost. Never to the sender itself."""
+
+    to: tuple[str, ...]
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLocal:
+    """Search this node's replica (`node.search(request)`) and send the reply. The only thing a question of a peer can lead to."""
+
+    request: SearchRequest
+    reply_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Tell the bus that a delivery needs no repetition."""
+
+    delivery: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The fact's id; `refused` says why it was not taken, "" otherwise. `is_shared`: a holder of its partition has it already."""
+
+    fact_id: str
+    refused: str = ""
+    is_shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retracted:
+    """How many assertions were taken back, or why none."""
+
+    fact_id: str
+    removed: int
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Facts newest first, and the partitions nobody spoke for."""
+
+    facts: tuple[HiveFact, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """These facts are now kept by a holder of their partition; told once, to whoever hosts the node."""
+
+    fact_ids: tuple[str, ...]
+
+
+Outcome = tuple[Held, ...] | tuple[Retracted, ...] | tuple[HiveFact, ...] | tuple[str, ...] | Listed | Gathered
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer to a request."""
+
+    request: str
+    outcome: Outcome
+
+
+Effect = Persist | Send | SearchLocal | Acknowledge | Done | Shared

@@ -1,0 +1,99 @@
+"""The facts themselves, once it is known who holds them: the second half of a question, and what comes before an answer.
+
+Only decides, like `scatter`: the node sends what `start`, `take` and `tick` return.
+"""
+
+from collections.abc import Iterable
+
+from hive_mind.hive.effects import Fetch, SearchLocal, Send
+from hive_mind.hive.latencies import Latencies, ScatterSettings
+from hive_mind.hive.rounds import Part, Round, To, Window, effect
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.messages import FactsReply, FactsRequest, SearchReply
+
+Requests = list[Send | SearchLocal]
+
+
+class FetchScatter:
+    """The facts themselves, of those who hold them; of other replicas where one stays silent or has let go of a fact."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        read_set: tuple[ReplicaSet, ...],
+        node: str,
+        settings: ScatterSettings,
+        latencies: Latencies,
+        now_ms: int,
+    ) -> None:
+        self._fetch, self._node = fetch, node
+        self._end_ms = now_ms + fetch.deadline_ms
+        self._held: dict[str, HiveFact] = {}
+        window = Window(now_ms, self._end_ms)
+        self._round = Round(_by_holder(fetch, read_set), node, window, settings, latencies)
+        self.is_done = False
+        self.silent: tuple[str, ...] = ()
+
+    @property
+    def wake_at_ms(self) -> int | None:
+        """When `tick` has something to do; None when done."""
+        return None if self.is_done else self._round.wake_at_ms
+
+    def start(self, now_ms: int) -> Requests:
+        """The first requests."""
+        if now_ms >= self._end_ms:
+            self.is_done = True
+            return []
+        return self._sent(self._round.start(now_ms), now_ms) + self._advance(now_ms)
+
+    def take(self, sender: str, reply: SearchReply, now_ms: int) -> Requests:
+        """A reply came. One that is late, repeated or from nobody who was asked changes nothing."""
+        if self.is_done or not isinstance(reply, FactsReply) or reply.query != self._fetch.request:
+            return []
+        out: list[To] = []
+        awaited = self._round.parts_awaited_of(sender)
+        facts = {fact.id: fact for fact in reply.facts}
+        for part in awaited:
+            still = self._round.open_of(part)
+            # A reply does not say which request it answers: one that holds nothing of a part may be about another.
+            if len(awaited) > 1 and facts and facts.keys().isdisjoint(still):
+                continue
+            if now_ms >= self._end_ms or not still:
+                self._round.note(sender, part, now_ms)
+                continue
+            self._held.update({id: facts[id] for id in still if id in facts})
+            out += self._round.take(sender, part, [id for id in still if id not in facts], now_ms)
+        return self._sent(out, now_ms) + self._advance(now_ms)
+
+    def tick(self, now_ms: int) -> Requests:
+        """Time has passed."""
+        return [] if self.is_done else self._sent(self._round.tick(now_ms), now_ms) + self._advance(now_ms)
+
+    def gathered(self) -> tuple[HiveFact, ...]:
+        """Those that were found, in the order in which they were wanted, each once."""
+        return tuple(self._held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._held)
+
+    def _advance(self, now_ms: int) -> Requests:
+        if self._round.has_ended(now_ms):
+            self.silent, self.is_done = self._round.close(now_ms), True
+        return []
+
+    def _sent(self, requests: Iterable[To], now_ms: int) -> Requests:
+        left_ms = self._end_ms - now_ms
+        return [
+            effect(to.node, FactsRequest(self._fetch.request, self._round.open_of(to.part), left_ms), self._node)
+            for to in requests
+        ]
+
+
+def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[Part]:
+    """What each holder is asked for, and who else keeps what it keeps."""
+    wanted: dict[str, list[str]] = {}
+    for id, holder in dict(reversed(fetch.wanted)).items():
+        if holder:
+            wanted.setdefault(holder, []).append(id)
+    return [
+        Part(holder, (holder, *(m for one in read_set if holder in one.members for m in one.members)), tuple(ids))
+        for holder, ids in sorted(wanted.items())
+    ]

@@ -1,0 +1,276 @@
+"""`HiveGraph`: a hive as one object that is called and answers, for notebooks, tests and programs of one process.
+
+The nodes behind it are those of a distributed hive; here they reach each other at once.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any, Protocol
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Ask, Event, Fetch, Held, Now, Promote, Promotion, Received, Retract, Retracted, Tick, Write
+from hive_mind.hive.flat import Flat
+from hive_mind.hive.hosting import SynchronousHost
+from hive_mind.hive.node import HiveNode, HiveSettings
+from hive_mind.hive.topology import Topology
+from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.messages import Announce, Replicate
+from hive_mind.model.probe import Probe
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.vector import Vector, VectorArm
+
+# Members of one process answer at once; only a defect could use it up.
+_DEADLINE_MS = 10_000
+
+
+class HiveGraph(Protocol):
+    """What a hive can be asked to do, under the names of document 004."""
+
+    def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
+        """Make an agent known, at a node where there are several."""
+        ...
+
+    def promote_fact(
+        self, agent_id: str, content: str, concept: str = "", confidence: float = 0.8, *, source: str = "", ttl_ms: int = 0
+    ) -> HiveFact:
+        """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
+        ...
+
+    def retract_fact(self, fact_id: str, by: str) -> int:
+        """Take back what an agent asserted (a moderator: everything). How many assertions; `InvalidInput` for who may not."""
+        ...
+
+    def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+        """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
+        ...
+
+    def query_federated(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+        """The best facts of the whole hive."""
+        ...
+
+    def get_fact(self, fact_id: str) -> HiveFact | None:
+        """A fact by id, one under quarantine too."""
+        ...
+
+    def escalate_fact(self, fact_id: str) -> None:
+        """Give every group a copy, as a sure fact gets by itself."""
+        ...
+
+    def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
+        """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
+        ...
+
+    def merge_state(self, other: "InMemoryHiveGraph") -> None:
+        """Take over everything another replica of this hive knows, removals too."""
+        ...
+
+    def run_gossip(self, rounds: int = 1) -> None:
+        """Let every node exchange with peers, whether it is due or not."""
+        ...
+
+    def gc(self, *, dry_run: bool = False) -> list[str]:
+        """Remove what has expired for good; the ids. Nothing unless expiry is on."""
+        ...
+
+
+class InMemoryHiveGraph:
+    """A `HiveGraph` over the nodes of a topology, by default a single flat one.
+
+    `clock` is the time as (wall, monotonic) milliseconds; `embed` makes the vector of a text, for `settings.model`.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], Now],
+        chance: Chance,
+        topology: Topology | None = None,
+        settings: HiveSettings | None = None,
+        embed: Callable[[str], Vector] | None = None,
+        new_arm: Callable[[], VectorArm | None] = lambda: None,
+        ranking: RankingSettings | None = None,
+    ) -> None:
+        self.topology = topology or Flat(("hive",), 1)
+        self.settings = settings or HiveSettings()
+        self._clock, self._embed, self._ranking = clock, embed, ranking or RankingSettings()
+        self._later_ms = 0
+        self._numbers = count(1)
+        self._agents: dict[str, str] = {}
+        nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=new_arm) for n in self.topology.nodes]
+        self.host = SynchronousHost(nodes, self._now)
+
+    # ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
+        """Make an agent known, at a node; without one they are dealt in turn."""
+        nodes = self.topology.nodes
+        self._agents[agent_id] = node or nodes[len(self._agents) % len(nodes)]
+        value = msgspec.json.encode({"domain": domain, "node": self._agents[agent_id]}).decode()
+        self._write(agent_id, f"agent/{agent_id}", value)
+
+    def agents(self) -> Mapping[str, str]:
+        """The node of each agent."""
+        return dict(self._agents)
+
+    def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
+        """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
+        self._write(by, f"trust/{agent_id}", repr(float(trust)))
+        return self._node(by).standing.trust(agent_id)
+
+    def rate(self, rater: str, subject: str, good: int, bad: int) -> float:
+        """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
+        now_ms = self._now().wall_ms
+        value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": now_ms}).decode()
+        self._write(rater, f"rating/{rater}/{subject}", value)
+        return self._node(rater).standing.trust(subject)
+
+    # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def promote_fact(
+        self, agent_id: str, content: str, concept: str = "", confidence: float = 0.8, *, source: str = "", ttl_ms: int = 0
+    ) -> HiveFact:
+        """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
+        statement = self._statement(content, concept)
+        promotion = Promotion(statement, agent_id, source or agent_id, confidence, ttl_ms)
+        held = self._promote(self._node(agent_id).name, promotion)
+        if held.refused:
+            raise InvalidInput(f"the hive can't take this fact: {held.refused}")
+        fact = self.get_fact(held.fact_id)
+        assert fact is not None  # noqa: S101 - it was just promoted
+        return fact
+
+    def _promote(self, node: str, promotion: Promotion) -> Held:
+        held: Held
+        (held,) = self._ask_node(node, lambda request: Promote(request, [promotion]))
+        return held
+
+    def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = 0.8, *, source: str = "") -> HiveFact:
+        """Vouch for a fact that is there, from a source of one's own."""
+        fact = self._known(fact_id)
+        return self.promote_fact(agent_id, fact.content, fact.statement.concept, confidence, source=source)
+
+    def retract_fact(self, fact_id: str, by: str) -> int:
+        """Take back what an agent asserted (a moderator: everything). How many assertions; `InvalidInput` for who may not."""
+        done: Retracted
+        (done,) = self._ask(by, lambda request: Retract(request, [fact_id], by))
+        if done.refused:
+            raise InvalidInput(f"{by!r} can't take back {fact_id}: {done.refused}")
+        return done.removed
+
+    def quarantine_fact(self, fact_id: str, *, by: str, is_on: bool = True) -> None:
+        """Keep a fact from searches, or let it be found again; for moderators."""
+        self._write(by, f"quarantine/{fact_id}", "true" if is_on else "false")
+
+    def escalate_fact(self, fact_id: str) -> None:
+        """Give every group a copy, as a sure fact gets by itself."""
+        for name, node in self.host.nodes.items():
+            for share in list(node.holdings.shares.values()):
+                for given in list(share.assertions(fact_id)):
+                    if given.dot.startswith(share.members.actor):
+                        one = given.assertion
+                        again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
+                        self._promote(name, again)
+
+    broadcast_fact = escalate_fact
+
+    def get_fact(self, fact_id: str) -> HiveFact | None:
+        """A fact by id, one under quarantine too."""
+        found = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
+        return next((fact for fact in found if fact is not None), None)
+
+    # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+        """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
+        return self._query(query, limit, min_confidence, agent_id, is_local=True)
+
+    def query_federated(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+        """The best facts of the whole hive."""
+        return self._query(query, limit, min_confidence, agent_id, is_local=False)
+
+    def _query(self, query: str, limit: int, least: float, agent_id: str, *, is_local: bool) -> list[HiveFact]:
+        vector = self._embed(query) if self._embed else None
+        depth = self._ranking.depth_for("hybrid", limit)
+        probe = Probe(tuple(tokenize(query)), anchors(query), vector, depth)
+        domains = tuple(probe.terms)
+        gathered: Gathered = self._ask(
+            agent_id, lambda request: Ask(request, probe, _DEADLINE_MS, least, domains, is_local=is_local)
+        )
+        rows = {id: row for row, id in enumerate(gathered.pool.ids)}
+        columns = gathered.evidence
+
+        def evidence(fact_id: str) -> Evidence:
+            row = rows[fact_id]
+            return Evidence(float(columns.confirmations[row]), float(columns.trust[row]), float(columns.confidence[row]))
+
+        best = rank(gathered.pool, evidence, limit, "hybrid", self._ranking)
+        wanted = [(found.id, gathered.holders[found.id]) for found in best]
+        return list(self._ask(agent_id, lambda request: Fetch(request, wanted, _DEADLINE_MS)))
+
+    # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def merge_state(self, other: "InMemoryHiveGraph") -> None:
+        """Take over everything another replica of this hive knows, removals too."""
+        for theirs in other.host.nodes.values():
+            entries = theirs.registry.entries()
+            for name, node in self.host.nodes.items():
+                self.host.tell(name, Received(theirs.name, Announce(entries)))
+                for partition, share in theirs.holdings.shares.items():
+                    if node.holdings.share(partition).is_holder:
+                        self.host.tell(name, Received(theirs.name, Replicate("", (share.everything(),))))
+
+    def run_gossip(self, rounds: int = 1) -> None:
+        """Let every node exchange with peers, whether it is due or not."""
+        for _ in range(rounds):
+            self._later_ms += self.settings.gossip.period_ms * 2
+            for name in self.host.nodes:
+                self.host.tell(name, Tick())
+
+    def gc(self, *, dry_run: bool = False) -> list[str]:
+        """Remove what has expired for good; the ids. Nothing unless expiry is on."""
+        due = sorted({id for node in self.host.nodes.values() for id in node.collectable(self._now())})
+        if due and not dry_run:
+            for name, node in self.host.nodes.items():
+                node.keep_house_next()
+                self.host.tell(name, Tick())
+        return due
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _now(self) -> Now:
+        now = self._clock()
+        # Gossip that was asked for happens "later" on the monotonic clock; no other clock is touched.
+        return Now(now.wall_ms, now.mono_ms + self._later_ms)
+
+    def _known(self, fact_id: str) -> HiveFact:
+        if (fact := self.get_fact(fact_id)) is None:
+            raise InvalidInput(f"there is no fact {fact_id!r} in this hive")
+        return fact
+
+    def _node(self, agent_id: str) -> HiveNode:
+        return self.host.nodes[self._agents.get(agent_id, self.topology.nodes[0])]
+
+    def _write(self, by: str, key: str, value: str) -> None:
+        refused: str
+        (refused,) = self._ask(by, lambda request: Write(request, [(key, value)], by))
+        if refused:
+            raise InvalidInput(refused)
+
+    def _statement(self, content: str, concept: str) -> Statement:
+        if self._embed is None:
+            return Statement(content, concept)
+        return Statement(content, concept, model=self.settings.model, vector=self._embed(content).astype("<f2").tobytes())
+
+    def _ask(self, agent_id: str, event: Callable[[str], Event]) -> Any:
+        return self._ask_node(self._node(agent_id).name, event)
+
+    def _ask_node(self, name: str, event: Callable[[str], Event]) -> Any:
+        request = str(next(self._numbers))
+        self.host.tell(name, event(request))
+        return self.host.answer(request)

@@ -1,0 +1,273 @@
+"""The partitions of a node: which it holds, what its agents write to them, and how they move when members join or leave.
+
+A new holder is incomplete until it agrees with a member that is complete; a former one keeps what it has until a new holder has
+it. Every change returns records to persist, and names the facts that searches must look at again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hive_mind.hive.admission import malformed
+from hive_mind.hive.effects import Delete, Held, Promotion, Put, Record, Retracted
+from hive_mind.hive.expiry import lifetime
+from hive_mind.hive.replica import Replica, Shares
+from hive_mind.hive.share import ASSERTIONS, BEYOND, HEADS, PROOFS, SEEN, Share, Taken
+from hive_mind.hive.standing import Standing
+from hive_mind.hive.topology import Topology
+from hive_mind.model.evidence import Actor, Assertion, Dot, Reason, Stamp, actor_of
+from hive_mind.model.ids import fact_id
+
+INCOMING, HELD = "incoming", "held"
+SHARE_TABLES = frozenset({ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS})
+
+
+class Holdings:
+    """Shares by partition. `actor` is this boot of this node."""
+
+    def __init__(self, node: str, incarnation: bytes, actor: Actor, topology: Topology, standing: Standing) -> None:
+        self.node, self.topology, self._standing = node, topology, standing
+        self._incarnation, self._actor = incarnation, actor
+        self.shares: dict[str, Share] = {}
+        self.sources: dict[str, tuple[str, ...]] = {}
+        """Partitions still being copied here, and who had them before."""
+        self.leaving: dict[str, set[str]] = {}
+        """Partitions held no longer, and the new holders that are not known to have all of it."""
+        for partition in topology.held_by(node):
+            self.share(partition).is_holder = True
+
+    def share(self, partition: str) -> Share:
+        """A partition's share, made when it is first needed."""
+        if (found := self.shares.get(partition)) is None:
+            found = self.shares[partition] = Share(partition, self._actor, self.node, self._incarnation)
+        return found
+
+    def searchable(self) -> Shares:
+        """What the replica indexes: homes are partitions somebody asks for, copies the others held here."""
+        homes = {name for replica_set in self.topology.read_set(self.node) for name in replica_set.partitions}
+        held = [name for name, share in self.shares.items() if share.is_holder]
+        return Shares(self.shares, frozenset(held) & homes, frozenset(held) - homes)
+
+    def shared_with(self, peer: str) -> Iterator[Share]:
+        """The shares to compare with a peer: what both hold, what is being copied from it, what it is to take over."""
+        theirs = set(self.topology.held_by(peer))
+        for name, share in self.shares.items():
+            is_kept_here = share.is_holder or name in self.leaving
+            if (name in theirs and is_kept_here) or (share.is_holder and peer in self.sources.get(name, ())):
+                yield share
+
+    def kept_here(self) -> dict[str, Share]:
+        """What an exchange may be about if the other begins it: it may be handing over what this node did not know it had."""
+        return {name: share for name, share in self.shares.items() if share.is_holder or name in self.leaving}
+
+    def is_member(self, peer: str) -> bool:
+        """Whether a node belongs to the hive, or has left and still has something for this one."""
+        return peer in self.topology.nodes or any(peer in some for some in self.sources.values())
+
+    def peers(self) -> tuple[str, ...]:
+        """Whom to exchange with."""
+        moving = {peer for some in (*self.sources.values(), *self.leaving.values()) for peer in some}
+        return tuple(sorted((moving | set(self.topology.peers(self.node))) - {self.node}))
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def promote(self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], taken: dict[str, Taken]) -> list[Held]:
+        """Assert for agents. What the same agent asserted before, alike, is held already."""
+        held: list[Held] = []
+        fresh: dict[str, dict[tuple[str, str, str], Assertion]] = {}
+        for promotion, stamp in zip(promotions, stamps, strict=False):
+            assertion = self._assertion(promotion, stamp)
+            # Everybody else would refuse it too, and this node would be alone with it.
+            withdrawn = "it was taken back for all" if self._standing.is_withdrawn(assertion) else ""
+            if reason := malformed(assertion) or withdrawn:
+                held.append(Held(assertion.fact_id, reason))
+                continue
+            home = self._home_of(assertion.fact_id)
+            held.append(Held(assertion.fact_id, "", self.share(home).is_holder))
+            sureness = 1.0 if promotion.is_escalated else assertion.confidence
+            for partition in (home, *self.topology.copies(assertion.fact_id, self.node, sureness)):
+                if not self._has_alike(partition, assertion):
+                    fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
+        for partition, assertions in fresh.items():
+            self.share(partition).assert_all(assertions.values(), self._standing, taken.setdefault(partition, Taken()))
+        return held
+
+    def retract(self, fact_id: str, by: str, why: Reason, stamp: Stamp, taken: dict[str, Taken]) -> Retracted:
+        """Take back what an agent asserted, as far as this node knows it; for a moderator, everything it has."""
+        is_moderator = self._standing.is_moderator(by)
+        found, removed = False, 0
+        for partition, share in self.shares.items():
+            given = list(share.assertions(fact_id))
+            found = found or bool(given)
+            dots = [one.dot for one in given if is_moderator or one.assertion.agent == by]
+            if dots:
+                share.remove(fact_id, dots, by, why, stamp, self._standing, taken.setdefault(partition, Taken()))
+                removed += len(dots)
+        refused = "only its author or a moderator may take it back" if found and not removed else ""
+        return Retracted(fact_id, removed, refused)
+
+    def collect(self, stamp: Stamp, taken: dict[str, Taken], *, dry_run: bool = False) -> list[str]:
+        """Remove what has expired for good; the facts concerned, sorted. `dry_run` only names them."""
+        facts: set[str] = set()
+        for partition, share in self.shares.items():
+            expired = [given for given in share.all_sealed() if self._standing.is_expired(given)]
+            facts.update(given.assertion.fact_id for given in expired)
+            for given in [] if dry_run else expired:
+                dots = [given.dot]
+                some = taken.setdefault(partition, Taken())
+                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, self._standing, some)
+        return sorted(facts)
+
+    def withdraw(self, fact_ids: Iterable[str], by: str, stamp: Stamp, taken: dict[str, Taken]) -> None:
+        """Remove what a retraction or redaction covers that everybody knows of."""
+        for id in fact_ids:
+            for partition, share in self.shares.items():
+                dots = [one.dot for one in share.assertions(id) if self._standing.is_withdrawn(one.assertion)]
+                if dots:
+                    share.remove(id, dots, by, "redacted", stamp, self._standing, taken.setdefault(partition, Taken()))
+
+    # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
+
+    def rearrange(self, topology: Topology) -> list[Record]:
+        """Another topology holds. What moves away stays until a new holder has it."""
+        former, self.topology = self.topology, topology
+        held, was_held = set(topology.held_by(self.node)), set(former.held_by(self.node))
+        records: list[Record] = []
+        records += [Put(HELD, _key(name), b"") for name in sorted(held - was_held)]
+        records += [Delete(HELD, _key(name)) for name in sorted(was_held - held)]
+        for name in sorted(held - was_held):
+            share = self.share(name)
+            share.is_holder = True
+            sources = tuple(node for node in former.holders(name) if node != self.node)
+            self.leaving.pop(name, None)
+            if sources:
+                share.is_complete = False
+                self.sources[name] = sources
+                records.append(_incoming(name, sources))
+        for name in sorted(was_held - held):
+            share = self.share(name)
+            share.is_holder = False
+            records += self._arrived(name)
+            self.leaving[name] = {node for node in topology.holders(name) if node != self.node}
+        return records
+
+    def is_astray(self, partition: str) -> bool:
+        """Whether something came here that others hold now; then it is kept until they have it."""
+        if self.shares[partition].is_holder:
+            return False
+        self.leaving.setdefault(partition, set()).update(self.topology.holders(partition))
+        return True
+
+    def agreed(self, peer: str, partitions: Iterable[str]) -> list[Record]:
+        """A peer that has everything of these partitions has the same as this node."""
+        records: list[Record] = []
+        for name in partitions:
+            if name in self.sources:
+                self.shares[name].is_complete = True
+                records += self._arrived(name)
+            if name in self.leaving:
+                self.leaving[name].discard(peer)
+        return records
+
+    def let_go(self) -> dict[str, Taken]:
+        """Drop what every new holder has by now."""
+        taken: dict[str, Taken] = {}
+        for name in [name for name, waiting in self.leaving.items() if not waiting]:
+            del self.leaving[name]
+            self.shares[name].drop_others(taken.setdefault(name, Taken()))
+        return taken
+
+    # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self, kept: Iterable[Put], *, is_founding: bool) -> list[Record]:
+        """Take back what the journal has of shares; what to persist besides.
+
+        A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it.
+        """
+        was_held: set[str] = set()
+        up_to: dict[str, dict[Actor, int]] = {}
+        beyond: dict[str, list[Dot]] = {}
+        for record in kept:
+            name, _, key = record.key.partition(b"\0")
+            partition = name.decode()
+            if record.table == SEEN:
+                up_to.setdefault(partition, {})[key] = int.from_bytes(record.value, "big")
+            elif record.table == BEYOND:
+                beyond.setdefault(partition, []).append(key)
+            elif record.table == HELD:
+                was_held.add(partition)
+            elif record.table == INCOMING:
+                self.sources[partition] = tuple(record.value.decode().split("\n"))
+                self.share(partition).is_complete = False
+            else:
+                self.share(partition).load(record.table, key, record.value)
+        for partition in {*up_to, *beyond, *self.shares}:
+            share = self.share(partition)
+            share.finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
+            if not share.is_holder and share.has_of_others():
+                self.is_astray(partition)
+        return self._taken_over(was_held, is_founding=is_founding and not was_held)
+
+    def _taken_over(self, was_held: set[str], *, is_founding: bool) -> list[Record]:
+        """Partitions that came to this node while it was away."""
+        new = [name for name in self.topology.held_by(self.node) if name not in was_held]
+        records: list[Record] = [Put(HELD, _key(name), b"") for name in new]
+        for name in [] if is_founding else new:
+            sources = tuple(node for node in self.topology.holders(name) if node != self.node)
+            if sources and name not in self.sources:
+                self.sources[name] = sources
+                self.share(name).is_complete = False
+                records.append(_incoming(name, sources))
+        return records
+
+    def _arrived(self, partition: str) -> list[Record]:
+        return [Delete(INCOMING, _key(partition))] if self.sources.pop(partition, None) else []
+
+    def _assertion(self, promotion: Promotion, stamp: Stamp) -> Assertion:
+        settings = self._standing.settings
+        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, self._standing.time.trusted_ms(self._standing.now), settings.expiry)
+        named = fact_id(promotion.statement.content, settings.tenant)
+        return Assertion(
+            named,
+            promotion.agent,
+            promotion.root,
+            promotion.confidence,
+            stamp,
+            promotion.statement,
+            ttl_ms,
+            expires_ms,
+            settings.tenant,
+        )
+
+    def _home_of(self, fact_id: str) -> str:
+        """Where the fact counts: here, unless a copy shows that it has its home elsewhere already."""
+        home = self.topology.home(fact_id, self.node)
+        for partition in self.topology.copies(fact_id, self.node, 1.0):
+            copy = self.shares.get(partition)
+            if copy is not None and copy.members.contains(fact_id) and not self.share(home).members.contains(fact_id):
+                dot = min(copy.members.dots_of(fact_id), key=lambda dot: copy.stamp_of(dot))
+                head = copy.heads.get(actor_of(dot))
+                return self.topology.home(fact_id, head.node) if head and head.node in self.topology.nodes else home
+        return home
+
+    def _has_alike(self, partition: str, assertion: Assertion) -> bool:
+        """Whether it would say nothing new: same voice, same words, same confidence, and no time to live to renew."""
+        return any(
+            (one.agent, one.root, one.confidence) == (assertion.agent, assertion.root, assertion.confidence)
+            and one.statement == assertion.statement
+            and not assertion.ttl_ms
+            for one in (given.assertion for given in self.share(partition).assertions(assertion.fact_id))
+        )
+
+
+def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
+    """Let searches look again at what changed; the records of it all."""
+    for partition, some in taken.items():
+        replica.changed(partition, some.facts)
+    return [record for some in taken.values() for record in some.records]
+
+
+def _incoming(partition: str, sources: Iterable[str]) -> Put:
+    return Put(INCOMING, _key(partition), "\n".join(sources).encode())
+
+
+def _key(partition: str) -> bytes:
+    return partition.encode() + b"\0"

@@ -1,0 +1,90 @@
+"""How long members take to answer, as one node sees it: when to ask a second one, how often that is allowed, whom to ask last.
+
+Shared by all questions of a node, so that a member that has died costs one question and not every one.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from math import ceil
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterSettings:
+    """How members are asked. Times in milliseconds."""
+
+    deadline_ms: int = 2_000
+    """For a question that names none. Raise it and slow members are heard more often; who asks waits longer for dead ones."""
+    statistics_share: float = 0.5
+    """Of the deadline, at most for counting terms; the rest is for the candidates themselves."""
+    reask_ms: int = 200
+    """After so long a message counts as lost. Lower it and loss costs less time, but slow members are asked twice for nothing."""
+    hedge_quantile: float = 0.95
+    """A reply slower than this share of replies gets a rival at another replica. Raise it: fewer requests, a longer tail."""
+    hedge_budget: float = 0.10
+    """Rivals per request, so that a hive that is slow as a whole is not asked twice as much."""
+    hedge_burst: int = 25
+    """Rivals that can be saved up."""
+    hedge_first_ms: int = 100
+    """How slow is slow, until enough replies were seen."""
+    hedge_least_ms: int = 5
+    """Never sooner: nobody would notice what it saves."""
+    suspect_ms: int = 10_000
+    """So long a member that stayed silent is tried last."""
+
+
+_ENOUGH = 20
+_REMEMBERED = 1_000
+# The quantile moves slowly, and sorting a thousand numbers for every reply would cost more than the reply.
+_RENEWED_EVERY = 50
+
+
+class Latencies:
+    """Reply times, the budget for rivals, and suspicions."""
+
+    def __init__(self, settings: ScatterSettings | None = None) -> None:
+        self._settings = settings or ScatterSettings()
+        self._times: deque[int] = deque(maxlen=_REMEMBERED)
+        self._quantile_ms = self._settings.hedge_first_ms
+        self._seen = 0
+        self._tokens = float(self._settings.hedge_burst)
+        self._suspected: dict[str, int] = {}
+
+    @property
+    def slow_ms(self) -> int:
+        """From here on a reply is slow: the quantile of reply times seen."""
+        return self._quantile_ms
+
+    def observe(self, elapsed_ms: int) -> None:
+        """A reply took so long, or has not come for so long."""
+        self._times.append(elapsed_ms)
+        self._seen += 1
+        if len(self._times) >= _ENOUGH and (self._seen % _RENEWED_EVERY == 0 or self._seen == _ENOUGH):
+            place = ceil(self._settings.hedge_quantile * len(self._times)) - 1
+            self._quantile_ms = min(max(sorted(self._times)[place], self._settings.hedge_least_ms), self._settings.reask_ms)
+
+    def asked(self, requests: int = 1) -> None:
+        """First requests were sent: each earns its share of a rival."""
+        self._tokens = min(self._tokens + requests * self._settings.hedge_budget, float(self._settings.hedge_burst))
+
+    def take_hedge(self) -> bool:
+        """Whether a rival may be asked now; if so, it is paid for."""
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def suspect(self, node: str, now_ms: int) -> None:
+        """It stayed silent."""
+        self._suspected[node] = now_ms + self._settings.suspect_ms
+
+    def heard(self, node: str) -> None:
+        """It lives. Worth telling for any message of it."""
+        self._suspected.pop(node, None)
+
+    def is_suspect(self, node: str, now_ms: int) -> bool:
+        """Whether it stayed silent lately."""
+        until = self._suspected.get(node)
+        if until is not None and until <= now_ms:
+            del self._suspected[node]
+            return False
+        return until is not None

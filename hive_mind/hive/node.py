@@ -1,0 +1,413 @@
+"""One protocol machine of a hive: an event comes in, effects go out. It never waits, reads a clock or opens a socket.
+
+The same code runs under a broker, under the simulator and in a test. This file says who deals with which event; the rules are in
+`holdings` (what is kept), `standing` (who may what), `delivery` (outbox), `gossip` and `exchange` (anti-entropy), and `scatter`
+(questions).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from hive_mind.crdt.clock import HybridClock
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.council import REGISTRY, Council, record_of
+from hive_mind.hive.delivery import OUTBOX, DeliverySettings, Outbox
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Ask,
+    Done,
+    Effect,
+    Event,
+    Fetch,
+    Listing,
+    Now,
+    Persist,
+    Promote,
+    Put,
+    Rearrange,
+    Received,
+    Record,
+    Retract,
+    Retracted,
+    SearchLocal,
+    Send,
+    Shared,
+    Tick,
+    Write,
+)
+from hive_mind.hive.gossip import GossipSettings
+from hive_mind.hive.hive_time import HiveTime
+from hive_mind.hive.holdings import Holdings, tell
+from hive_mind.hive.latencies import ScatterSettings
+from hive_mind.hive.questions import Questions
+from hive_mind.hive.registry import Registry
+from hive_mind.hive.repair import Repair
+from hive_mind.hive.replica import Replica
+from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.share import Taken
+from hive_mind.hive.standing import Standing, StandingSettings
+from hive_mind.hive.topology import Topology
+from hive_mind.model.evidence import HiveFact, Sealed, Stamp, actor_id
+from hive_mind.model.messages import (
+    Announce,
+    FactsReply,
+    FactsRequest,
+    ListReply,
+    ListRequest,
+    Message,
+    PoolReply,
+    PoolRequest,
+    Receipt,
+    RegistryEntry,
+    Replicate,
+    SearchReply,
+    SearchRequest,
+    StatisticsReply,
+    StatisticsRequest,
+    SyncOffer,
+    SyncState,
+    SyncStep,
+)
+from hive_mind.ranking.vector import VectorArm
+
+META = "meta"
+CLOCK, OFFSET, ACTOR = b"clock", b"offset", b"actor/"
+
+_IDLE_MS = 60_000
+
+# About 5 ms: as long as anybody else in the process may have to wait for it.
+_INDEXED_AT_ONCE = 32
+
+
+def _no_vectors() -> VectorArm | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class HiveSettings:
+    """How a hive behaves; all its members should have the same."""
+
+    model: str = ""
+    """The embedding model whose vectors are compared; those of others are kept and not searched."""
+    standing: StandingSettings = field(default_factory=StandingSettings)
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    gossip: GossipSettings = field(default_factory=GossipSettings)
+    scatter: ScatterSettings = field(default_factory=ScatterSettings)
+    proofs_kept_hours: float = 30 * 24
+    """How long it is remembered who took something back. Raise it for members that stay away for longer; 0.2 kB each."""
+    housekeeping_ms: int = 60_000
+    """Between two looks for what has expired. Raise it to look less often; nothing expired is found meanwhile."""
+
+
+class HiveNode:
+    """A member of one hive. Call `start` once, then `handle` for each event; perform the effects in their order.
+
+    `chance` gives the incarnation among other things, so every boot needs another seed. `is_founding` is False for one that joins
+    a hive that has facts already: it then copies what it is to hold before it speaks for it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        topology: Topology,
+        *,
+        chance: Chance,
+        settings: HiveSettings | None = None,
+        seal: Seal = UNSEALED,
+        new_arm: Callable[[], VectorArm | None] = _no_vectors,
+        is_founding: bool = True,
+    ) -> None:
+        self._is_founding = is_founding
+        self.name, self.settings = name, settings or HiveSettings()
+        self.incarnation = chance.getrandbits(64).to_bytes(8, "big")
+        actor = actor_id(name, self.incarnation)
+        self._clock = HybridClock(actor)
+        self.time = HiveTime(len(topology.nodes))
+        self.registry = Registry(self.settings.standing.moderators)
+        self.standing = Standing(self.settings.standing, seal, self.registry, self.time)
+        self.holdings = Holdings(name, self.incarnation, actor, topology, self.standing)
+        self.replica = Replica(new_arm, self.settings.model, self.holdings.searchable())
+        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.shares, seal)
+        self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
+        self.council = Council(self.registry, self.standing, self.holdings, self._clock)
+        self.council.own_actors.add(actor)
+        self.questions = Questions(name, self.holdings, self.replica, self.standing, self.settings.scatter)
+        self._housekeeping_at_ms = 0
+        self.refused: dict[str, int] = {}
+        """What was refused of others' messages, by reason."""
+
+    @property
+    def topology(self) -> Topology:
+        """Who holds what, as far as this node knows."""
+        return self.holdings.topology
+
+    # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+        """Take back what the journal kept. Once, before the first event."""
+        self.standing.now = now
+        records = list(kept)
+        about_shares = [record for record in records if record.table not in (OUTBOX, REGISTRY, META)]
+        held = self.holdings.load(about_shares, is_founding=self._is_founding)
+        for record in records:
+            if record.table == OUTBOX:
+                self.outbox.load(record.value, now.mono_ms)
+            elif record.table == REGISTRY:
+                self.council.load(record.value)
+            elif record.key == CLOCK:
+                self._clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
+            elif record.key.startswith(ACTOR):
+                self.council.own_actors.add(record.key.removeprefix(ACTOR))
+            elif record.key == OFFSET:
+                self.time = self.standing.time = HiveTime(len(self.topology.nodes), int(record.value))
+        for share in self.holdings.shares.values():
+            self._note_first_seen(share.all_sealed())
+        self.replica.rearrange(self.holdings.searchable())
+        self.repair.gossip.start(now)
+        self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
+        return [Persist([*held, *(Put(META, ACTOR + actor, b"") for actor in sorted(self.council.own_actors))])]
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """What is to be done about an event, in this order."""
+        self.standing.now = now
+        match event:
+            case Promote():
+                return self._promote(event)
+            case Retract():
+                return self._retract(event)
+            case Write():
+                return self._write(event)
+            case Ask():
+                return self.questions.ask(event)
+            case Listing():
+                return self.questions.listed(event)
+            case Fetch():
+                return self.questions.fetch(event)
+            case Received(sender, message, delivery):
+                effects = self._receive(sender, message)
+                return [*effects, Acknowledge(delivery)] if delivery else effects
+            case Rearrange(topology):
+                return self._rearrange(topology)
+            case Tick():
+                return self._tick()
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search this node's replica for a peer. None: not for a topology this node does not know."""
+        self.standing.now = now
+        return self.questions.answer(request)
+
+    def index_some(self, now: Now) -> bool:
+        """Do a little of what the next search would otherwise wait for. Whether more is left; never necessary."""
+        self.standing.now = now
+        return self.replica.index_some(_INDEXED_AT_ONCE, self.standing)
+
+    def fact(self, fact_id: str, now: Now) -> HiveFact | None:
+        """A fact as this node's replica has it."""
+        self.standing.now = now
+        return self.replica.fact(fact_id, self.standing)
+
+    def collectable(self, now: Now) -> list[str]:
+        """Facts that housekeeping would remove now: a dry run."""
+        self.standing.now = now
+        return self.holdings.collect(Stamp(0), {}, dry_run=True)
+
+    def keep_house_next(self) -> None:
+        """Let the next `Tick` look for what has expired, however long ago that was done."""
+        self._housekeeping_at_ms = 0
+
+    def wake_at_ms(self, now: Now) -> int:
+        """Monotonic time at which a `Tick` has something to do."""
+        times = [self._housekeeping_at_ms, now.mono_ms + _IDLE_MS]
+        if (question := self.questions.wake_at_ms()) is not None:
+            times.append(question)
+        if (resend := self.outbox.wake_at_ms()) is not None:
+            times.append(resend)
+        if len(self.topology.nodes) > 1:
+            times.append(self.repair.gossip.wake_at_ms)
+        return min(times)
+
+    # ── agents write ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _promote(self, event: Promote) -> list[Effect]:
+        wall_ms = self.standing.hive_ms()
+        taken: dict[str, Taken] = {}
+        held = self.holdings.promote(event.promotions, (self._clock.tick(wall_ms) for _ in event.promotions), taken)
+        return [*self._written(taken), Done(event.request, tuple(held))]
+
+    def _retract(self, event: Retract) -> list[Effect]:
+        taken: dict[str, Taken] = {}
+        entries: list[RegistryEntry] = []
+        outcomes: list[Retracted] = []
+        for fact_id in event.fact_ids:
+            stamp = self._clock.tick(self.standing.hive_ms())
+            outcome = self.holdings.retract(fact_id, event.by, "retracted", stamp, taken)
+            is_moderator = self.standing.is_moderator(event.by)
+            # What was asserted elsewhere, or before this node lost its memory, is taken back by telling everybody.
+            if is_moderator or not (outcome.removed or outcome.refused):
+                agent = "" if is_moderator else event.by
+                told, reason = self.council.take_back(fact_id, agent, event.by, event.why, stamp)
+                entries += told
+                outcome = replace(outcome, refused=reason)
+            outcomes.append(outcome)
+        self.council.apply(entries, taken)
+        return [*self._written(taken, entries), Done(event.request, tuple(outcomes))]
+
+    def _write(self, event: Write) -> list[Effect]:
+        written, reasons = self.council.write(event.entries, event.by)
+        taken: dict[str, Taken] = {}
+        self.council.apply(written, taken)
+        return [*self._written(taken, written), Done(event.request, tuple(reasons))]
+
+    def _written(self, taken: Mapping[str, Taken], entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
+        """Make durable what this node wrote, then tell the holders."""
+        known = tuple(entries)
+        records = tell(self.replica, taken) + [record_of(entry) for entry in known]
+        if not records:
+            return []
+        self._note_first_seen(given for some in taken.values() for given in some.adds)
+        records.append(Put(META, CLOCK, msgspec.msgpack.encode(self._clock.last)))
+        posted, sends = self._post(taken)
+        return [Persist([*records, *posted]), *sends, *self._announced(known)]
+
+    def _announced(self, entries: Sequence[RegistryEntry]) -> list[Send]:
+        others = tuple(node for node in self.topology.nodes if node != self.name)
+        return [Send(others, Announce(tuple(entries)))] if entries and others else []
+
+    def _post(self, taken: Mapping[str, Taken]) -> tuple[list[Record], list[Send]]:
+        """Parcels for the other holders; partitions with the same holders travel together."""
+        by_holders: dict[tuple[str, ...], list[tuple[str, tuple[bytes, ...]]]] = {}
+        for partition, some in taken.items():
+            to = tuple(node for node in self.topology.holders(partition) if node != self.name)
+            dots = tuple(dict.fromkeys([given.dot for given in some.adds] + [dot for one in some.removals for dot in one.dots]))
+            if to and dots:
+                by_holders.setdefault(to, []).append((partition, dots))
+        records: list[Record] = []
+        sends: list[Send] = []
+        for to, items in by_holders.items():
+            posted, sent = self.outbox.post(to, tuple(items), self.standing.now.mono_ms)
+            records += posted
+            sends += sent
+        return records, sends
+
+    # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _receive(self, sender: str, message: Message) -> list[Effect]:
+        self.questions.latencies.heard(sender)
+        match message:
+            case Replicate():
+                return self._replicate(sender, message)
+            case Receipt():
+                records, facts = self.outbox.received(sender, message.parcel)
+                shared: list[Effect] = [Shared(tuple(sorted(set(facts))))] if facts else []
+                return [Persist(records), *shared] if records else shared
+            case Announce():
+                return self._take_entries(message.entries)
+            case SyncOffer():
+                return list(self.repair.on_offer(sender, message, self.standing.now))
+            case SyncState():
+                return self._on_state(sender, message)
+            case SyncStep():
+                return self._on_step(sender, message)
+            case StatisticsRequest() | PoolRequest() | FactsRequest() | ListRequest():
+                return [SearchLocal(message, sender)]
+            case StatisticsReply() | PoolReply() | FactsReply() | ListReply():
+                return self.questions.take(sender, message)
+
+    def _replicate(self, sender: str, message: Replicate) -> list[Effect]:
+        """Keep what is new. For a partition that moved away it is kept until the new holders have it."""
+        taken: dict[str, Taken] = {}
+        for changes in message.changes:
+            if self.topology.holders(changes.partition):
+                taken[changes.partition] = self.holdings.share(changes.partition).take_changes(changes, self.standing)
+        astray = {name: some for name, some in taken.items() if self.holdings.is_astray(name)}
+        posted, sends = self._post(astray) if astray else ([], [])
+        return [*self._took(taken, posted), *sends, Send((sender,), Receipt(message.parcel))]
+
+    def _took(self, taken: Mapping[str, Taken], more: Iterable[Record] = ()) -> list[Effect]:
+        """Make durable what came from others."""
+        for some in taken.values():
+            for given in some.adds:
+                self._clock.take(given.assertion.stamp, self.standing.hive_ms())
+            for reason, count in some.refused.items():
+                self.refused[reason] = self.refused.get(reason, 0) + count
+        self._note_first_seen(given for some in taken.values() for given in some.adds)
+        records = [*tell(self.replica, taken), *more]
+        return [Persist(records)] if records else []
+
+    def _take_entries(self, entries: Iterable[RegistryEntry]) -> list[Effect]:
+        changed = self.council.take(entries, self.refused)
+        taken: dict[str, Taken] = {}
+        self.council.apply(changed, taken)
+        return self._took(taken, [record_of(entry) for entry in changed])
+
+    def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
+        if (answers := self.repair.on_state(sender, state)) is None:
+            return []
+        records: list[Record] = []
+        if sender in self.topology.nodes and self.time.vote(sender, state.clock, self.standing.now):
+            records.append(Put(META, OFFSET, str(self.time.offset_ms).encode()))
+        records += self.holdings.agreed(sender, state.agrees)
+        entries = self._take_entries(state.registry)
+        return [*entries, *self._took(self.holdings.let_go(), records), *answers]
+
+    def _on_step(self, sender: str, step: SyncStep) -> list[Effect]:
+        taken, records, answers = self.repair.on_step(sender, step)
+        return [*self._took(taken, records), *answers]
+
+    # ── time passes ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _tick(self) -> list[Effect]:
+        now = self.standing.now
+        effects: list[Effect] = []
+        effects += self.questions.tick()
+        records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name)
+        effects += [Persist(records)] if records else []
+        effects += sends
+        effects += self.repair.offers(now)
+        if now.mono_ms >= self._housekeeping_at_ms:
+            self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
+            effects += self._keep_house()
+        return effects
+
+    def _keep_house(self) -> list[Effect]:
+        """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
+        taken: dict[str, Taken] = {}
+        hive_ms = self.time.trusted_ms(self.standing.now)
+        if hive_ms is None:
+            return []
+        self._clock.pull_back(hive_ms)
+        self.holdings.collect(self._clock.tick(hive_ms), taken)
+        for partition, share in self.holdings.shares.items():
+            share.forget_proofs(
+                round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())
+            )
+        self._forget_first_seen()
+        again = self.council.mend(hive_ms)
+        return [*self._took(taken, [record_of(entry) for entry in again]), *self._announced(again)]
+
+    def _rearrange(self, topology: Topology) -> list[Effect]:
+        if topology.epoch <= self.topology.epoch:
+            return []
+        former = set(self.topology.nodes)
+        records = self.holdings.rearrange(topology)
+        self.questions.rearranged()
+        self.time.members = len(topology.nodes)
+        self.time.forget(former - set(topology.nodes))
+        self.replica.rearrange(self.holdings.searchable())
+        self.repair.rearranged(self.standing.now)
+        return [Persist(records)] if records else []
+
+    def _note_first_seen(self, news: Iterable[Sealed]) -> None:
+        """For those who said how long and not until when, the time counts from here."""
+        for given in news:
+            if given.assertion.ttl_ms and not given.assertion.expires_ms:
+                self.standing.first_seen.setdefault((given.assertion.fact_id, given.dot), self.standing.now.mono_ms)
+
+    def _forget_first_seen(self) -> None:
+        """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
+        if first_seen := self.standing.first_seen:
+            given = (one for share in self.holdings.shares.values() for one in share.all_sealed())
+            live = {(one.assertion.fact_id, one.dot) for one in given}
+            self.standing.first_seen = {key: ms for key, ms in first_seen.items() if key in live}

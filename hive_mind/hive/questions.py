@@ -1,0 +1,141 @@
+"""A node's questions to the hive, and its answers to those of others.
+
+Answering a peer is searching the own replica and nothing else, so a question can never cause another one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send
+from hive_mind.hive.fetching import FetchScatter
+from hive_mind.hive.holdings import Holdings
+from hive_mind.hive.latencies import Latencies, ScatterSettings
+from hive_mind.hive.listing import ListScatter
+from hive_mind.hive.replica import Replica
+from hive_mind.hive.scatter import Scatter
+from hive_mind.hive.standing import Standing
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.messages import (
+    FactsReply,
+    FactsRequest,
+    ListReply,
+    ListRequest,
+    PoolReply,
+    PoolRequest,
+    SearchReply,
+    SearchRequest,
+    StatisticsReply,
+    StatisticsRequest,
+)
+
+
+class Questions:
+    """Those under way, by request."""
+
+    def __init__(self, node: str, holdings: Holdings, replica: Replica, standing: Standing, settings: ScatterSettings) -> None:
+        self._node, self._holdings, self._replica, self._standing = node, holdings, replica, standing
+        self._settings = settings
+        self.latencies = Latencies(settings)
+        self._asking: dict[str, Scatter | FetchScatter | ListScatter] = {}
+        self._sets: dict[str, ReplicaSet] = {}
+
+    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask(self, event: Ask) -> list[Effect]:
+        """Begin a search; one of this node alone is answered at once."""
+        if event.is_local:
+            return [Done(event.request, self._gather_here(event))]
+        topology = self._holdings.topology
+        read_set = topology.read_set(self._node, event.domains)
+        favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
+        scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms(), favoured)
+        return self._begin(event.request, scatter)
+
+    def fetch(self, event: Fetch) -> list[Effect]:
+        """Begin to get facts by id."""
+        read_set = self._holdings.topology.read_set(self._node)
+        return self._begin(
+            event.request, FetchScatter(event, read_set, self._node, self._settings, self.latencies, self._now_ms())
+        )
+
+    def listed(self, event: Listing) -> list[Effect]:
+        """Begin to list."""
+        topology = self._holdings.topology
+        read_set = topology.read_set(self._node)
+        scatter = ListScatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms())
+        return self._begin(event.request, scatter)
+
+    def take(self, sender: str, reply: SearchReply) -> list[Effect]:
+        """A reply came; one that nobody waits for changes nothing."""
+        scatter = self._asking.get(reply.query)
+        return [] if scatter is None else self._continue(reply.query, scatter.take(sender, reply, self._now_ms()))
+
+    def tick(self) -> list[Effect]:
+        """Time has passed."""
+        asking = list(self._asking.items())
+        return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(self._now_ms()))]
+
+    def wake_at_ms(self) -> int | None:
+        """When `tick` has something to do."""
+        return min((at for scatter in self._asking.values() if (at := scatter.wake_at_ms) is not None), default=None)
+
+    # ── answering ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def rearranged(self) -> None:
+        """Another topology holds."""
+        self._sets = {}
+
+    def answer(self, request: SearchRequest) -> SearchReply | None:
+        """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
+        judge = self._standing
+        if isinstance(request, FactsRequest):
+            facts = (self._replica.fact(fact_id, judge) for fact_id in request.fact_ids)
+            return FactsReply(request.query, tuple(fact for fact in facts if fact is not None))
+        name = request.replica_set
+        if (missing := self._missing(name, request.epoch)) is None:
+            return None
+        match request:
+            case StatisticsRequest(query, _, _, terms):
+                return StatisticsReply(query, name, self._replica.statistics(terms, judge), missing)
+            case PoolRequest(query, _, _, probe):
+                pool, evidence = self._replica.pool(probe, request.confidence_min, judge)
+                return PoolReply(query, name, pool, evidence, missing)
+            case ListRequest(query, _, _, concept, limit):
+                return ListReply(query, name, tuple(self._replica.facts(concept, limit, judge)), missing)
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _now_ms(self) -> int:
+        return self._standing.now.mono_ms
+
+    def _gather_here(self, event: Ask) -> Gathered:
+        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, self._standing)
+        holders = dict.fromkeys(pool.ids, self._node)
+        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=self._standing.hive_ms())
+
+    def _begin(self, request: str, scatter: Scatter | FetchScatter | ListScatter) -> list[Effect]:
+        self._asking[request] = scatter
+        return self._continue(request, scatter.start(self._now_ms()))
+
+    def _continue(self, request: str, effects: Iterable[Send | SearchLocal]) -> list[Effect]:
+        scatter = self._asking[request]
+        if not scatter.is_done:
+            return list(effects)
+        del self._asking[request]
+        outcome = scatter.gathered()
+        if isinstance(outcome, Gathered):
+            outcome = replace(outcome, as_of_ms=self._standing.hive_ms())
+        return [Done(request, outcome)]
+
+    def _missing(self, name: str, epoch: int) -> tuple[str, ...] | None:
+        """Partitions of a replica set this node can't speak for."""
+        topology, shares = self._holdings.topology, self._holdings.shares
+        if epoch != topology.epoch:
+            return None
+        if not self._sets:
+            self._sets = {one.name: one for one in topology.read_set(self._node)}
+        if (asked := self._sets.get(name)) is None:
+            return None
+        known = {name for name, share in shares.items() if share.is_holder and share.is_complete}
+        return tuple(partition for partition in asked.partitions if partition not in known)

@@ -1,0 +1,184 @@
+"""From ratings to reputations: what each agent's trust follows from. Plain arithmetic; `trust` reads the registry for it.
+
+Beta reputation (Jøsang and Ismail 2002): T = 2 (1 + r) / (2 + r + s) from good (r) and bad (s) experience that others report, 1.0
+without any. Ratings fade (half of them counts after 30 days), no pair counts for more than 20, and a rater weighs as much as
+it is believed itself. Nobody rates itself, nor those that came by the same voucher. What a moderator pins holds whatever anybody
+rated.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.hive.eigentrust import eigentrust
+from hive_mind.hive.rights import TRUST_MAX
+
+TRUST_DEFAULT = 1.0
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustSettings:
+    """How ratings become trust."""
+
+    half_life_days: float = 30.0
+    """Lower it and agents recover, and fall, sooner; experience is then worth less."""
+    pair_evidence_max: float = 20.0
+    """What one rater can say about one agent at the most. Raise it and few raters can say more: for the good and for the bad."""
+    eigentrust_agents_min: int = 51
+    """From so many agents on, raters weigh by EigenTrust; a smaller hive has too few ratings to follow from hand to hand."""
+    quarantine_trust: float = 0.6
+    """Agents below are kept from searches once `quarantine_evidence` experiences by two raters or a moderator say so."""
+    quarantine_evidence: float = 5.0
+    refresh_ms: int = 3_600_000
+    """Trust is computed as of the last full hour: everywhere the same, and not anew for every fact. An hour fades 0.1 %."""
+
+
+class Rating(NamedTuple):
+    """What `rater` has experienced with `subject`, as it stood at `at_ms`."""
+
+    rater: str
+    subject: str
+    good: float
+    bad: float
+    at_ms: int
+
+
+class Reputation(NamedTuple):
+    """An agent's trust, and how much experience it stands on: weighted, and by how many raters (a moderator counts as two)."""
+
+    trust: float = TRUST_DEFAULT
+    good: float = 0.0
+    bad: float = 0.0
+    raters: int = 0
+    is_pinned: bool = False
+
+    @property
+    def evidence(self) -> float:
+        """All experience, good and bad."""
+        return self.good + self.bad
+
+
+class Hive(NamedTuple):
+    """Who is who, as far as trust goes: moderators, pinned trust, and by whose voucher agents came (others: their own)."""
+
+    moderators: frozenset[str] = frozenset()
+    pinned: Mapping[str, float] = {}
+    vouchers: Mapping[str, str] = {}
+    agents: int = 0
+    """How many there are, besides those that rate and are rated."""
+
+
+NOBODY = Reputation()
+
+
+def beta_trust(good: float, bad: float) -> float:
+    """T in [0, 2]; exactly 1.0 without experience."""
+    return 2.0 * (1.0 + good) / (2.0 + good + bad)
+
+
+def faded(at_ms: float, now_ms: int, settings: TrustSettings) -> float:
+    """What part of an experience still counts; one from the future counts whole."""
+    days = max(0.0, now_ms - at_ms) / 86_400_000
+    return float(0.5 ** (days / settings.half_life_days))
+
+
+def reputations(ratings: Iterable[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> dict[str, Reputation]:
+    """Of everybody who was rated or pinned; others have the default."""
+    rows = sorted({(row.rater, row.subject): row for row in ratings if _is_heard(row, hive)}.values())
+    found = _rated(rows, hive, now_ms, settings) if rows else {}
+    for agent, trust in hive.pinned.items():
+        found[agent] = found.get(agent, NOBODY)._replace(trust=min(max(trust, 0.0), TRUST_MAX), is_pinned=True)
+    return found
+
+
+def _is_heard(row: Rating, hive: Hive) -> bool:
+    if row.rater == row.subject or row.good + row.bad <= 0:
+        return False
+    voucher = hive.vouchers.get(row.rater)
+    return voucher is None or voucher != hive.vouchers.get(row.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Ratings as columns: who (rater), of whom (subject), how much good and bad, and how many voices of one voucher there are."""
+
+    names: list[str]
+    rater: Places
+    subject: Places
+    good: Floats
+    bad: Floats
+    voices: Floats
+
+    def sums(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Good and bad of each subject, raters weighed."""
+        heard, size = weights[self.rater] / self.voices, len(self.names)
+        good = np.bincount(self.subject, heard * self.good, size).astype(np.float64)
+        return good, np.bincount(self.subject, heard * self.bad, size).astype(np.float64)
+
+
+def _rated(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> dict[str, Reputation]:
+    table = _table(rows, hive, now_ms, settings)
+    weights = _weights(table, hive, settings)
+    good, bad = table.sums(weights)
+    counted = np.where(np.isin(table.rater, _places(table, hive.moderators)), 2, 1)
+    # A voucher's agents are one rater, however many of them speak.
+    raters = np.bincount(table.subject, counted / table.voices, len(table.names))
+    return {
+        table.names[n]: Reputation(beta_trust(good[n], bad[n]), float(good[n]), float(bad[n]), round(float(raters[n])))
+        for n in np.flatnonzero(raters).tolist()
+    }
+
+
+def _table(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> _Table:
+    names = sorted({row.rater for row in rows} | {row.subject for row in rows} | hive.moderators)
+    place = {name: n for n, name in enumerate(names)}
+    kept = np.array([faded(row.at_ms, now_ms, settings) for row in rows])
+    good = kept * np.array([row.good for row in rows], dtype=np.float64)
+    bad = kept * np.array([row.bad for row in rows], dtype=np.float64)
+    capped = np.minimum(1.0, settings.pair_evidence_max / np.maximum(good + bad, 1e-9))
+    voices: dict[tuple[str, str], int] = {}
+    keys = [(hive.vouchers.get(row.rater, row.rater), row.subject) for row in rows]
+    for key in keys:
+        voices[key] = voices.get(key, 0) + 1
+    return _Table(
+        names=names,
+        rater=np.array([place[row.rater] for row in rows], dtype=np.int64),
+        subject=np.array([place[row.subject] for row in rows], dtype=np.int64),
+        good=good * capped,
+        bad=bad * capped,
+        voices=np.array([voices[key] for key in keys], dtype=np.float64),
+    )
+
+
+def _weights(table: _Table, hive: Hive, settings: TrustSettings) -> Floats:
+    """How much each rater's word counts, in [0, 1]: moderators fully, others by what is known of them."""
+    trusted = _places(table, hive.moderators)
+    if max(len(table.names), hive.agents) >= settings.eigentrust_agents_min and len(trusted):
+        weights = eigentrust(table.rater, table.subject, table.good - table.bad, len(table.names), trusted)
+    else:
+        weights = _standing(table, trusted)
+    for agent, trust in hive.pinned.items():
+        if len(found := _places(table, (agent,))):
+            weights[found[0]] = min(max(trust, 0.0), 1.0)
+    weights[trusted] = 1.0
+    return weights
+
+
+def _standing(table: _Table, trusted: Places) -> Floats:
+    """By what moderators have experienced with a rater, or all raters where there are no moderators; unknown ones count fully."""
+    voice = np.ones(len(table.names))
+    if len(trusted):
+        voice = np.zeros(len(table.names))
+        voice[trusted] = 1.0
+    good, bad = table.sums(voice)
+    return np.minimum(1.0, 2.0 * (1.0 + good) / (2.0 + good + bad))
+
+
+def _places(table: _Table, names: Iterable[str]) -> Places:
+    wanted = set(names)
+    return np.array([n for n, name in enumerate(table.names) if name in wanted], dtype=np.int64)

@@ -1,0 +1,82 @@
+"""A node's part in anti-entropy: whom it offers an exchange and when, which shares it compares with whom, what follows from it.
+
+`gossip` says when and with whom, `exchange` what is said; here both meet what the node holds.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Now, Record, Send
+from hive_mind.hive.exchange import Exchanges
+from hive_mind.hive.gossip import Gossip, GossipSettings
+from hive_mind.hive.holdings import Holdings
+from hive_mind.hive.share import Taken
+from hive_mind.hive.standing import Standing
+from hive_mind.model.messages import Message, SyncOffer, SyncState, SyncStep
+
+
+class Repair:
+    """Exchanges of one node."""
+
+    def __init__(
+        self, holdings: Holdings, standing: Standing, settings: GossipSettings, incarnation: bytes, chance: Chance
+    ) -> None:
+        self._holdings, self._standing, self._registry, self._chance = holdings, standing, standing.registry, chance
+        self.gossip = Gossip(holdings.node, settings, chance)
+        self.exchanges = Exchanges(incarnation, settings)
+
+    def offers(self, now: Now) -> Iterator[Send]:
+        """Offers that are due."""
+        for peer in self._due(now):
+            session = self._chance.getrandbits(128).to_bytes(16, "big")
+            shares = list(self._holdings.shared_with(peer))
+            yield Send((peer,), self.exchanges.offer(session, shares, self._registry.fingerprint(session), now))
+
+    def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> list[Send]:
+        """Answers to an offer; none to who offers too often."""
+        if not self.gossip.admits(sender, now):
+            return []
+        shares = self._holdings.kept_here() if self._holdings.is_member(sender) else {}
+        complete = {name for name, share in shares.items() if share.is_complete}
+        messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
+        return [Send((sender,), _only_complete(message, complete)) for message in messages]
+
+    def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
+        """What a step brought: changes, further records, and what to send."""
+        share = self._holdings.shares.get(step.partition)
+        if share is None or not self.exchanges.admits(sender, step):
+            return {}, [], []
+        taken = share.take(step.adds, step.removals, step.heads, self._standing)
+        answer = self.exchanges.on_step(sender, step, share)
+        joined = Taken()
+        if answer.up_to or answer.beyond:
+            joined = share.join(answer.up_to, answer.beyond, step.heads, self._standing)
+        if answer.deferred:
+            self.gossip.resume(sender, self._standing.now)
+        return {step.partition: taken}, joined.records, [Send((sender,), message) for message in answer.messages]
+
+    def on_state(self, sender: str, state: SyncState) -> list[Send] | None:
+        """What the sender lacks of the registry; None for a state that answers another boot."""
+        answers = self.exchanges.on_state(sender, state, self._registry)
+        return None if answers is None else [Send((sender,), answer) for answer in answers]
+
+    def rearranged(self, now: Now) -> None:
+        """Another topology holds: look soon whether anything has to move."""
+        self.exchanges.keep_only(frozenset(self._holdings.peers()))
+        self.gossip.hasten(now)
+
+    def _due(self, now: Now) -> list[str]:
+        """Peers to exchange with now, and one more: the registry is everybody's, also of those who keep no common partition."""
+        peers = self._holdings.peers()
+        strangers = sorted(set(self._holdings.topology.nodes).difference(peers, (self._holdings.node,)))
+        chosen = list(self.gossip.due(now, peers or strangers, self._standing.trust))
+        return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
+
+
+def _only_complete(message: Message, complete: set[str]) -> Message:
+    """An agreement is worth something only from who has everything."""
+    if not isinstance(message, SyncState):
+        return message
+    return msgspec.structs.replace(message, agrees=tuple(name for name in message.agrees if name in complete))

@@ -1,0 +1,296 @@
+"""What a node knows, ready to be searched: facts derived from live assertions, and the indexes that find them.
+
+Facts whose home is here and copies of others' facts lie in two indexes, because a copy counts at its home only. Nothing here is
+merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from hive_mind.hive.contradiction import conflicts
+from hive_mind.hive.share import Share
+from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
+from hive_mind.model.fact import is_about
+from hive_mind.model.ids import canonical
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe, Scores
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.index import Accept, FactIndex, with_statistics
+from hive_mind.ranking.merge import merge_pools
+from hive_mind.ranking.vector import Vector, VectorArm
+
+# A concept such as "note" may have thousands of facts; a person is helped by the first few that disagree.
+_COMPARED_MAX = 64
+
+
+class Judge(Protocol):
+    """What a replica asks its node about assertions and agents, as of now."""
+
+    @property
+    def version(self) -> int:
+        """Grows when trust, quarantine or retractions may have changed."""
+        ...
+
+    def is_visible(self, given: Sealed) -> bool:
+        """Whether it counts: neither expired nor by an agent under quarantine."""
+        ...
+
+    def is_quarantined(self, fact_id: str) -> bool:
+        """Whether the fact is kept from searches."""
+        ...
+
+    def trust(self, agent: str) -> float:
+        """In [0, 2]."""
+        ...
+
+    def faded(self, confidence: float, stamp: Stamp) -> float:
+        """A confidence as it is now."""
+        ...
+
+    def may_expire(self) -> bool:
+        """Whether anything here can: otherwise nothing is checked one by one."""
+        ...
+
+
+@dataclass(slots=True)
+class _Known:
+    """A visible fact as it was last derived."""
+
+    statement: Statement
+    partitions: tuple[str, ...]
+    is_home: bool
+    agents: tuple[str, ...]
+    confirmations: float
+    confidence: float
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The shares of a node, and which of their partitions count here and which are copies."""
+
+    by_partition: Mapping[str, Share]
+    homes: Collection[str] = frozenset()
+    copies: Collection[str] = frozenset()
+
+    def visible(self, fact_id: str, partitions: Iterable[str], judge: Judge) -> list[Sealed]:
+        """The assertions of a fact that count."""
+        found = (given for name in partitions for given in self.by_partition[name].assertions(fact_id))
+        return [given for given in found if judge.is_visible(given)]
+
+
+class Replica:
+    """Indexes over a node's shares. `model` is whose vectors are compared, "" for none."""
+
+    def __init__(self, new_arm: Callable[[], VectorArm | None], model: str, shares: Shares) -> None:
+        self._new_arm, self._model, self._shares = new_arm, model, shares
+        self._known: dict[str, _Known] = {}
+        self._concepts: dict[str, set[str]] = {}
+        self._dirty: dict[str, set[str]] = {}
+        self._trust: dict[tuple[str, ...], float] = {}
+        self._version = -1
+        self._home, self._copies = FactIndex(new_arm()), FactIndex(new_arm())
+
+    def rearrange(self, shares: Shares) -> None:
+        """Other partitions count here from now on."""
+        self._shares = shares
+        self._known, self._concepts, self._dirty = {}, {}, {}
+        self._home, self._copies = FactIndex(self._new_arm()), FactIndex(self._new_arm())
+        for name in (*shares.homes, *shares.copies):
+            self.changed(name, shares.by_partition[name].members.items())
+
+    def changed(self, partition: str, fact_ids: Iterable[str]) -> None:
+        """Assertions of these facts came or went; they are derived again when somebody asks."""
+        if partition in self._shares.homes or partition in self._shares.copies:
+            for fact_id in fact_ids:
+                self._dirty.setdefault(fact_id, set()).add(partition)
+
+    def index_some(self, facts_max: int, judge: Judge) -> bool:
+        """Look again at a few of the facts that changed, so that who asks next need not wait for it. Whether more are left."""
+        self._note_version(judge)
+        for fact_id in list(islice(self._dirty, facts_max)):
+            self._derive(fact_id, self._dirty.pop(fact_id), judge)
+        return bool(self._dirty)
+
+    def statistics(self, terms: Sequence[str], judge: Judge) -> TermStatistics:
+        """Of the facts that have their home here."""
+        self._refresh(judge)
+        return self._home.statistics(terms)
+
+    def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns]:
+        """Candidates among the facts that have their home here."""
+        self._refresh(judge)
+        pool = self._home.pool(probe, self._accept(confidence_min, judge))
+        return pool, self._columns(pool.ids, judge)
+
+    def pool_of_all(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, TermStatistics]:
+        """Candidates among everything kept here, copies too, and the statistics they were scored by."""
+        self._refresh(judge)
+        parts = (self._home, self._copies)
+        statistics = with_statistics(probe, parts).statistics or TermStatistics(0, 0.0)
+        total = statistics + probe.statistics if probe.statistics else statistics
+        whole = replace(probe, statistics=total)
+        accept = self._accept(confidence_min, judge)
+        pool = merge_pools([part.pool(whole, accept) for part in parts if len(part)], probe.depth)
+        return pool, self._columns(pool.ids, judge), total
+
+    def fact(self, fact_id: str, judge: Judge) -> HiveFact | None:
+        """A fact as it stands; one under quarantine too, to who asks for it by id."""
+        self._refresh(judge)
+        known = self._known.get(fact_id)
+        if known is not None:
+            given = self._shares.visible(fact_id, known.partitions, judge)
+            return self._fact(fact_id, given, judge, self._status(fact_id, known)) if given else None
+        given = [one for share in self._shares.by_partition.values() for one in share.assertions(fact_id)]
+        return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
+
+    def is_home_of(self, fact_id: str) -> bool:
+        """Whether the fact has its home here."""
+        return any(self._shares.by_partition[name].members.contains(fact_id) for name in self._shares.homes)
+
+    def facts(self, concept: str, limit: int, judge: Judge) -> list[HiveFact]:
+        """Facts at home here that are about a concept ("" for all), newest first."""
+        self._refresh(judge)
+        at_home = ((id, known) for id, known in self._known.items() if known.is_home)
+        about = (one for one in at_home if not concept or is_about(concept, one[1].statement.concept, one[1].statement.entities))
+        rows = sorted(((known.stamp, id) for id, known in about), reverse=True)[:limit]
+        return [fact for _, id in rows if (fact := self.fact(id, judge)) is not None]
+
+    def conflicting(self, fact_id: str) -> list[str]:
+        """Facts kept here that can't be true beside this one."""
+        known = self._known[fact_id]
+        about = self._concepts.get(canonical(known.statement.concept).casefold(), ())
+        others = sorted(id for id in about if id != fact_id)[:_COMPARED_MAX]
+        return [id for id in others if conflicts(known.statement, self._known[id].statement)]
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _refresh(self, judge: Judge) -> None:
+        self._note_version(judge)
+        if not self._dirty:
+            return
+        dirty, self._dirty = self._dirty, {}
+        for fact_id, partitions in dirty.items():
+            self._derive(fact_id, partitions, judge)
+
+    def _note_version(self, judge: Judge) -> None:
+        if judge.version != self._version:
+            self._version = judge.version
+            self._trust.clear()
+            for partition in (*self._shares.homes, *self._shares.copies):
+                self.changed(partition, self._shares.by_partition[partition].members.items())
+
+    def _derive(self, fact_id: str, partitions: set[str], judge: Judge) -> None:
+        former = self._known.get(fact_id)
+        if former is not None:
+            partitions = partitions.union(former.partitions)
+        known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
+        if former is not None and known is not None and _is_indexed_alike(former, known):
+            self._known[fact_id] = known
+            return
+        if former is not None:
+            self._take_out(fact_id, former)
+        if known is not None:
+            self._put_in(fact_id, known)
+
+    def _derived(self, fact_id: str, partitions: Iterable[str], judge: Judge) -> _Known | None:
+        """At home if any assertion is: a copy besides adds nothing."""
+        found = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
+        at_home = [given for name, some in found.items() if name in self._shares.homes for given in some]
+        given = at_home or [one for some in found.values() for one in some]
+        if not given:
+            return None
+        first = min(given, key=_age)
+        return _Known(
+            statement=first.assertion.statement,
+            partitions=tuple(name for name, some in found.items() if some),
+            is_home=bool(at_home),
+            agents=tuple(sorted({one.assertion.agent for one in given})) if len(given) > 1 else (first.assertion.agent,),
+            confirmations=confirmation_share(len({one.assertion.root for one in given}) - 1),
+            confidence=max(one.assertion.confidence for one in given),
+            stamp=first.assertion.stamp,
+        )
+
+    def _put_in(self, fact_id: str, known: _Known) -> None:
+        self._known[fact_id] = known
+        index = self._home if known.is_home else self._copies
+        index.add(fact_id, weighted_terms(known.statement), self._vector(known.statement))
+        if known.statement.concept:
+            self._concepts.setdefault(canonical(known.statement.concept).casefold(), set()).add(fact_id)
+
+    def _take_out(self, fact_id: str, known: _Known) -> None:
+        del self._known[fact_id]
+        index = self._home if known.is_home else self._copies
+        index.remove(fact_id, weighted_terms(known.statement))
+        if known.statement.concept:
+            self._concepts[canonical(known.statement.concept).casefold()].discard(fact_id)
+
+    def _vector(self, statement: Statement) -> Vector | None:
+        if not statement.vector or statement.model != self._model:
+            return None
+        return np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
+
+    def _columns(self, fact_ids: Sequence[str], judge: Judge) -> EvidenceColumns:
+        known = [self._known[fact_id] for fact_id in fact_ids]
+        confidence = [one.confidence for one in known]
+        if judge.may_expire():
+            confidence = [judge.faded(one.confidence, one.stamp) for one in known]
+        return EvidenceColumns(
+            _column([one.confirmations for one in known]),
+            _column([self._trust_share(one.agents, judge) for one in known]),
+            _column(confidence),
+        )
+
+    def _trust_share(self, agents: tuple[str, ...], judge: Judge) -> float:
+        if (found := self._trust.get(agents)) is None:
+            found = self._trust[agents] = trust_share(max(judge.trust(agent) for agent in agents))
+        return found
+
+    def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:
+        """Without expiry and without a least confidence nothing has to be looked at one by one."""
+        if confidence_min <= 0 and not judge.may_expire():
+            return None
+
+        def is_wanted(fact_id: str) -> bool:
+            known = self._known[fact_id]
+            if judge.faded(known.confidence, known.stamp) < confidence_min:
+                return False
+            return not judge.may_expire() or bool(self._shares.visible(fact_id, known.partitions, judge))
+
+        return is_wanted
+
+    def _status(self, fact_id: str, known: _Known) -> Status:
+        if known.statement.concept and self.conflicting(fact_id):
+            return "disputed"
+        return "confirmed" if known.confirmations > 0 else "held"
+
+    def _fact(self, fact_id: str, given: list[Sealed], judge: Judge, status: Status) -> HiveFact:
+        """The same assertion in its home and in a copy's partition is one."""
+        assertions = {(a.agent, a.root): a for a in sorted((one.assertion for one in given), key=lambda a: a.stamp, reverse=True)}
+        ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
+        return HiveFact(
+            id=fact_id,
+            statement=min(given, key=_age).assertion.statement,
+            provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
+            confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
+            confirmations=len({a.root for a in ordered}) - 1,
+            trust=max(judge.trust(a.agent) for a in ordered),
+            status=status,
+        )
+
+
+def _is_indexed_alike(one: _Known, other: _Known) -> bool:
+    return one.is_home == other.is_home and (one.statement is other.statement or one.statement == other.statement)
+
+
+def _age(given: Sealed) -> tuple[Stamp, bytes]:
+    return given.assertion.stamp, given.dot
+
+
+def _column(values: list[float]) -> Scores:
+    return np.array(values, dtype=np.float32)

@@ -1,0 +1,128 @@
+"""What a node knows about who may what, whom to believe and what time it is; shares and replica ask it about assertions.
+
+Everything here follows from the registry (which all members share), the hive's clock and the settings. Before each event the node
+says what time it is, so that one event is judged by one time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_mind.hive.effects import Now
+from hive_mind.hive.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
+from hive_mind.hive.hive_time import HiveTime
+from hive_mind.hive.registry import Registry
+from hive_mind.hive.rights import subject_of
+from hive_mind.hive.seal import Seal
+from hive_mind.hive.trust import TrustBook, TrustSettings
+from hive_mind.model.evidence import Assertion, Dot, Sealed, Stamp
+from hive_mind.model.ids import DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True)
+class StandingSettings:
+    """Who is who. `moderators` are so without being told to each other; more can be named in the registry."""
+
+    tenant: str = DEFAULT_TENANT
+    moderators: tuple[str, ...] = ()
+    quota_per_agent: int = 1_000_000
+    """Live assertions of one agent in one partition; the newest stay. Lower it against floods, raise it for archives."""
+    expiry: ExpirySettings = field(default_factory=ExpirySettings)
+    trust: TrustSettings = field(default_factory=TrustSettings)
+
+
+class Standing:
+    """The `Authority` of a node's shares and the `Judge` of its replica."""
+
+    def __init__(self, settings: StandingSettings, seal: Seal, registry: Registry, time: HiveTime) -> None:
+        self.settings, self.seal, self.registry, self.time = settings, seal, registry, time
+        self.now = Now(0, 0)
+        self.first_seen: dict[tuple[str, Dot], int] = {}
+        """When an assertion that counts its time from here came, monotonic; for those alone."""
+        self._book = TrustBook(registry, settings.trust, settings.moderators)
+        self._withdrawn: dict[str, dict[str, Stamp]] = {}
+        self._quarantined: frozenset[str] = frozenset()
+        self._read_version = -1
+
+    @property
+    def tenant(self) -> str:
+        """Whose facts these are."""
+        return self.settings.tenant
+
+    @property
+    def quota(self) -> int:
+        """Live assertions an agent may have in a partition."""
+        return self.settings.quota_per_agent
+
+    @property
+    def version(self) -> int:
+        """Grows when trust, quarantine or retractions may have changed."""
+        return self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted")
+
+    def hive_ms(self) -> int:
+        """Hive time, or the best guess."""
+        return self.time.now_ms(self.now)
+
+    def is_moderator(self, name: str) -> bool:
+        """Whether it may take back what others assert."""
+        return name in self.registry.moderators
+
+    def is_withdrawn(self, assertion: Assertion) -> bool:
+        """Whether a retraction or redaction that everybody knows covers it."""
+        self._read()
+        if not self._withdrawn or (by := self._withdrawn.get(assertion.fact_id)) is None:
+            return False
+        return any(until >= assertion.stamp for until in (by.get(""), by.get(assertion.agent)) if until is not None)
+
+    def withdrawn(self) -> Mapping[str, object]:
+        """Facts that a retraction or redaction is known of."""
+        self._read()
+        return self._withdrawn
+
+    def is_expired(self, given: Sealed) -> bool:
+        """Whether its time, and the grace, are over by this node's own clock."""
+        expiry = self.settings.expiry
+        seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
+        return expiry.is_on and is_expired(given.assertion, seen, self.time.trusted_ms(self.now), self.now, expiry.grace_ms)
+
+    def is_visible(self, given: Sealed) -> bool:
+        """Whether it counts: neither expired nor by an agent under quarantine."""
+        if self.settings.expiry.is_on:
+            seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
+            if is_hidden(given.assertion, seen, self.time.trusted_ms(self.now), self.now, self.settings.expiry):
+                return False
+        return not self._book.is_quarantined(given.assertion.agent, self.hive_ms())
+
+    def is_quarantined(self, fact_id: str) -> bool:
+        """Whether the fact is kept from searches."""
+        self._read()
+        return fact_id in self._quarantined
+
+    def trust(self, agent: str) -> float:
+        """In [0, 2]."""
+        return self._book.of(agent, self.hive_ms())
+
+    def faded(self, confidence: float, stamp: Stamp) -> float:
+        """A confidence as it is now."""
+        return confidence_now(confidence, stamp, self.time.trusted_ms(self.now), self.settings.expiry)
+
+    def may_expire(self) -> bool:
+        """Whether anything here can."""
+        return self.settings.expiry.is_on
+
+    def _read(self) -> None:
+        """Bring up to date what is asked for every assertion."""
+        version = self.registry.version_of("quarantine", "retracted", "redacted")
+        if self._read_version == version:
+            return
+        self._read_version = version
+        self._quarantined = frozenset(subject_of(key) for key, value in self.registry.with_prefix("quarantine/").items() if value)
+        self._withdrawn = {}
+        for key, stamp in self.registry.in_force("retracted").items():
+            fact_id, _, agent = subject_of(key).partition("/")
+            self._withdrawn.setdefault(fact_id, {})[agent] = stamp
+        for key in self.registry.in_force("redacted"):
+            # For ever: no assertion is later than this.
+            self._withdrawn.setdefault(subject_of(key), {})[""] = _FOR_EVER
+
+
+_FOR_EVER = Stamp(1 << 62)

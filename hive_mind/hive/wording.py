@@ -1,0 +1,126 @@
+"""What a statement says, as far as its words tell: who or what it is about, its values, whether it denies.
+
+No parser and no model: word lists and positions, the same on every node. Good enough to tell "port 8443" from "port 9443" and
+"Alice moved" from "Bob moved"; meant for `contradiction`, which only marks and never deletes.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hive_mind.ranking.tokens import tokenize
+
+# Longer is no single statement, and two of them don't contradict each other by sharing words.
+CHARACTERS_MAX = 2_000
+
+_TOKEN = re.compile(r"(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_DATE = re.compile(r"(?:19|20)\d\d|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
+_COUNTED = dict(
+    zip("zero one two three four five six seven eight nine ten eleven twelve".split(), map(str, range(13)), strict=True)
+)
+_DATED = frozenset(
+    "january february march april june july august september october november december monday tuesday wednesday thursday friday "
+    "saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays yesterday today tomorrow".split()
+)
+_OPPOSITES = frozenset(
+    "on off true false yes enabled disabled open closed up down active inactive allowed forbidden public private online offline "
+    "passed failed alive dead hot cold always sometimes before after left right increased decreased".split()
+)
+_DENIALS = frozenset("not no never cannot without neither nor none".split())
+_FIRST_PERSON = frozenset("i i'm i've i'd i'll me my mine myself we we're we've our ours us".split())
+_COPULAS = frozenset("is are was were be been am".split())
+_VERBS = _COPULAS | frozenset(
+    "has have had does do did will would can could may might must shall should went ran sold bought won lost made took gave paid "
+    "cost met left began built held kept spent sent set saw said told came became found grew rose fell wrote hit got drove ate "
+    "lives hold run use own cost need want like know speak".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One statement. `subject` and `predicate` are what stands before the first verb and from it on, without words that say
+    little; both are empty where no verb was found. `frame` is everything in order with its values left out."""
+
+    words: frozenset[str]
+    frame: tuple[str, ...]
+    values: tuple[str, ...]
+    dated: frozenset[int]
+    """Which of the values are dates or times."""
+    subject: frozenset[str]
+    predicate: tuple[str, ...]
+    is_identity: bool
+    """Of the form "… is the …": then what stands first is as much a value as what stands last."""
+    denies: bool
+    is_first_person: bool
+
+
+# Some 2 kB each. A fact that is shown is compared with others of its concept, again and again with the same.
+@lru_cache(maxsize=16_384)
+def wording(content: str, speaker: str = "") -> Wording | None:
+    """How a statement is worded; None for questions, for texts too long to be one statement, and where there are no words."""
+    text = content.removeprefix(f"{speaker}: ") if speaker else content
+    if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
+        return None
+    raw = [_plain(token) for token in _TOKEN.findall(_unshortened(unicodedata.normalize("NFC", text).casefold()))]
+    verb = _verb_at(raw)
+    told = [(place, term) for place, token in enumerate(raw) for term in _terms(token)]
+    if not told:
+        return None
+    values = [term for _, term in told if _is_value(term)]
+    return Wording(
+        words=frozenset(term for _, term in told),
+        frame=tuple("#" if _is_value(term) else term for _, term in told),
+        values=tuple(values),
+        dated=frozenset(number for number, value in enumerate(values) if _is_date(value)),
+        subject=frozenset(term for place, term in told if place < verb),
+        predicate=tuple(term for place, term in told if place >= verb) if verb else (),
+        is_identity=bool(verb) and raw[verb] in _COPULAS and raw[verb + 1 : verb + 2] == ["the"],
+        denies=sum(token in _DENIALS for token in raw) % 2 == 1,
+        is_first_person=any(token in _FIRST_PERSON for token in raw),
+    )
+
+
+def _unshortened(text: str) -> str:
+    """ "isn't" is "is not"; "can't" and "won't" lose a letter more."""
+    text = text.replace("’", "'").replace("can't", "can not").replace("won't", "will not")
+    return text.replace("n't", " not")
+
+
+def _plain(token: str) -> str:
+    """Numbers in one form: 1,000 is 1000, 5.0 is 5, seven is 7."""
+    if token in _COUNTED:
+        return _COUNTED[token]
+    if _THOUSANDS.fullmatch(token):
+        return token.replace(",", "")
+    return token[: token.index(".")] if re.fullmatch(r"\d+\.0+", token) else token.replace("−", "-")
+
+
+def _verb_at(raw: list[str]) -> int:
+    """Where the first verb stands, 0 for none. The first word is never taken for one: it may be a plural."""
+    return next((place for place, token in enumerate(raw) if place and _is_verb(token)), 0)
+
+
+@lru_cache(maxsize=16_384)
+def _is_verb(token: str) -> bool:
+    if token in _VERBS:
+        return True
+    is_inflected = len(token) > 3 and token.endswith(("s", "ed")) and not token.endswith(("ss", "us", "is", "'s"))
+    return is_inflected and token not in _DATED and token.isalpha()
+
+
+@lru_cache(maxsize=16_384)
+def _terms(token: str) -> tuple[str, ...]:
+    """As they are compared: values as they are, other words stemmed, those that say little left out, denials too."""
+    if _is_value(token):
+        return (token.removesuffix("s") if token in _DATED else token,)
+    return () if token in _DENIALS else tuple(tokenize(token.removesuffix("'s")))
+
+
+def _is_value(term: str) -> bool:
+    return term in _OPPOSITES or term in _DATED or f"{term}s" in _DATED or any(character.isdigit() for character in term)
+
+
+def _is_date(value: str) -> bool:
+    return f"{value}s" in _DATED or value in _DATED or _DATE.fullmatch(value) is not None

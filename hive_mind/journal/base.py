@@ -1,0 +1,34 @@
+"""What every journal does: keep a node's records so that a restart finds all that was written.
+
+A journal knows nothing of facts: it maps (table, key) to a value, and the node says what they mean. It is read once, when the
+node starts, and from then on only written. Two nodes never share one.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hive_mind.hive.effects import Put, Record
+
+
+class Journal(Protocol):
+    """A node's durable records. Safe to call from many tasks.
+
+    Opened by `open(path)` of a back end, which raises `DatabaseLocked` (somebody has it open), `DatabaseUnreadable` (damaged,
+    foreign or newer file) or `BackendError`.
+    """
+
+    async def load(self) -> list[Put]:
+        """Every value that is kept, by table and then by key, each in ascending order. Sees every write handed in before."""
+        ...
+
+    async def write(self, records: Sequence[Record]) -> None:
+        """All of them in their order, or none; durable when this returns.
+
+        Writes that wait at the same time may share one commit. A caller that is cancelled leaves a whole write or none. Raises
+        `BackendError` when the disk is full or fails; then nothing of this write is kept.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
+        ...

@@ -1,0 +1,48 @@
+"""A journal in this process's memory: for tests, trials and hives that may forget.
+
+It keeps the whole contract of `base.Journal` except one word: nothing is durable. Two calls of `open` give two independent
+journals; a path is accepted, so that back ends can be exchanged, and not touched.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.effects import Put, Record
+from hive_mind.journal.base import Journal
+
+
+async def open(path: Path | None = None) -> Journal:
+    """An empty journal. `path` is ignored."""
+    del path
+    return MemoryJournal()
+
+
+class MemoryJournal:
+    """See `base.Journal`. May begin with what another one gave by `load`, as a restart would find it."""
+
+    def __init__(self, kept: Iterable[Put] = ()) -> None:
+        self._kept = {(put.table, put.key): put for put in kept}
+        self._is_closed = False
+
+    async def load(self) -> list[Put]:
+        """Every value."""
+        self._refuse_if_closed()
+        return [self._kept[place] for place in sorted(self._kept)]
+
+    async def write(self, records: Sequence[Record]) -> None:
+        """All of them: nothing here can fail half-way, because nothing is awaited."""
+        self._refuse_if_closed()
+        for record in records:
+            if isinstance(record, Put):
+                self._kept[record.table, record.key] = record
+            else:
+                self._kept.pop((record.table, record.key), None)
+
+    async def close(self) -> None:
+        """Nothing to release; what was kept is gone for the caller."""
+        self._is_closed = True
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise BackendUnavailable("memory", "the journal is closed; open another one")

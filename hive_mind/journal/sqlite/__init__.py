@@ -1,0 +1,49 @@
+"""A journal in an SQLite file: durable when `write` returns, safe to kill at any moment, needs no package.
+
+`open` is all that others need. One thread owns the file (`worker`); `database` holds its statements, `lock` keeps other processes
+out. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the data: copy both or none) and `name.sqlite.lock`.
+"""
+
+import weakref
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from hive_mind.hive.effects import Put, Record
+from hive_mind.journal.base import Journal
+from hive_mind.journal.sqlite.database import Database
+from hive_mind.journal.sqlite.worker import Worker
+
+__all__ = ["open"]
+
+
+async def open(path: Path) -> Journal:
+    """The journal in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
+
+    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
+    """
+    worker = Worker(partial(Database, path), name=f"journal {path.name}")
+    await worker.start()
+    return _SqliteJournal(worker)
+
+
+class _SqliteJournal:
+    """See `base.Journal`."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        # A journal that is forgotten closes when it is collected, or at the latest when the interpreter ends.
+        self._forgotten = weakref.finalize(self, worker.stop)
+
+    async def load(self) -> list[Put]:
+        """Every value."""
+        return await self._worker.load()
+
+    async def write(self, records: Sequence[Record]) -> None:
+        """All records or none, durable when this returns."""
+        await self._worker.write(tuple(records))
+
+    async def close(self) -> None:
+        """Finish what was handed in, write the log back, release the file, end the thread."""
+        await self._worker.close()
+        self._forgotten.detach()

@@ -1,0 +1,199 @@
+"""The one thread that owns a journal's file, and the queue in front of it.
+
+Writes that wait together share a commit; a group that fails is tried write by write, so nobody suffers for a neighbour. A caller
+who stops waiting changes nothing: what was handed in is done, whole.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.effects import Put, Record
+from hive_mind.journal.sqlite.database import Database
+
+_log = logging.getLogger(__name__)
+_Waiter = asyncio.Future[Any]
+
+# A commit of so many records takes some 0.2 s; whoever comes next waits that long and no longer.
+GROUP_MAX_RECORDS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A write when it has `records`, otherwise a loading. `waiter` is None for the order to stop."""
+
+    waiter: _Waiter | None
+    records: Sequence[Record] | None = None
+
+
+_STOP = _Job(None)
+
+
+class Worker:
+    """Started by `start`; may be asked from any event loop until `stop`."""
+
+    def __init__(self, open_database: Callable[[], Database], name: str) -> None:
+        self._open_database = open_database
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._is_stopping = False
+        self._is_over = False
+        # Re-entrant: a garbage collection inside it may call `stop`.
+        self._end = threading.RLock()
+        self._awaiting_end: list[_Waiter] = []
+        # A daemon, because the interpreter would wait for it for ever; a forgotten journal stops it at exit instead.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    async def start(self) -> None:
+        """Open the file. A caller who is cancelled meanwhile leaves neither thread nor lock behind."""
+        waiter = _new_waiter()
+        self._jobs.put(_Job(waiter))
+        self._thread.start()
+        try:
+            await waiter
+        except BaseException:
+            self._order_stop()
+            raise
+
+    async def write(self, records: Sequence[Record]) -> None:
+        """Wait until `records` are durable."""
+        await self._ask(_Job(_new_waiter(), records))
+
+    async def load(self) -> list[Put]:
+        """Everything, after every write handed in before."""
+        found: list[Put] = await self._ask(_Job(_new_waiter()))
+        return found
+
+    async def close(self) -> None:
+        """Finish what was handed in, close the file, end the thread. Any number of tasks may wait for it."""
+        waiter = _new_waiter()
+        with self._end:
+            self._awaiting_end.append(waiter)
+            self._order_stop()
+            if self._is_over:
+                self._tell_end()
+        await waiter
+        # It has nothing left to do but return.
+        self._thread.join()
+
+    def stop(self) -> None:
+        """`close` without an event loop: blocks. From the thread itself (a garbage collection there) it can't wait."""
+        with self._end:
+            self._order_stop()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _order_stop(self) -> None:
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._jobs.put(_STOP)
+
+    async def _ask(self, job: _Job) -> Any:
+        # Together, or a job of one thread could come behind the order to stop of another and wait for ever.
+        with self._end:
+            if self._is_stopping:
+                raise BackendUnavailable("sqlite", "the journal is closed; open it again")
+            self._jobs.put(job)
+        assert job.waiter is not None  # noqa: S101 - only the order to stop has none, and nobody asks for it
+        return await job.waiter
+
+    def _run(self) -> None:
+        opened = self._jobs.get()
+        try:
+            database = self._open_database()
+        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller who waits
+            _settle([opened], error=error)
+            return
+        _settle([opened])
+        self._serve(database)
+        self._finish(database)
+
+    def _serve(self, database: Database) -> None:
+        left_over: _Job | None = None
+        while (job := left_over or self._jobs.get()) is not _STOP:
+            left_over = None
+            if job.records is None:
+                _do([job], database.load)
+                continue
+            group, left_over = self._group_from(job)
+            _commit(database, group)
+
+    def _group_from(self, first: _Job) -> tuple[list[_Job], _Job | None]:
+        """The writes that wait behind `first`, and the job that ended the group."""
+        group, size = [first], len(first.records or ())
+        while size < GROUP_MAX_RECORDS:
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                break
+            if job.records is None:
+                return group, job
+            group.append(job)
+            size += len(job.records)
+        return group, None
+
+    def _finish(self, database: Database) -> None:
+        try:
+            database.close()
+        except BaseException:  # noqa: BLE001
+            # The log holds everything, so whoever opens next finds all; but somebody should look at that disk.
+            _log.exception("closing a journal failed; everything acknowledged is in its log")
+        with self._end:
+            self._is_over = True
+            self._tell_end()
+
+    def _tell_end(self) -> None:
+        _settle([_Job(waiter) for waiter in self._awaiting_end])
+        self._awaiting_end.clear()
+
+
+def _commit(database: Database, group: list[_Job]) -> None:
+    if len(group) > 1:
+        try:
+            database.write([record for job in group for record in job.records or ()])
+        except Exception:  # noqa: BLE001 - each gets its own error, if it has one
+            _log.debug("a shared commit of %d writes failed; committing each alone", len(group))
+        else:
+            _settle(group)
+            return
+    for job in group:
+        _do([job], lambda records=job.records: database.write(records))  # type: ignore[misc]
+
+
+def _do(jobs: list[_Job], work: Callable[[], object]) -> None:
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001 - the thread must go on; the error belongs to the caller
+        _settle(jobs, error=error)
+    else:
+        _settle(jobs, result)
+
+
+def _settle(jobs: Sequence[_Job], result: object = None, error: BaseException | None = None) -> None:
+    """Wake the waiting tasks, if they still wait and their loops still run; one call for each loop, because a call wakes it."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Waiter]] = {}
+    for waiter in (job.waiter for job in jobs if job.waiter is not None):
+        by_loop.setdefault(waiter.get_loop(), []).append(waiter)
+    for loop, waiters in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_wake, waiters, result, error)
+        except RuntimeError:
+            _log.debug("a caller's event loop was closed before its answer came")
+
+
+def _wake(waiters: Sequence[_Waiter], result: object, error: BaseException | None) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue
+        if error is None:
+            waiter.set_result(result)
+        else:
+            waiter.set_exception(error)
+
+
+def _new_waiter() -> _Waiter:
+    return asyncio.get_running_loop().create_future()

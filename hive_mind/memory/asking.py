@@ -1,0 +1,152 @@
+"""One query put to a hive and to what its agent has not shared, ranked as one memory of all of it would.
+
+The agent's own unshared facts are one more shard: their statistics go along with the question, and they are scored by the
+statistics of all. So an agent's own facts are neither favoured nor found twice.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hive_mind.memory.base import Hive
+from hive_mind.memory.home import Home, is_at_home
+from hive_mind.memory.travel import fact_of
+from hive_mind.memory.vectors import Vector
+from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.query import Hit, Method, Query
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.index import Accept, FactIndex
+from hive_mind.ranking.merge import merge_found, total
+from hive_mind.ranking.pipeline import Ranked, in_columns, rank
+from hive_mind.ranking.tokens import tokenize
+
+# A fact may be taken back between being found and being fetched; then the next best takes its place, so many times.
+_FETCHES_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What was found for a query, of the hive and of the agent's own; `gathered` is the hive's part of it."""
+
+    pool: Pool
+    evidence: EvidenceColumns
+    method: Method
+    gathered: Gathered
+
+    @property
+    def is_named(self) -> bool:
+        """Whether some candidate names every identifier of the query."""
+        return bool(np.any(self.pool.exact >= 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Asks one hive for one memory that is awake."""
+
+    hive: Hive
+    home: Home
+
+    async def candidates(self, query: Query, vector: Vector | None) -> Candidates:
+        """Candidates for a query. Without a vector, by keywords. Raises `BackendError`."""
+        recall = self.home.recall
+        method: Method = "keyword" if vector is None else query.method
+        terms = () if method == "vector" else tuple(dict.fromkeys(tokenize(query.text)))
+        probe = Probe(
+            terms,
+            anchors(query.text),
+            None if method == "keyword" else vector,
+            recall.settings.depth_for(method, query.limit),
+            total(part.statistics(terms) for part in self._own_parts(query)),
+        )
+        with self.home.leaving() as left:
+            gathered = await self._asked(probe, query)
+        scored = replace(probe, statistics=gathered.statistics)
+        is_confident = self._is_confident(query)
+        own = [part.pool(scored, is_confident) for part in self._own_parts(query)]
+        own += self._left_behind(scored, left, gathered, is_confident)
+        known = frozenset(gathered.pool.ids)
+        evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in own)]
+        return Candidates(*merge_found([gathered.pool, *own], evidence, probe.depth), method, gathered)
+
+    async def hits(self, found: Candidates, limit: int) -> list[Hit]:
+        """The best candidates as facts, best first. Raises `BackendError`."""
+        facts: dict[str, Fact] = {}
+        for _ in range(_FETCHES_MAX):
+            ranked = rank(found.pool, in_columns(found.pool, found.evidence), limit, found.method, self.home.recall.settings)
+            wanted = [one.id for one in ranked if one.id not in facts]
+            facts |= await self._facts(wanted, found.gathered)
+            gone = {fact_id for fact_id in wanted if fact_id not in facts}
+            if not gone:
+                break
+            found = _without(found, gone)
+        return [_hit(facts[one.id], one) for one in ranked if one.id in facts]
+
+    async def _facts(self, wanted: Iterable[str], gathered: Gathered) -> dict[str, Fact]:
+        known = self.home.recall.facts
+        own = {fact_id: known[fact_id] for fact_id in wanted if fact_id in known}
+        away = [(fact_id, gathered.holders.get(fact_id, "")) for fact_id in wanted if fact_id not in known]
+        return own | {found.id: fact_of(found) for found in (await self.hive.fetch(away) if away else ())}
+
+    async def _asked(self, probe: Probe, query: Query) -> Gathered:
+        """What the hive has, without what this agent knows to be past: it asks for more until that leaves enough."""
+        depth = probe.depth
+        while True:
+            gathered = await self.hive.ask(replace(probe, depth=depth), confidence_min=query.min_confidence)
+            kept = [row for row, fact_id in enumerate(gathered.pool.ids) if not self._is_past(fact_id)]
+            if len(kept) == len(gathered.pool):
+                return gathered
+            if len(kept) >= probe.depth or len(gathered.pool) < depth:
+                return replace(gathered, pool=_rows(gathered.pool, kept), evidence=_evidence_rows(gathered.evidence, kept))
+            depth *= 4
+
+    def _is_past(self, fact_id: str) -> bool:
+        fact = self.home.recall.facts.get(fact_id)
+        return fact is not None and not fact.is_current
+
+    def _own_parts(self, query: Query) -> list[FactIndex]:
+        return [self.home.index, self.home.recall.past] if query.with_superseded else [self.home.index]
+
+    def _is_confident(self, query: Query) -> Accept:
+        facts = self.home.recall.facts
+        return lambda fact_id: facts[fact_id].confidence >= query.min_confidence
+
+    def _left_behind(self, probe: Probe, left: set[str], gathered: Gathered, is_confident: Accept) -> list[Pool]:
+        """Own facts the hive could not be asked about: those shared meanwhile, and all that are, where a part of it is silent."""
+        recall = self.home.recall
+        looked_for = {fact_id for fact_id in left if fact_id in recall.current}
+        if not looked_for and not gathered.missing:
+            return []
+
+        def is_left(fact_id: str) -> bool:
+            is_unasked = bool(gathered.missing) or fact_id in looked_for
+            return is_unasked and not is_at_home(recall.facts[fact_id]) and is_confident(fact_id)
+
+        return [recall.current.pool(probe, is_left)]
+
+    def _evidence(self, pool: Pool, known: frozenset[str]) -> EvidenceColumns:
+        """An agent trusts what it learned itself like anybody. What the hive has too is counted there."""
+        facts = [self.home.recall.facts[fact_id] for fact_id in pool.ids]
+        confirmations = [0.0 if fact.id in known else confirmation_share(fact.confirmations) for fact in facts]
+        columns = (confirmations, [trust_share(1.0)] * len(facts), [fact.confidence for fact in facts])
+        return EvidenceColumns(*(np.array(column, dtype=np.float32) for column in columns))
+
+
+def _without(found: Candidates, gone: set[str]) -> Candidates:
+    kept = [row for row, fact_id in enumerate(found.pool.ids) if fact_id not in gone]
+    return replace(found, pool=_rows(found.pool, kept), evidence=_evidence_rows(found.evidence, kept))
+
+
+def _rows(pool: Pool, rows: list[int]) -> Pool:
+    return Pool(tuple([pool.ids[row] for row in rows]), pool.keyword[rows], pool.semantic[rows], pool.exact[rows])
+
+
+def _evidence_rows(evidence: EvidenceColumns, rows: list[int]) -> EvidenceColumns:
+    return EvidenceColumns(evidence.confirmations[rows], evidence.trust[rows], evidence.confidence[rows])
+
+
+def _hit(fact: Fact, ranked: Ranked) -> Hit:
+    return Hit(fact, ranked.score, ranked.components, ranked.contributions)

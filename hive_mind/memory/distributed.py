@@ -1,0 +1,279 @@
+"""An agent's memory with a hive behind it: local first, then shared; found together with what all others know.
+
+It keeps the promises of `CognitiveMemory`, and the agent can't tell the difference. Everything is written to the agent's own
+database first; then what passes the gate is told to the hive. The hive may be away: nothing is lost, it is told later, and a
+search says how much of it was reached. The `local_…` methods never leave home.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Container, Sequence
+from heapq import merge
+
+from hive_mind.errors import BackendError
+from hive_mind.memory.asking import Asking, Candidates
+from hive_mind.memory.base import Hive, MemoryStatistics
+from hive_mind.memory.cognitive import CognitiveMemory, asked_for, refuse_limit
+from hive_mind.memory.home import Home
+from hive_mind.memory.outbox import Outbox
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.reembedding import Progress
+from hive_mind.memory.summary import concept_matches
+from hive_mind.memory.travel import fact_of
+from hive_mind.memory.waking import Awake
+from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.fact import KEPT_HOME, Fact, Relation
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.query import Hit, Query
+from hive_mind.ranking.adaptive import anchors
+
+_log = logging.getLogger(__name__)
+
+
+class DistributedCognitiveMemory:
+    """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts."""
+
+    def __init__(self, local: CognitiveMemory, hive: Hive, *, agent: str, gate: PromotionSettings | None = None) -> None:
+        self._local, self._hive = local, hive
+        self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
+        self._home: Home | None = None
+        # Of which waking of the local memory everything was looked at.
+        self._settled_waking = 0
+        self._reached = 1.0
+        self.last_gathered: Gathered | None = None
+        """What the hive's part in the last search was: who was asked, and who stayed silent."""
+        local.listen(self._note)
+
+    @property
+    def completeness(self) -> float:
+        """Share of the hive that the last search or listing reached: 1.0 for all, 0.0 where it was away."""
+        return self._reached
+
+    async def store_fact(
+        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+    ) -> Fact:
+        """Keep one statement; durable and findable when this returns, and shared if it may be. Raises `InvalidInput`."""
+        return (await self.store_facts([Candidate(content, concept, confidence, said_at)], source))[0]
+
+    async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
+        """Keep many statements of one source, all or none, with the episode they derive from."""
+        await self._settle_after_waking()
+        return await self._settled(await self._local.store_facts(candidates, source, episode))
+
+    async def store_episode(self, content: Content, summary: str = "") -> Episode:
+        """Keep content verbatim, here: episodes are not shared. The same text from the same source is kept once."""
+        return await self._local.store_episode(content, summary)
+
+    def episode_of(self, content: Content, summary: str = "") -> Episode:
+        """Content as the episode it would be kept as; nothing is stored."""
+        return self._local.episode_of(content, summary)
+
+    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+        """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""
+        asked = asked_for(query, limit)
+        await self._settle_after_waking()
+        async with self._local.awake() as awake:
+            try:
+                return await self._search(awake, asked)
+            except BackendError as error:
+                self._tell_reached(0.0, str(error))
+        return await self._local.search_facts(asked)
+
+    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+        """Current facts of the hive and of this agent, newest first."""
+        refuse_limit(1 if limit is None else limit)
+        return await self._listed("", limit, lambda _: True)
+
+    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+        """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
+        refuse_limit(limit)
+        return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
+
+    async def get_fact(self, fact_id: str) -> Fact | None:
+        """One fact by id, of this agent (superseded and retracted ones too) or else of the hive."""
+        if (own := await self._local.get_fact(fact_id)) is not None or not _is_id(fact_id):
+            return own
+        try:
+            return next((fact_of(found) for found in await self._hive.fetch([(fact_id, "")])), None)
+        except BackendError as error:
+            self._tell_reached(0.0, str(error))
+            return None
+
+    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
+        """This agent's facts whose id begins like this, superseded and retracted ones too."""
+        return await self._local.facts_with_prefix(prefix)
+
+    async def retract_fact(self, fact_id: str) -> Fact:
+        """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`."""
+        await self._settle_after_waking()
+        return (await self._settled([await self._local.retract_fact(fact_id)]))[0]
+
+    async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
+        """Keep a newer statement in place of a fact of this agent, whose old form leaves the hive."""
+        await self._settle_after_waking()
+        return (await self._settled([await self._local.supersede(fact_id, replacement, source)]))[0]
+
+    async def contradict(self, fact_id: str, other_id: str) -> None:
+        """Record that two facts of this agent can't both be true; both stay."""
+        await self._local.contradict(fact_id, other_id)
+
+    async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
+        """Ids of what a fact is linked to (or what links to it, `backwards`)."""
+        return await self._local.related(fact_id, relation, backwards=backwards)
+
+    async def episodes_of(self, fact_id: str) -> list[Episode]:
+        """What a fact was taken from, verbatim."""
+        return await self._local.episodes_of(fact_id)
+
+    async def get_statistics(self) -> MemoryStatistics:
+        """What this agent holds."""
+        return await self._local.get_statistics()
+
+    async def export(self) -> AsyncIterator[str]:
+        """Everything this agent holds as JSON Lines; see `CognitiveMemory.export`."""
+        async for line in self._local.export():
+            yield line
+
+    async def import_lines(self, lines: Sequence[str]) -> int:
+        """Take in what `export` wrote, and share what may be shared."""
+        await self._settle_after_waking()
+        count = await self._local.import_lines(lines)
+        await self._outbox.settle()
+        return count
+
+    async def reembed(self, progress: Progress | None = None) -> int:
+        """Embed everything this agent holds with the model at hand, and tell the hive the new vectors of what is shared."""
+        self._home = None
+        embedded = await self._local.reembed(progress)
+        if embedded:
+            await self._outbox.tell_again()
+        return embedded
+
+    async def settle(self) -> None:
+        """Bring the hive up to date on every fact; what the gate held back is judged again. Where the hive is away, later."""
+        await self._outbox.settle_all()
+
+    async def on_shared(self, fact_ids: Sequence[str]) -> None:
+        """To be told when facts have reached a node that others ask; not from inside a call to the hive."""
+        await self._outbox.shared(fact_ids)
+
+    async def local_store_fact(
+        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+    ) -> Fact:
+        """Keep one statement for this agent alone, until `store_fact` stores it again. What is shared already stays shared."""
+        said = Candidate(content, concept, confidence, said_at)
+        return (await self._local.store_facts([said], source, held_back=KEPT_HOME))[0]
+
+    async def local_search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+        """The best of this agent's own facts."""
+        return await self._local.search_facts(query, limit)
+
+    async def local_get_all_facts(self, limit: int | None = None) -> list[Fact]:
+        """This agent's own current facts, newest first."""
+        return await self._local.get_all_facts(limit)
+
+    async def local_search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+        """This agent's own current facts about a concept, newest first."""
+        return await self._local.search_by_concept(concept, limit)
+
+    async def sleep(self) -> None:
+        """Let go of database and index; the next call wakes the memory again."""
+        self._home = None
+        await self._local.sleep()
+
+    async def close(self) -> None:
+        """Finish what is under way and release this agent's own memory; the hive goes on. Closing twice is fine."""
+        await self._outbox.close()
+        self._home = None
+        await self._local.close()
+
+    async def __aenter__(self) -> "DistributedCognitiveMemory":
+        """Wake now, and tell the hive what it was not told before."""
+        await self._settle_after_waking()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _note(self, fact: Fact) -> None:
+        self._outbox.note(fact)
+        if self._home is not None:
+            self._home.note(fact.id)
+
+    async def _settled(self, facts: Sequence[Fact]) -> list[Fact]:
+        """What was written, after the hive was told of it. Nothing here may fail: the facts are durable."""
+        await self._outbox.settle()
+        return [self._local.known(fact.id) or fact for fact in facts]
+
+    async def _settle_after_waking(self) -> None:
+        """Others may have changed the database while it slept, and what was cut short before is to be found."""
+        async with self._local.awake():
+            former, self._settled_waking = self._settled_waking, self._local.times_woken
+        if former == self._settled_waking:
+            return
+        try:
+            await self._outbox.settle_all()
+        except BaseException:
+            self._settled_waking = former
+            raise
+
+    def _home_of(self, awake: Awake) -> Home:
+        if self._home is None or self._home.recall is not awake.recall:
+            self._home = Home(awake.recall)
+        return self._home
+
+    async def _search(self, awake: Awake, query: Query) -> list[Hit]:
+        asking = Asking(self._hive, self._home_of(awake))
+        found = await self._candidates(awake, asking, query)
+        self.last_gathered = found.gathered
+        self._tell_reached(found.gathered.completeness, f"silent: {', '.join(found.gathered.silent) or 'nobody'}")
+        return await asking.hits(found, query.limit)
+
+    async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
+        """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""
+        if query.method != "keyword" and anchors(query.text).is_pure:
+            by_words = await asking.candidates(query, None)
+            if by_words.is_named:
+                return by_words
+        vector = None if query.method == "keyword" else await self._local.query_vector(awake, query.text)
+        return await asking.candidates(query, vector)
+
+    async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> list[Fact]:
+        await self._settle_after_waking()
+        async with self._local.awake() as awake:
+            known = dict(awake.recall.facts)
+        others = await self._others(concept, limit, known)
+        own = [fact for fact in reversed(known.values()) if fact.is_current and is_wanted(fact)]
+        # Own facts in the order in which they came, others where their time puts them.
+        return list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit]
+
+    async def _others(self, concept: str, limit: int | None, known: Container[str]) -> list[Fact]:
+        """Facts of the hive that this agent does not hold, newest first: `limit` of them, or all there are."""
+        asked = limit
+        try:
+            while True:
+                listed = await self._hive.facts(concept=concept, limit=asked)
+                self._tell_reached(self._share_without(listed.missing), f"{len(listed.missing)} partitions did not answer")
+                others = [fact_of(found) for found in listed.facts if found.id not in known]
+                if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
+                    return others
+                asked *= 4
+        except BackendError as error:
+            self._tell_reached(0.0, str(error))
+            return []
+
+    def _share_without(self, missing: Sequence[str]) -> float:
+        """A listing does not say how many partitions there are; the last search did."""
+        partitions = self.last_gathered.partitions if self.last_gathered else 0
+        return 1.0 - len(missing) / max(partitions, len(missing), 1)
+
+    def _tell_reached(self, share: float, why: str) -> None:
+        """One line when it changes."""
+        if share < self._reached:
+            _log.warning("the hive was reached to %.1f %% only (%s); facts may be missing", 100 * share, why)
+        elif share > self._reached:
+            _log.info("the hive was reached to %.1f %%", 100 * share)
+        self._reached = share
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 32 and all(character in "0123456789abcdef" for character in text)

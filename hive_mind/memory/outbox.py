@@ -1,0 +1,185 @@
+"""What an agent has still to tell its hive, worked out by comparing what each fact is with what it should be.
+
+A current fact that passes the gate should be promoted, for each of its sources; any other should not be there. Nothing is
+remembered besides the facts themselves: how far each has gone is written down before and after the hive is told, so whatever was
+cut short is found again on waking, and telling the hive twice is fine.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.hive.effects import Held, Promotion
+from hive_mind.memory.base import Hive
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings, decide
+from hive_mind.memory.sharing import (
+    answered,
+    is_due,
+    is_too_much,
+    proposed,
+    proposed_again,
+    reason_to_take_back,
+    roots_to_offer,
+    taken_back,
+)
+from hive_mind.memory.travel import promotions_of
+from hive_mind.memory.waking import Awake
+from hive_mind.model.evidence import Reason
+from hive_mind.model.fact import Fact, Sharing
+
+_log = logging.getLogger(__name__)
+
+# Facts told at a time: two writes here and one there, however many it is. More of them hold up a fact stored in between.
+_BATCH_FACTS = 500
+_REASONS: tuple[Reason, ...] = ("retracted", "superseded")
+
+
+class Outbox:
+    """Brings the hive up to date on the facts of one agent. `note` every fact that changes; `settle` when it should happen."""
+
+    def __init__(self, local: CognitiveMemory, hive: Hive, agent: str, gate: PromotionSettings) -> None:
+        self._local, self._hive, self._agent, self._gate = local, hive, agent, gate
+        self._due: dict[str, None] = {}
+        # One at a time: who waits here finds that others have told the hive of its facts together with theirs.
+        self._turn = asyncio.Lock()
+        self._has_failed = False
+        self._is_closed = False
+
+    def note(self, fact: Fact) -> None:
+        """The fact is durable in this state."""
+        if is_due(fact):
+            self._due[fact.id] = None
+        else:
+            self._due.pop(fact.id, None)
+
+    async def settle(self) -> None:
+        """Tell the hive what is due. Where it fails, it is told later; one line in the log says so."""
+        if self._due:
+            await self._settle(self._due)
+
+    async def settle_all(self) -> None:
+        """Look at every fact again, also those the gate held back or of which the hive was not sure."""
+        async with self._local.awake() as awake:
+            facts = list(awake.recall.facts.values())
+        for fact in facts:
+            self.note(fact)
+        again = [fact.id for fact in facts if fact.is_current and fact.sharing is not Sharing.SHARED]
+        await self._settle({**self._due, **dict.fromkeys(again)})
+
+    async def shared(self, fact_ids: Iterable[str]) -> None:
+        """The hive says that these are held where others ask. Too late for a memory that is closed: it asks when it wakes again."""
+        try:
+            async with self._local.awake() as awake:
+                facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
+                ours = [fact.id for fact in facts if fact.sharing is Sharing.HELD]
+                await self._local.revise(awake, ours, lambda fact: answered(fact, [Held(fact.id, is_shared=True)]))
+        except InvalidInput:
+            if not self._is_closed:
+                raise
+
+    async def tell_again(self) -> None:
+        """Everything the hive has, once more: there is more to tell of it."""
+        async with self._local.awake() as awake:
+            told = [fact.id for fact in awake.recall.facts.values() if fact.sharing in (Sharing.HELD, Sharing.SHARED)]
+            for start in range(0, len(told), _BATCH_FACTS):
+                await self._local.revise(awake, told[start : start + _BATCH_FACTS], proposed_again)
+        await self.settle()
+
+    async def close(self) -> None:
+        """Finish what is under way and begin nothing more."""
+        self._is_closed = True
+        async with self._turn:
+            pass
+
+    async def _settle(self, fact_ids: Iterable[str]) -> None:
+        # First the turn, then the memory: who waits for a turn must not keep the memory from sleeping, because one who puts it to
+        # sleep keeps all others from using it, and so also the one whose turn it is.
+        async with self._turn:
+            ids = list(fact_ids)
+            for start in range(0, len(ids), _BATCH_FACTS):
+                if self._is_closed:
+                    return
+                try:
+                    await self._settle_batch(ids[start : start + _BATCH_FACTS])
+                except _HiveFailed as failure:
+                    self._report(failure.error, len(ids) - start)
+                    return
+            if ids and self._has_failed:
+                _log.info("the hive has been told of everything again")
+                self._has_failed = False
+
+    async def _settle_batch(self, fact_ids: Sequence[str]) -> None:
+        async with self._local.awake() as awake:
+            facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
+            refusals = {fact.id: decide(fact, self._gate).reason for fact in facts if fact.is_current}
+            await self._take_back(awake, [fact for fact in facts if is_too_much(fact, refusals)])
+            offers = await self._proposed(awake, [fact.id for fact in facts if fact.id in refusals], refusals)
+            promotions = [self._promotions_of(awake, fact) for fact in offers]
+            if promotions:
+                await self._promote(awake, promotions)
+
+    async def _take_back(self, awake: Awake, facts: Sequence[Fact]) -> None:
+        for why in _REASONS:
+            ids = [fact.id for fact in facts if reason_to_take_back(fact) == why]
+            if ids:
+                with _telling():
+                    replies = await self._hive.retract(ids, self._agent, why)
+                refused = {reply.fact_id: reply.refused for reply in replies if reply.refused}
+                await self._local.revise(awake, [fact_id for fact_id in ids if fact_id not in refused], taken_back)
+                self._give_up(refused)
+
+    async def _proposed(self, awake: Awake, fact_ids: Sequence[str], refusals: Mapping[str, str]) -> list[Fact]:
+        """The facts that the hive is to be told of, written down as proposed; the others, with what held them back."""
+
+        def decided(fact: Fact) -> Fact:
+            if not fact.is_current or (fact.offered and refusals[fact.id]):
+                return fact
+            return replace(fact, held_back=refusals[fact.id]) if refusals[fact.id] else proposed(fact, roots_to_offer(fact))
+
+        is_told = {fact_id: bool(roots_to_offer(awake.recall.facts[fact_id])) for fact_id in fact_ids}
+        facts = await self._local.revise(awake, fact_ids, decided)
+        return [fact for fact in facts if fact.is_current and not fact.held_back and is_told[fact.id]]
+
+    def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
+        vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
+        return promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
+
+    async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
+        with _telling():
+            answers = iter(await self._hive.promote([one for some in promotions for one in some]))
+        told = [[next(answers) for _ in some] for some in promotions]
+        by_id = {held[0].fact_id: held for held in told}
+        await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
+
+    def _give_up(self, refused: Mapping[str, str]) -> None:
+        """Until the next waking: to ask the same again with every write would change nothing."""
+        for fact_id in refused:
+            self._due.pop(fact_id, None)
+        if refused:
+            _log.warning("the hive did not take back %d facts: %s", len(refused), next(iter(refused.values())))
+
+    def _report(self, error: BackendError, facts: int) -> None:
+        """One line for the first failure."""
+        if not self._has_failed:
+            _log.warning("the hive could not be told of %d facts (%s); it is told with the next write", facts, error)
+        self._has_failed = True
+
+
+class _HiveFailed(Exception):
+    """The hive, not the store: what is kept here is safe."""
+
+    def __init__(self, error: BackendError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except BackendError as error:
+        raise _HiveFailed(error) from error

@@ -1,0 +1,157 @@
+"""What replicas exchange: who asserts which statement, under which dot, and what was taken back.
+
+A fact in a hive is the set of its live assertions; confidence, confirmations, status and trust are computed from them and never
+merged. An assertion is immutable and travels unchanged, so its author, time and confidence are the same after any number of hops.
+"""
+
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+import msgspec
+
+ACTOR_BYTES, COUNTER_BYTES = 8, 5
+
+Actor = bytes
+"""8 bytes: one boot of one node. Never used again after a restart, so a restored backup can't give out a dot twice."""
+Dot = bytes
+"""13 bytes: actor, then a counter of 40 bits, big-endian. Bytes order is (actor, counter) order; the wire needs no other form."""
+
+
+def actor_id(node: str, incarnation: bytes) -> Actor:
+    """The actor that one boot of a node is: 8 bytes that follow from both, so that nobody else can claim them."""
+    return blake2b(node.encode("utf-8", "replace") + b"\0" + incarnation, digest_size=ACTOR_BYTES).digest()
+
+
+def dot(actor: Actor, counter: int) -> Dot:
+    """The name of an actor's `counter`-th write in one partition; counters start at 1."""
+    return actor + counter.to_bytes(COUNTER_BYTES, "big")
+
+
+def actor_of(dot: Dot) -> Actor:
+    """Who made the write."""
+    return dot[:ACTOR_BYTES]
+
+
+def counter_of(dot: Dot) -> int:
+    """The how-manieth write of its actor it is."""
+    return int.from_bytes(dot[ACTOR_BYTES:], "big")
+
+
+class Stamp(NamedTuple):
+    """A hybrid logical time: milliseconds since 1970-01-01 UTC, a counter within them, and the actor that took it.
+
+    Totally ordered, with no tie between two actors.
+    """
+
+    ms: int
+    counter: int = 0
+    actor: Actor = b""
+
+
+class Statement(msgspec.Struct, frozen=True, array_like=True):
+    """What is said, without who vouches for it. Two statements of the same content are the same fact.
+
+    `vector` is the fact's embedding by `model`, little-endian float16, or empty.
+    """
+
+    content: str
+    concept: str = ""
+    said_at: str = ""
+    speaker: str = ""
+    before: str = ""
+    entities: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    model: str = ""
+    vector: bytes = b""
+
+
+class Assertion(msgspec.Struct, frozen=True, array_like=True):
+    """One agent vouches for one statement.
+
+    `root` is where the knowledge comes from: two assertions of one root are one piece of evidence. `confidence` is in [0, 1].
+    `ttl_ms` is 0 for one that never expires. `expires_ms` is when it does, in hive time, or 0 where its author had no trusted
+    clock: then each replica counts `ttl_ms` from when it first saw it.
+    """
+
+    fact_id: str
+    agent: str
+    root: str
+    confidence: float
+    stamp: Stamp
+    statement: Statement
+    ttl_ms: int = 0
+    expires_ms: int = 0
+    tenant: str = "default"
+
+
+class Sealed(msgspec.Struct, frozen=True, array_like=True):
+    """An assertion under its dot, with its author's seal (empty where a hive does not seal)."""
+
+    dot: Dot
+    assertion: Assertion
+    seal: bytes = b""
+
+
+Reason = Literal["retracted", "superseded", "expired", "quota", "redacted"]
+
+
+class Removal(msgspec.Struct, frozen=True, array_like=True):
+    """The proof that dots of a fact were taken away: by whom and why. Without a valid one no replica lets go of an assertion."""
+
+    fact_id: str
+    dots: tuple[Dot, ...]
+    by: str
+    why: Reason
+    stamp: Stamp
+    seal: bytes = b""
+
+
+class Head(msgspec.Struct, frozen=True, array_like=True):
+    """How many writes one boot of a node had made in a partition, in its own words. Nobody is believed to have seen more of it.
+
+    `voids` are counters of writes that it took back before anybody had them: nothing will ever come under these.
+    """
+
+    node: str
+    incarnation: bytes
+    counter: int
+    seal: bytes = b""
+    voids: tuple[int, ...] = ()
+
+    @property
+    def actor(self) -> Actor:
+        """Under which name it writes."""
+        return actor_id(self.node, self.incarnation)
+
+
+class Provenance(msgspec.Struct, frozen=True, array_like=True):
+    """One piece of evidence as people are shown it."""
+
+    agent: str
+    root: str
+    confidence: float
+    stamp: Stamp
+
+
+Status = Literal["held", "confirmed", "disputed", "quarantined"]
+
+
+class HiveFact(msgspec.Struct, frozen=True):
+    """A fact as a replica sees it now: the statement first made of it, and everything that follows from its live assertions.
+
+    `confidence` in [0, 1] is the highest that was asserted, faded by age where the hive decays. `confirmations` counts further
+    roots. `trust` in [0, 2] is that of the most trusted agent that vouches for it.
+    """
+
+    id: str
+    statement: Statement
+    provenance: tuple[Provenance, ...]
+    confidence: float
+    confirmations: int
+    trust: float
+    status: Status = "held"
+
+    @property
+    def content(self) -> str:
+        """What is said."""
+        return self.statement.content

@@ -1,0 +1,210 @@
+"""What one node says to another. Every message may be lost, repeated and reordered; each is understood without the ones before."""
+
+from typing import Literal
+
+import msgspec
+
+from hive_mind.model.evidence import Dot, Head, HiveFact, Removal, Sealed, Stamp
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+
+
+class ClockSample(msgspec.Struct, frozen=True, array_like=True):
+    """For hive time: the sender's wall clock, its monotonic clock, and the monotonic reading that it answers (0: none). Milliseconds."""
+
+    wall_ms: int
+    mono_ms: int
+    answers_mono_ms: int = 0
+
+
+class Changes(msgspec.Struct, frozen=True, array_like=True):
+    """What is new in one partition."""
+
+    partition: str
+    adds: tuple[Sealed, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    heads: tuple[Head, ...] = ()
+
+
+class Replicate(msgspec.Struct, frozen=True, tag="replicate"):
+    """New assertions and removals, to be kept by who receives them; `parcel` comes back in the `Receipt`."""
+
+    parcel: str
+    changes: tuple[Changes, ...]
+
+
+class Receipt(msgspec.Struct, frozen=True, tag="receipt"):
+    """Everything of a parcel is durable here."""
+
+    parcel: str
+
+
+class Summary(msgspec.Struct, frozen=True, array_like=True):
+    """A partition in a few bytes: fingerprints of what is live and of everything ever seen."""
+
+    partition: str
+    live: bytes
+    seen: bytes
+
+
+class SyncOffer(msgspec.Struct, frozen=True, tag="sync"):
+    """Begins an exchange. `session` also keys the fingerprints; `incarnation` is the sender's, so that a reply to a node that was
+    restored meanwhile is recognised as such."""
+
+    session: bytes
+    incarnation: bytes
+    summaries: tuple[Summary, ...]
+    registry: bytes
+    clock: ClockSample
+
+
+class Span(msgspec.Struct, frozen=True, array_like=True):
+    """Dots from `low` up to but without `high` (b"": no end), told in one of three ways (`crdt/reconcile.py` writes and reads them).
+
+    By their fingerprint; cut into pieces, with 8 bytes of the fingerprint of each; or the dots themselves (`crdt/runs.py`).
+    """
+
+    low: bytes
+    high: bytes
+    fingerprint: bytes = b""
+    dots: bytes | None = None
+    cuts: bytes = b""
+    """Where one piece ends and the next begins."""
+
+
+class SyncStep(msgspec.Struct, frozen=True, tag="step"):
+    """One step of reconciling one partition: spans that may differ, what the other lacks, and what it should send.
+
+    `wants` are dots, packed, of which whatever is known is asked for: the assertion, or the proof that it is gone.
+
+    `seen_up_to` and `seen_beyond` are what the sender has ever seen of the actors in spans whose dots it names: of each the last
+    dot with no gap before it, and single dots beyond. Left out are actors of whom nothing was removed, and dots that are live.
+    `proved` are those of the dots seen and gone, packed, of whose removal it keeps the proof.
+    """
+
+    session: bytes
+    incarnation: bytes
+    """The sender's."""
+    answers: bytes
+    """The incarnation it answers: a step for another one is dropped."""
+    partition: str
+    spans: tuple[Span, ...] = ()
+    adds: tuple[Sealed, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    wants: bytes = b""
+    heads: tuple[Head, ...] = ()
+    seen_up_to: tuple[Dot, ...] = ()
+    seen_beyond: tuple[Dot, ...] = ()
+    proved: bytes = b""
+    seen: Literal["", "whole", "rest"] = ""
+    """Not "": all live dots agree, if the one span still does, and this is what the sender has seen of all actors ("whole"), or
+    what the other's "whole" lacked ("rest"). Then it may be joined."""
+
+
+class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
+    """One entry of what everybody knows (agents, ratings, moderators, redactions): last writer wins by stamp."""
+
+    key: str
+    value: str
+    """JSON; "" for an entry that was deleted."""
+    stamp: Stamp
+    by: str = ""
+    seal: bytes = b""
+
+
+class SyncState(msgspec.Struct, frozen=True, tag="state"):
+    """The reply to an offer as far as it concerns no partition: in sync or not, a clock sample, and the registry where it differs."""
+
+    session: bytes
+    incarnation: bytes
+    answers: bytes
+    clock: ClockSample
+    agrees: tuple[str, ...] = ()
+    """Partitions found equal."""
+    registry: tuple[RegistryEntry, ...] = ()
+
+
+class Announce(msgspec.Struct, frozen=True, tag="announce"):
+    """Registry entries, as they are written."""
+
+    entries: tuple[RegistryEntry, ...]
+
+
+class StatisticsRequest(msgspec.Struct, frozen=True, tag="statistics?"):
+    """How often the terms occur in the sender's partitions of a replica set. Deadlines are time left, not a time of day."""
+
+    query: str
+    replica_set: str
+    epoch: int
+    terms: tuple[str, ...]
+    left_ms: int
+
+
+class StatisticsReply(msgspec.Struct, frozen=True, tag="statistics"):
+    """`missing` are the partitions of the set that this node can't speak for now."""
+
+    query: str
+    replica_set: str
+    statistics: TermStatistics
+    missing: tuple[str, ...] = ()
+
+
+class PoolRequest(msgspec.Struct, frozen=True, tag="pool?"):
+    """Candidates for a query with hive-wide statistics."""
+
+    query: str
+    replica_set: str
+    epoch: int
+    probe: Probe
+    left_ms: int
+    confidence_min: float = 0.0
+
+
+class PoolReply(msgspec.Struct, frozen=True, tag="pool"):
+    """Candidates with raw scores and evidence, column by column."""
+
+    query: str
+    replica_set: str
+    pool: Pool
+    evidence: EvidenceColumns
+    missing: tuple[str, ...] = ()
+
+
+class FactsRequest(msgspec.Struct, frozen=True, tag="facts?"):
+    """The facts themselves, by id."""
+
+    query: str
+    fact_ids: tuple[str, ...]
+    left_ms: int
+
+
+class FactsReply(msgspec.Struct, frozen=True, tag="facts"):
+    """Those that are held here."""
+
+    query: str
+    facts: tuple[HiveFact, ...]
+
+
+class ListRequest(msgspec.Struct, frozen=True, tag="list?"):
+    """The newest facts at home in a replica set, all of them or those about a concept."""
+
+    query: str
+    replica_set: str
+    epoch: int
+    concept: str
+    limit: int
+    left_ms: int
+
+
+class ListReply(msgspec.Struct, frozen=True, tag="list"):
+    """Newest first."""
+
+    query: str
+    replica_set: str
+    facts: tuple[HiveFact, ...]
+    missing: tuple[str, ...] = ()
+
+
+SearchRequest = StatisticsRequest | PoolRequest | FactsRequest | ListRequest
+SearchReply = StatisticsReply | PoolReply | FactsReply | ListReply
+Message = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce | SearchRequest | SearchReply

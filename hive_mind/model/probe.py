@@ -1,0 +1,75 @@
+"""A query as an index takes it, and what an index gives back: raw figures column by column, never ranks.
+
+They travel between the members of a hive, so that whoever asked can rank candidates of all members as one index would.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.scores import TermStatistics
+
+Vector = NDArray[np.float32]
+Scores = NDArray[np.float32]
+
+# A claim on "IL-6 in type 2 diabetes" is about more than the code: at 1.0 SciFact loses a point of recall
+# (docs/adr/0003-ranking.md).
+IN_A_SENTENCE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Identifiers of a query: each is a tuple of terms that a fact must all have to match it."""
+
+    required: tuple[tuple[str, ...], ...] = ()
+    is_pure: bool = False
+    """Whether the query is nothing but names and codes, so that comparing meanings can't help."""
+
+    @property
+    def weight(self) -> float:
+        """What a fact gains that matches every anchor: all that relevance can be, or in a sentence a good part of it."""
+        return 1.0 if self.is_pure else IN_A_SENTENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A query as an index takes it: its terms, the identifiers it names, its vector (None: keywords only)."""
+
+    terms: tuple[str, ...]
+    anchors: Anchors
+    vector: Vector | None = None
+    depth: int = 100
+    """Candidates per arm. Raise it and weaker ones can still win by evidence; each costs some microseconds."""
+    statistics: TermStatistics | None = None
+    """Of the whole hive; None: this index is the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Candidates and their raw scores, column by column: BM25, cosine (NaN: no vector), share of the anchors named."""
+
+    ids: tuple[str, ...]
+    keyword: Scores
+    semantic: Scores
+    exact: Scores
+
+    def __len__(self) -> int:
+        """How many candidates."""
+        return len(self.ids)
+
+
+def _none() -> Scores:
+    return np.empty(0, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceColumns:
+    """What stands behind each candidate of a pool besides its words, in the same order, shapes (candidates,).
+
+    `confirmations` and `trust` as shares in [0, 1], `confidence` in [0, 1] as it is at the time of asking.
+    """
+
+    confirmations: Scores = field(default_factory=_none)
+    trust: Scores = field(default_factory=_none)
+    confidence: Scores = field(default_factory=_none)

@@ -1,0 +1,52 @@
+"""Messages as bytes and back: MessagePack behind one byte that says which version this is.
+
+Columns of numbers travel as little-endian float32, query vectors as float16 (which is what embeddings are rounded to). Whatever
+arrives is checked against the types of `messages`; what does not fit is a `WireError` and nothing else.
+"""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from hive_mind.errors import WireError
+from hive_mind.model.messages import Message
+
+VERSION = 1
+MESSAGE_BYTES_MAX = 16 << 20
+"""Larger is no message of ours: what is sent is cut into parcels and steps far below."""
+
+
+def encode(message: Message) -> bytes:
+    """The bytes of a message."""
+    return bytes([VERSION]) + _encoder.encode(message)
+
+
+def decode(data: bytes) -> Message:
+    """The message of some bytes. Raises `WireError`."""
+    if not data or len(data) > MESSAGE_BYTES_MAX:
+        raise WireError(f"a message has between 1 and {MESSAGE_BYTES_MAX} bytes, not {len(data)}")
+    if data[0] != VERSION:
+        raise WireError(f"version {data[0]} of the wire format is not known here, only {VERSION}: upgrade this member")
+    try:
+        return _decoder.decode(data[1:])
+    # Not only DecodeError: text that is no UTF-8 raises UnicodeDecodeError, brackets in brackets RecursionError.
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"no message: {error}") from error
+
+
+def _to_bytes(value: Any) -> bytes:
+    if isinstance(value, np.ndarray):
+        return value.astype("<f4").tobytes()
+    raise NotImplementedError(f"a {type(value).__name__} can't travel")
+
+
+def _from_bytes(kind: Any, value: Any) -> Any:
+    if not isinstance(value, bytes) or len(value) % 4:
+        raise ValueError("numbers are little-endian float32")
+    del kind
+    return np.frombuffer(value, dtype="<f4")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_to_bytes)
+_decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message, dec_hook=_from_bytes)

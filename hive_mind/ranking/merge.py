@@ -1,0 +1,146 @@
+"""Pools of several indexes into one: exactly the candidates that one index over everything would have given.
+
+Each arm is cut globally on raw scores, so where a fact lies plays no part. What is in two pools is one candidate: a fact that two
+groups learned (`merge_found`), or one that two replicas of the same partitions returned (`merge_replicas`).
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.probe import EvidenceColumns, Pool, Scores
+from hive_mind.model.scores import TermStatistics
+
+Rows = NDArray[np.int64]
+
+# A candidate of an arm is above its floor: a keyword or an identifier matched, there is a cosine (NaN is above nothing).
+_NO_MATCH, _NO_COSINE = 0.0, -2.0
+_FEWEST = np.float32(-np.inf)
+
+
+class Merged(NamedTuple):
+    """Candidates of several pools, and for each the number of the (first) pool that gave it."""
+
+    pool: Pool
+    evidence: EvidenceColumns
+    origins: Rows
+
+
+def merge_pools(pools: Sequence[Pool], depth: int) -> Pool:
+    """Each arm's best `depth` over all pools. A document in several pools is one candidate with the highest score of each arm."""
+    together = _together(pools)
+    rows = _best_of_arms(together.pool, depth)
+    return _only(together.pool, rows)
+
+
+def merge_found(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], depth: int) -> tuple[Pool, EvidenceColumns]:
+    """The same with the evidence of each candidate.
+
+    A fact found in two pools was learned twice: its shares of confirmation add up, at most to 1; the higher trust and confidence
+    hold.
+    """
+    merged = merge_all(pools, evidence, depth)
+    return merged.pool, merged.evidence
+
+
+def merge_all(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], depth: int) -> Merged:
+    """As `merge_found`, and which pool each candidate came from."""
+    together = _together(pools)
+    rows = _best_of_arms(together.pool, depth)
+    numbers, size = together.numbers, len(together.pool)
+    columns = [_column(evidence, name) for name in ("confirmations", "trust", "confidence")]
+    if numbers is not None:
+        confirmations = np.bincount(numbers, weights=columns[0], minlength=size)
+        highest = [_highest(column, numbers, size) for column in columns[1:]]
+        columns = [np.minimum(confirmations, 1.0).astype(np.float32), *highest]
+    return Merged(_only(together.pool, rows), EvidenceColumns(*(column[rows] for column in columns)), together.origins[rows])
+
+
+def merge_replicas(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns]) -> tuple[Pool, EvidenceColumns]:
+    """Everything that replicas of one share returned. The same fact from two of them is the same evidence, so nothing adds up."""
+    together = _together(pools)
+    columns = [_column(evidence, name) for name in ("confirmations", "trust", "confidence")]
+    if together.numbers is not None:
+        columns = [_highest(column, together.numbers, len(together.pool)) for column in columns]
+    return together.pool, EvidenceColumns(*columns)
+
+
+def total(statistics: Iterable[TermStatistics]) -> TermStatistics:
+    """Statistics of disjoint corpora taken together."""
+    documents, length, frequency = 0, 0.0, dict[str, int]()
+    for one in statistics:
+        documents += one.documents
+        length += one.total_length
+        for term, count in one.document_frequency.items():
+            frequency[term] = frequency.get(term, 0) + count
+    return TermStatistics(documents, length, frequency)
+
+
+class _Together(NamedTuple):
+    """All candidates, each once. `numbers` says which candidate each row that was given is; None: no id is there twice."""
+
+    pool: Pool
+    origins: Rows
+    numbers: Rows | None
+
+
+def _together(pools: Sequence[Pool]) -> _Together:
+    ids = tuple(chain.from_iterable([pool.ids for pool in pools]))
+    keyword, semantic, exact = (_column(pools, name) for name in ("keyword", "semantic", "exact"))
+    origins = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
+    first = dict.fromkeys(ids)
+    if len(first) == len(ids):
+        return _Together(Pool(ids, keyword, semantic, exact), origins, None)
+    number_of = {name: number for number, name in enumerate(first)}
+    numbers = np.array([number_of[name] for name in ids], dtype=np.int64)
+    size = len(number_of)
+    arms = [_highest(scores, numbers, size) for scores in (keyword, semantic, exact)]
+    firsts = np.full(size, len(pools), dtype=np.int64)
+    np.minimum.at(firsts, numbers, origins)
+    return _Together(Pool(tuple(number_of), *arms), firsts, numbers)
+
+
+def _column(parts: Sequence[Pool] | Sequence[EvidenceColumns], name: str) -> Scores:
+    columns: list[Scores] = [getattr(part, name) for part in parts]
+    return np.concatenate(columns) if columns else np.empty(0, dtype=np.float32)
+
+
+def _highest(scores: Scores, numbers: Rows, size: int) -> Scores:
+    """The highest score of each candidate; NaN only where it has none at all."""
+    found = np.full(size, _FEWEST, dtype=np.float32)
+    np.fmax.at(found, numbers, scores)
+    # NaN against -inf leaves -inf.
+    found[found == _FEWEST] = np.nan
+    return found
+
+
+def _best_of_arms(pool: Pool, depth: int) -> Rows:
+    """Rows among the best `depth` of an arm, ascending."""
+    arms = ((pool.keyword, _NO_MATCH), (pool.semantic, _NO_COSINE), (pool.exact, _NO_MATCH))
+    is_kept = np.zeros(len(pool), dtype=np.bool_)
+    for scores, floor in arms:
+        is_kept[_best(scores, floor, pool, depth)] = True
+    return np.flatnonzero(is_kept)
+
+
+def _best(scores: Scores, floor: float, pool: Pool, depth: int) -> Rows:
+    """The best `depth` rows above the floor, in no order. Of equals at the cut the better by keywords, then by id."""
+    rows = np.flatnonzero(scores > floor)
+    if len(rows) <= depth:
+        return rows
+    found = scores[rows]
+    cut = np.partition(found, len(rows) - depth)[len(rows) - depth]
+    above, equal = rows[found > cut], rows[found == cut]
+    places = depth - len(above)
+    if len(equal) > places:
+        by_id = sorted(equal.tolist(), key=lambda row: (-float(pool.keyword[row]), pool.ids[row]))
+        equal = np.array(by_id[:places], dtype=np.int64)
+    return np.concatenate([above, equal])
+
+
+def _only(pool: Pool, rows: Rows) -> Pool:
+    ids = tuple([pool.ids[row] for row in rows.tolist()])
+    return Pool(ids, pool.keyword[rows], pool.semantic[rows], pool.exact[rows])

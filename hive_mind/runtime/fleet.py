@@ -1,0 +1,242 @@
+"""Several agents of one process over one hive: which nodes there are, and which agent is attached to which.
+
+Flat: one node for all agents. Federated: a node per group. Sharded: a node per agent, each an owner of some of the facts. Single:
+no hive at all. The agents are the same in each of them and can't tell.
+"""
+
+import asyncio
+import random
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast, get_args
+
+from hive_mind import backends
+from hive_mind.bus.base import EventBus
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.federated import Federated
+from hive_mind.hive.flat import Flat
+from hive_mind.hive.node import HiveNode, HiveSettings
+from hive_mind.hive.placement import first_placement
+from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.topology import Topology
+from hive_mind.journal.base import Journal
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.messages import Message
+from hive_mind.runtime.runner import NodeRunner, RunnerSettings, system_clock
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with, vector_arms
+
+TopologyName = Literal["single", "flat", "federated", "sharded"]
+TOPOLOGIES: tuple[TopologyName, ...] = get_args(TopologyName)
+
+# The one node of a flat hive in one process.
+_SHARED_NODE = "hive"
+_POLL_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    """Agents and how they are arranged. `groups` are agents by group, for federated; without them, groups of `group_size`."""
+
+    topology: TopologyName
+    agents: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    group_size: int = 5
+    domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Words by group; questions with such words are put to that group first."""
+    broadcast_threshold: float = 0.9
+    replicas: int = 3
+    partitions: int = 1024
+    gate: PromotionSettings = field(default_factory=PromotionSettings)
+    hive: HiveSettings = field(default_factory=HiveSettings)
+    runner: RunnerSettings = field(default_factory=RunnerSettings)
+
+    def grouped(self) -> Mapping[str, tuple[str, ...]]:
+        """Agents by group."""
+        if self.groups:
+            return self.groups
+        starts = range(0, len(self.agents), max(self.group_size, 1))
+        return {f"group-{n}": self.agents[start : start + self.group_size] for n, start in enumerate(starts)}
+
+    def node_of(self, agent: str) -> str:
+        """The node an agent is attached to."""
+        match self.topology:
+            case "federated":
+                return next((group for group, members in self.grouped().items() if agent in members), "")
+            case "sharded":
+                return agent
+            case _:
+                return _SHARED_NODE
+
+    def arranged(self) -> Topology | None:
+        """The nodes and who holds what; None where there is no hive. Raises `InvalidInput` for what can't be."""
+        match self.topology:
+            case "single":
+                return None
+            case "flat":
+                return Flat((_SHARED_NODE,))
+            case "federated":
+                groups = {group: (group,) for group in self.grouped()}
+                return Federated(groups, self.domains, broadcast_threshold=self.broadcast_threshold)
+            case "sharded":
+                return Sharded(first_placement(self.agents, self.replicas, self.partitions))
+
+
+class Fleet:
+    """Open agents' memories by name, over the nodes of their hive. Close it, or use it with `async with`."""
+
+    def __init__(
+        self,
+        plan: FleetPlan,
+        memories: Mapping[str, CognitiveMemory | DistributedCognitiveMemory],
+        nodes: Mapping[str, "HostedNode"],
+        bus: EventBus,
+    ) -> None:
+        self.plan, self.memories, self.nodes, self.bus = plan, memories, nodes, bus
+
+    def memory(self, agent: str) -> CognitiveMemory | DistributedCognitiveMemory:
+        """An agent's memory. Raises `InvalidInput` for a stranger."""
+        if agent not in self.memories:
+            raise InvalidInput(f"there is no agent {agent!r} in this fleet; there are {', '.join(self.memories)}")
+        return self.memories[agent]
+
+    async def stop(self, name: str) -> None:
+        """Stop one node, as if its machine went away; what it has in its journal stays."""
+        await self.nodes[name].close()
+
+    async def settled(self) -> None:
+        """Return when everything that was written is where it belongs, and can be found without waiting for an index."""
+        # Nothing tells when the last receipt has come, and only tests and measurements want to know.
+        while any(len(hosted.node.outbox) or hosted.node.index_some(system_clock()) for hosted in self.nodes.values()):  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+
+    async def close(self) -> None:
+        """Memories first, so that what they still want to share is taken; then nodes, then the bus."""
+        await _all(memory.close() for memory in self.memories.values())
+        await _all(hosted.close() for hosted in self.nodes.values())
+        await self.bus.close()
+
+    async def __aenter__(self) -> "Fleet":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class HostedNode:
+    """A node, what runs it, and what it still has to tell the memories attached to it."""
+
+    def __init__(self, node: HiveNode, runner: NodeRunner) -> None:
+        self.node, self.runner = node, runner
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def attach(self, memory: DistributedCognitiveMemory) -> None:
+        """Tell a memory when its facts have reached others."""
+
+        def tell(fact_ids: tuple[str, ...]) -> None:
+            task = asyncio.ensure_future(memory.on_shared(fact_ids))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+        self.runner.on_shared(tell)
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        await self.runner.close()
+        await asyncio.gather(*self._telling)
+
+
+async def open_fleet(
+    plan: FleetPlan, settings: Settings, embedder: Embedder, measure: Callable[[Message], int] | None = None
+) -> Fleet:
+    """Nodes and memories of a fleet. `embedder` is shared and stays open; `measure` gives a message's bytes, to count traffic.
+
+    Raises `ConfigError` or `BackendError`; then nothing stays open.
+    """
+    _refuse(plan)
+    topology = plan.arranged()
+    bus = cast(EventBus, await backends.load("bus", "memory").open(measure=measure))
+    nodes: dict[str, HostedNode] = {}
+    try:
+        for name in topology.nodes if topology else ():
+            nodes[name] = await _hosted(name, plan, topology, settings, embedder, bus)
+    except BaseException:
+        await _all(hosted.close() for hosted in nodes.values())
+        await bus.close()
+        raise
+    memories: dict[str, CognitiveMemory | DistributedCognitiveMemory] = {}
+    for agent in plan.agents:
+        local = memory_with(settings, agent, Borrowed(embedder))
+        memories[agent] = _attached(local, nodes[plan.node_of(agent)], agent, plan) if nodes else local
+    return Fleet(plan, memories, nodes, bus)
+
+
+class Borrowed:
+    """An embedder many memories use; closing it is the business of whoever opened it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.embed_passages, self.embed_query = embedder.embed_passages, embedder.embed_query
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self._embedder.model
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimension
+
+    async def close(self) -> None:
+        """Nothing: it is borrowed."""
+
+
+async def _hosted(
+    name: str, plan: FleetPlan, topology: Topology | None, settings: Settings, embedder: Embedder, bus: EventBus
+) -> HostedNode:
+    assert topology is not None  # noqa: S101 - there are nodes only where there is one
+    new_arm = vector_arms(settings)
+    node = HiveNode(
+        name,
+        topology,
+        chance=random.Random(secrets.randbits(128)),  # noqa: S311 - for jitter and names that must not repeat
+        settings=replace(plan.hive, model=embedder.model),
+        new_arm=lambda: new_arm(embedder.dimension) if embedder.dimension else None,
+    )
+    hosted = HostedNode(node, NodeRunner(node, await _journal(name, plan, settings), bus, settings=plan.runner))
+    try:
+        await hosted.runner.start()
+    except BaseException:
+        await hosted.close()
+        raise
+    return hosted
+
+
+async def _journal(name: str, plan: FleetPlan, settings: Settings) -> Journal:
+    """In a file beside the agents' databases, or nowhere where these keep nothing either."""
+    kind = "memory" if settings.store == "memory" else "sqlite"
+    path = settings.home / "hives" / plan.runner.hive / f"{name}.sqlite"
+    return cast(Journal, await backends.load("journal", kind).open(path))
+
+
+def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: FleetPlan) -> DistributedCognitiveMemory:
+    memory = DistributedCognitiveMemory(local, hosted.runner, agent=agent, gate=plan.gate)
+    hosted.attach(memory)
+    return memory
+
+
+def _refuse(plan: FleetPlan) -> None:
+    if not plan.agents or len(set(plan.agents)) < len(plan.agents):
+        raise InvalidInput("a fleet needs at least one agent, and each name once")
+    strays = [agent for agent in plan.agents if plan.topology == "federated" and not plan.node_of(agent)]
+    if strays:
+        raise InvalidInput(f"these agents are in no group: {', '.join(strays[:5])}")
+
+
+async def _all(work: Iterable[Awaitable[None]]) -> None:
+    await asyncio.gather(*work)

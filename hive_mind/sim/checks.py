@@ -1,0 +1,165 @@
+"""The invariants, as checks of a world whose nodes had time to agree. Each says what it saw; the first one that fails counts."""
+
+from collections.abc import Iterator
+
+from hive_mind.hive.seal import is_sealed
+from hive_mind.model.evidence import actor_of
+from hive_mind.sim.faults import HOUR_MS
+from hive_mind.sim.history import Voice
+from hive_mind.sim.hives import all_keys
+from hive_mind.sim.machine import Machine
+from hive_mind.sim.promises import Promises
+from hive_mind.sim.views import State, assertions_of, node_of, shares_of, state_of, voiced
+from hive_mind.sim.world import Violation, World
+
+DAY_MS = 24 * HOUR_MS
+
+
+def members(world: World) -> list[Machine]:
+    """The machines that must agree: those that belong to the hive, run, and don't lie."""
+    return [machine for machine in world.honest() if machine.name in world.topology.nodes]
+
+
+def difference(world: World) -> str:
+    """Where members don't agree yet, "" where they do."""
+    states = {machine.name: state_of(machine) for machine in members(world)}
+    first = next(iter(states))
+    for name, state in states.items():
+        if state.registry != states[first].registry:
+            odd = sorted((e.key, e.by) for e in state.registry ^ states[first].registry)
+            return f"registries of {first} and {name} differ by {len(odd)} entries: {odd[:3]}"
+    return next(_partition_differences(world, states), "")
+
+
+def unsynced(world: World) -> str:
+    """Members that don't know the time yet, "" where all do."""
+    return ", ".join(machine.name for machine in members(world) if not node_of(machine).time.is_synced)
+
+
+def is_only_lingering(world: World) -> bool:
+    """Whether members differ only by what each of them counts the time of by itself: it then goes at different times."""
+    live: dict[tuple[str, bytes], bool] = {}
+    states = {machine.name: state_of(machine) for machine in members(world)}
+    for machine in members(world):
+        for partition, given in assertions_of(machine):
+            live[partition, given.dot] = bool(given.assertion.ttl_ms and not given.assertion.expires_ms)
+    odd = False
+    for partition in {name for state in states.values() for name in state.live}:
+        held = [state.live[partition] for state in states.values() if partition in state.live]
+        for dot in frozenset().union(*held) - held[0].intersection(*held):
+            odd = True
+            if not live[partition, dot]:
+                return False
+    return odd
+
+
+def _partition_differences(world: World, states: dict[str, State]) -> Iterator[str]:
+    partitions = sorted({name for state in states.values() for name in state.live})
+    for partition in partitions:
+        holders = [name for name in world.topology.holders(partition) if name in states]
+        for name in holders:
+            if partition not in states[name].live:
+                yield f"{name} does not hold {partition}"
+            elif states[name].live[partition] != states[holders[0]].live[partition]:
+                here, there = states[name].live[partition], states[holders[0]].live[partition]
+                yield f"{partition}: {name} has {len(here - there)} dots more and {len(there - here)} fewer than {holders[0]}"
+            elif states[name].seen[partition] != states[holders[0]].seen[partition]:
+                yield f"{partition}: {name} and {holders[0]} hold the same, and have not seen the same"
+
+
+def agreement(world: World) -> float:
+    """The share of all that anybody holds and all its holders should, which they do."""
+    have = should = 0
+    states = [state_of(machine) for machine in members(world)]
+    for partition in {name for state in states for name in state.live}:
+        held = [state.live[partition] for state in states if partition in state.live]
+        have += sum(map(len, held))
+        should += len(frozenset().union(*held)) * len(held)
+    return have / should if should else 1.0
+
+
+def promises_of(world: World) -> Promises:
+    """What clients were promised."""
+    return Promises(world.history.operations, stamps_lie=bool(world.weather.clock_error_ms or world.weather.clock_step_share))
+
+
+def settled(world: World) -> Iterator[Violation]:
+    """I1, I3, I5, I9, I13, I14: what must hold once members agree."""
+    promises = promises_of(world)
+    yield from _kept(world, promises)
+    yield from _taken_back(world, promises)
+    yield from _sane(world)
+    yield from _compact(world)
+    yield from _authentic(world)
+
+
+def expired(world: World) -> Iterator[Violation]:
+    """I8, after a day and more: whatever had a day or less to live is collected."""
+    for machine in members(world):
+        for partition, given in assertions_of(machine):
+            if 0 < given.assertion.ttl_ms <= DAY_MS:
+                yield Violation("I8 what expired is collected", f"{voiced(given)} is live in {partition} of {machine.name}")
+
+
+def _kept(world: World, promises: Promises) -> Iterator[Violation]:
+    live = {machine.name: _voices(machine) for machine in members(world)}
+    for promise in promises.live(world.schedule.now_ms):
+        for partition in promise.partitions:
+            for name in world.topology.holders(partition):
+                if name in live and (partition, promise.voice) not in live[name]:
+                    what = f"{promise.voice} of {promise.operation.event.request} is not live in {partition} of {name}"
+                    yield Violation("I1 what was acknowledged is kept", what)
+
+
+def _taken_back(world: World, promises: Promises) -> Iterator[Violation]:
+    redacted = promises.redacted()
+    dead = dict(promises.dead())
+    for machine in members(world):
+        for partition, given in assertions_of(machine):
+            is_left_over = machine.name in world.restored or world.liar
+            if is_left_over and not shares_of(machine)[partition].is_holder:
+                # Its own writes as a backup remembers them, or what a liar never agreed to take over; nobody searches there.
+                continue
+            if (operation := dead.get((partition, given.dot))) is not None:
+                what = f"{voiced(given)}, retracted by {operation.event.request}, is live on {machine.name}"
+                yield Violation("I3 a retract stays a retract", what)
+            if given.assertion.fact_id in redacted:
+                yield Violation("I3 redacted is for ever", f"{voiced(given)} is live on {machine.name}")
+
+
+def _sane(world: World) -> Iterator[Violation]:
+    """I5."""
+    for machine in members(world):
+        standing = node_of(machine).standing
+        for _, given in assertions_of(machine):
+            if not 0.0 <= given.assertion.confidence <= 1.0:
+                yield Violation("I5 confidence is from 0 to 1", f"{given.assertion.confidence} on {machine.name}")
+            if not 0.0 <= standing.trust(given.assertion.agent) <= 2.0:
+                yield Violation("I5 trust is from 0 to 2", f"{given.assertion.agent} on {machine.name}")
+
+
+def _compact(world: World) -> Iterator[Violation]:
+    """I9. A boot whose disk was set back, and a liar, may leave gaps for ever."""
+    for machine in members(world):
+        for partition, share in shares_of(machine).items():
+            if not share.is_holder:
+                continue
+            for dot in share.members.context.beyond:
+                head = share.heads.get(actor_of(dot))
+                if head is None or head.node not in {*world.restored, world.liar}:
+                    yield Violation("I9 contexts are compact", f"{partition} on {machine.name}: a gap of {head and head.node}")
+
+
+def _authentic(world: World) -> Iterator[Violation]:
+    """I13, I14."""
+    keys = all_keys()
+    for machine in members(world):
+        for partition, given in assertions_of(machine):
+            if given.assertion.tenant != "default":
+                yield Violation("I13 tenants are apart", f"{given.assertion.tenant} on {machine.name}")
+            if world.liar and not is_sealed(keys, partition, given):
+                yield Violation("I14 nothing forged is live", f"{voiced(given)} on {machine.name}")
+
+
+def _voices(machine: Machine) -> set[tuple[str, Voice]]:
+    return {(partition, voiced(given)) for partition, given in assertions_of(machine)}

@@ -1,0 +1,91 @@
+"""The faults by name, and how bad each of them is in one run: drawn from the seed, so that calm and storm both occur."""
+
+from dataclasses import dataclass, replace
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.chance import Chance
+
+FAULTS = ("loss", "duplication", "partition", "crash", "disk", "restore", "clock", "stall", "churn", "liar")
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+YEAR_MS = 365 * 24 * HOUR_MS
+
+# An hour behind to ten years ahead; under a minute is what badly kept clocks do every day.
+_CLOCK_ERRORS_MS = (-HOUR_MS, -50_000, 50_000, 40 * HOUR_MS, 10 * YEAR_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """How bad one run is. Shares are per message or per boundary between two effects; the `_share`s of steps per operation."""
+
+    loss: float = 0.0
+    duplication: float = 0.0
+    delay_ms: int = 50
+    """Mean of an exponential distribution: so messages overtake each other, and the more the longer it is."""
+    is_brokered: bool = False
+    """Whether a broker repeats what was not acknowledged; otherwise a message comes once or never."""
+    partition_share: float = 0.0
+    crash_boundary_share: float = 0.0
+    crash_share: float = 0.0
+    loses_tails: bool = False
+    sync_ms: int = 0
+    """Mean time until a write is durable; meanwhile the node goes on."""
+    restore_share: float = 0.0
+    clock_error_ms: int = 0
+    """By how much the clock of one node is wrong from the start."""
+    clock_step_share: float = 0.0
+    stall_share: float = 0.0
+    churn_share: float = 0.0
+    has_liar: bool = False
+
+
+CALM = Weather()
+
+
+def parse(text: str) -> frozenset[str]:
+    """Faults named in a list like "loss,crash"; "all" and "none" are names too. Raises `InvalidInput` for an unknown one."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in (*FAULTS, "all", "none")]
+    if unknown:
+        raise InvalidInput(f"no fault is called {unknown[0]!r}: choose of {', '.join(FAULTS)}, or all, or none")
+    return frozenset(FAULTS) if "all" in names else frozenset(names) - {"none"}
+
+
+def drawn(faults: frozenset[str], chance: Chance) -> Weather:
+    """The weather of one run. Everything is drawn whatever is switched on, so leaving a fault out changes nothing else."""
+    everything = Weather(
+        loss=chance.choice((0.0, 0.05, 0.2, 0.5)),
+        duplication=chance.choice((0.0, 0.1, 0.3)),
+        delay_ms=chance.choice((50, 1_000, 20_000)),
+        is_brokered=chance.random() < 0.5,
+        partition_share=0.04,
+        crash_boundary_share=chance.choice((0.0, 0.0005, 0.002)),
+        crash_share=0.02,
+        loses_tails=chance.random() < 0.7,
+        sync_ms=chance.choice((0, 20, 2_000)),
+        restore_share=0.008,
+        clock_error_ms=chance.choice(_CLOCK_ERRORS_MS) if chance.random() < 0.5 else 0,
+        clock_step_share=0.01,
+        stall_share=0.01,
+        churn_share=0.012 if chance.random() < 0.5 else 0.0,
+        has_liar=chance.random() < 0.3,
+    )
+    return _only(faults, everything)
+
+
+def _only(faults: frozenset[str], everything: Weather) -> Weather:
+    belongs = {
+        "loss": ("loss",),
+        "duplication": ("duplication",),
+        "partition": ("partition_share",),
+        "crash": ("crash_boundary_share", "crash_share"),
+        "disk": ("loses_tails", "sync_ms"),
+        "restore": ("restore_share",),
+        "clock": ("clock_error_ms", "clock_step_share"),
+        "stall": ("stall_share",),
+        "churn": ("churn_share",),
+        "liar": ("has_liar",),
+    }
+    off = [field for fault, fields in belongs.items() if fault not in faults for field in fields]
+    return replace(everything, **{field: getattr(CALM, field) for field in off})

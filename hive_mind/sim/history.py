@@ -1,0 +1,100 @@
+"""What clients did and what they were told. What was never answered may have happened or not, as in Jepsen's histories."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hive_mind.hive.effects import Ask, Event, Outcome, Promote, Promotion, Retract, Write
+from hive_mind.model.evidence import Dot
+from hive_mind.model.ids import fact_id
+
+NEVER_MS = 1 << 60
+
+
+class Voice(NamedTuple):
+    """Who says what on whose word: a later assertion of the same voice takes the place of the earlier one."""
+
+    fact_id: str
+    agent: str
+    root: str
+
+
+@dataclass(slots=True)
+class Operation:
+    """One request to one node. `ended_ms` is None for one that was not answered (yet, or never)."""
+
+    event: Promote | Retract | Write | Ask
+    node: str
+    boot: int
+    started_ms: int
+    ended_ms: int | None = None
+    outcome: Outcome = ()
+    dots: set[tuple[str, Dot]] = field(default_factory=set)
+    """What it made or took back, as seen on its node: partition and dot."""
+    partitions: dict[Voice, set[str]] = field(default_factory=dict)
+    """Where each voice of a promotion was heard."""
+    is_unsure: bool = False
+    """Whether a disk that was set back may have undone it after all."""
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether its client was told the outcome, and nothing since made it doubtful."""
+        return self.ended_ms is not None and not self.is_unsure
+
+    @property
+    def surely_over_ms(self) -> int:
+        """From when on it can't have any further effect of its own; never for one in doubt."""
+        return self.ended_ms if self.ended_ms is not None and not self.is_unsure else NEVER_MS
+
+
+class History:
+    """All operations of a run in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self._open: dict[str, Operation] = {}
+
+    def next_request(self) -> str:
+        """A name no other request has."""
+        return f"r{len(self.operations)}"
+
+    def begin(self, event: Promote | Retract | Write | Ask, node: str, boot: int, now_ms: int) -> Operation:
+        """Note a request before the node is told."""
+        operation = Operation(event, node, boot, now_ms)
+        self.operations.append(operation)
+        self._open[event.request] = operation
+        return operation
+
+    def end(self, request: str, outcome: Outcome, now_ms: int) -> Operation | None:
+        """Note an answer; None for one to no open request."""
+        if (operation := self._open.pop(request, None)) is not None:
+            operation.ended_ms, operation.outcome = now_ms, outcome
+        return operation
+
+    def find(self, request: str) -> Operation | None:
+        """The open operation of a request."""
+        return self._open.get(request)
+
+    def crashed(self, node: str) -> None:
+        """Nobody will be told about what was open on a node."""
+        self._open = {request: operation for request, operation in self._open.items() if operation.node != node}
+
+    def open(self) -> Sequence[Operation]:
+        """Whose clients still wait."""
+        return list(self._open.values())
+
+    def promises(self) -> Iterator[tuple[Operation, Promotion]]:
+        """Every promotion that was asked for."""
+        for operation in self.operations:
+            if isinstance(operation.event, Promote):
+                yield from ((operation, promotion) for promotion in operation.event.promotions)
+
+
+def voice_of(promotion: Promotion) -> Voice:
+    """Whose assertion a promotion becomes."""
+    return Voice(fact_id(promotion.statement.content), promotion.agent, promotion.root)
+
+
+def asked(event: Event) -> str:
+    """The request an event makes, "" for one that makes none."""
+    return event.request if isinstance(event, Promote | Retract | Write | Ask) else ""

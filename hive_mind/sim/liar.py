@@ -1,0 +1,174 @@
+"""A member that lies: it knows the protocol, holds the keys of its own agents and nobody else's, and wants others to lose facts.
+
+It claims to have seen everything, to agree with everybody, to have kept what it threw away; it forges assertions, removals, heads
+and moderators' words, answers questions with nonsense, and floods. All of it is well-formed: what is not never passes the wire.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Effect, Event, Now, Received, Send, Tick
+from hive_mind.hive.node import HiveNode
+from hive_mind.model.evidence import Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_id, dot
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import (
+    Announce,
+    Changes,
+    ClockSample,
+    Message,
+    PoolReply,
+    Receipt,
+    RegistryEntry,
+    Replicate,
+    SearchReply,
+    SearchRequest,
+    SyncOffer,
+    SyncState,
+    SyncStep,
+)
+from hive_mind.sim.faults import YEAR_MS
+from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
+
+_FAR = 1 << 39
+_LIES_SHARE = 0.4
+_FLOOD = 20
+_SEEN: tuple[Literal["", "whole", "rest"], ...] = ("", "whole", "rest")
+_REASONS: tuple[Reason, ...] = ("retracted", "expired", "quota", "superseded", "redacted")
+
+
+class Liar:
+    """Makes lies for one node. `chance` decides which, and when it rather tells the truth, so as to be believed."""
+
+    def __init__(self, name: str, chance: Chance) -> None:
+        self._name, self._chance = name, chance
+
+    def twisted(self, node: HiveNode, event: Event, effects: Sequence[Effect], now: Now) -> list[Effect]:
+        """What the honest program wanted to do, made worse."""
+        if isinstance(event, Received) and isinstance(event.message, Replicate) and self._lies():
+            # It says that it kept what it did not even look at; the honest program is not asked.
+            return [Send((event.sender,), Receipt(event.message.parcel))]
+        out: list[Effect] = [self._twisted(node, one) if isinstance(one, Send) and self._lies() else one for one in effects]
+        if isinstance(event, Tick):
+            others = tuple(name for name in node.topology.nodes if name != self._name)
+            out += [Send(others, message) for message in self._spam(node, now)]
+        return out
+
+    def reply(self, honest: SearchReply | None) -> SearchReply | None:
+        """A false answer to a question, or none."""
+        if honest is None or not self._lies():
+            return honest
+        if self._chance.random() < 0.5 or not isinstance(honest, PoolReply):
+            return None
+        bad = msgspec.structs.replace(honest)
+        ids = ("0" * 32, "1" * 32)
+        nonsense = np.array([np.nan, 1e30], dtype=np.float32)
+        pool = type(honest.pool)(ids, nonsense, nonsense, nonsense)
+        return msgspec.structs.replace(bad, pool=pool)
+
+    def _lies(self) -> bool:
+        return self._chance.random() < _LIES_SHARE
+
+    def _twisted(self, node: HiveNode, send: Send) -> Send:
+        return Send(send.to, self._false(node, send.message))
+
+    def _false(self, node: HiveNode, message: Message) -> Message:
+        match message:
+            case SyncStep():
+                return self._false_step(node, message)
+            case SyncOffer():
+                return msgspec.structs.replace(message, clock=self._false_clock(message.clock))
+            case SyncState():
+                everything = tuple(share for share in node.holdings.shares)
+                return msgspec.structs.replace(message, agrees=everything, clock=self._false_clock(message.clock))
+            case _:
+                return message
+
+    def _false_step(self, node: HiveNode, step: SyncStep) -> SyncStep:
+        """Everything was seen and nothing is live: in a plain set of this kind that removes everything."""
+        share = node.holdings.shares[step.partition]
+        heads = tuple(Head(head.node, head.incarnation, _FAR, head.seal) for head in share.heads.values())
+        return msgspec.structs.replace(
+            step,
+            adds=(*step.adds, *self._forged_adds(node)),
+            removals=(*step.removals, *self._forged_removals(node)),
+            heads=(*step.heads, *heads),
+            seen_up_to=tuple(dot(actor, _FAR) for actor in sorted(share.heads)),
+            spans=tuple(msgspec.structs.replace(span, dots=(), fingerprint=b"") for span in step.spans),
+            seen=self._chance.choice(_SEEN),
+        )
+
+    def _false_clock(self, clock: ClockSample) -> ClockSample:
+        return msgspec.structs.replace(clock, wall_ms=clock.wall_ms + self._chance.choice((-YEAR_MS, YEAR_MS)))
+
+    def _spam(self, node: HiveNode, now: Now) -> list[Message]:
+        if self._chance.random() > 0.1:
+            return []
+        partition = self._chance.choice(sorted(node.holdings.shares))
+        adds = tuple(self._forged_add(node, now) for _ in range(_FLOOD))
+        forged = Changes(partition, adds, self._forged_removals(node), ())
+        return [Replicate(f"{self._chance.getrandbits(64):016x}", (forged,)), Announce(self._forged_entries(now))]
+
+    def _forged_adds(self, node: HiveNode) -> tuple[Sealed, ...]:
+        return (self._forged_add(node, node.standing.now),)
+
+    def _forged_add(self, node: HiveNode, now: Now) -> Sealed:
+        """One thing wrong with each: the author, the tenant, the confidence, the words under an id, the dot."""
+        chance = self._chance
+        victim, statement = chance.choice(agents_of("n0")), chance.choice(STATEMENTS)
+        stamp = Stamp(now.wall_ms + chance.choice((0, YEAR_MS)), 0, node.incarnation)
+        given = Assertion(fact_id(statement.content), victim, victim, 1.0, stamp, statement)
+        wrong: tuple[dict[str, Any], ...] = (
+            {},
+            {"tenant": "another"},
+            {"confidence": 8_100.0},
+            {"confidence": float("nan")},
+            {"fact_id": chance.choice(FACT_IDS)},
+            {"agent": ""},
+            {"expires_ms": -1},
+        )
+        forged = msgspec.structs.replace(given, **chance.choice(wrong))
+        return Sealed(self._forged_dot(node), forged, chance.choice((b"", b"\0" * 32)))
+
+    def _forged_dot(self, node: HiveNode) -> Dot:
+        actor = actor_id(self._name, node.incarnation)
+        return self._chance.choice((dot(actor, self._chance.randrange(1, _FAR)), b"", b"short", b"\xff" * 13, b"\0" * 13))
+
+    def _forged_removals(self, node: HiveNode) -> tuple[Removal, ...]:
+        """Somebody else's assertions, taken back in the moderator's name and in its own."""
+        sealed = [given for share in node.holdings.shares.values() for given in share.all_sealed()]
+        if not sealed:
+            return ()
+        given = self._chance.choice(sorted(sealed, key=lambda one: one.dot))
+        why = self._chance.choice(_REASONS)
+        by = self._chance.choice((MODERATOR, self._name, given.assertion.agent))
+        return (Removal(given.assertion.fact_id, (given.dot,), by, why, given.assertion.stamp, b"\1" * 32),)
+
+    def _forged_entries(self, now: Now) -> tuple[RegistryEntry, ...]:
+        chance, stamp = self._chance, Stamp(now.wall_ms + self._chance.choice((0, YEAR_MS)), 0, b"liar")
+        fact, own = chance.choice(FACT_IDS), agents_of(self._name)[0]
+        return (
+            RegistryEntry(f"redacted/{fact}", "true", stamp, MODERATOR),
+            RegistryEntry(f"redacted/{fact}", "true", stamp, own),
+            RegistryEntry(f"moderator/{own}", "true", stamp, own),
+            RegistryEntry(f"retracted/{fact}", "true", stamp, chance.choice((own, MODERATOR))),
+            RegistryEntry("trust/" + own, "9e99", stamp, MODERATOR),
+            RegistryEntry("nonsense", "{", stamp, own),
+        )
+
+
+class LyingNode(HiveNode):
+    """A production node whose effects go through a liar."""
+
+    liar: Liar
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """Handle it as everybody would, then lie about it."""
+        return self.liar.twisted(self, event, super().handle(event, now), now)
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search, then lie about it."""
+        return self.liar.reply(super().search(request, now))

@@ -1,0 +1,200 @@
+"""One simulated machine: a node, its disk and its clock. Performs effects in their order and can lose power between any two.
+
+A `Persist` holds up what stands behind it until the disk has it, while the node goes on handling events: as with a runner that
+commits several events at once.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Effect, Event, Now, Persist, Tick
+from hive_mind.hive.node import HiveNode
+from hive_mind.sim.disk import Disk
+from hive_mind.sim.schedule import Schedule
+
+START_MS = 1_700_000_000_000
+"""The true time when a simulation begins, UTC: any will do that no clock error turns negative."""
+
+
+class PowerCut(Exception):
+    """The machine is gone in the middle of what it did."""
+
+
+class Surroundings(Protocol):
+    """What a machine needs of the world around it."""
+
+    def new_node(self, name: str) -> HiveNode:
+        """The program, started anew."""
+        ...
+
+    def handled(self, machine: "Machine", event: Event, effects: Sequence[Effect]) -> None:
+        """Look at what the node made of an event."""
+        ...
+
+    def perform(self, machine: "Machine", effect: Effect) -> None:
+        """Carry out anything but a `Persist`."""
+        ...
+
+    def is_power_cut(self) -> bool:
+        """Whether the power goes at this boundary between two effects."""
+        ...
+
+    def sync_ms(self) -> float:
+        """How long the disk takes this time; 0 is at once."""
+        ...
+
+    def crashed(self, machine: "Machine") -> None:
+        """Told after each crash."""
+        ...
+
+
+class Machine:
+    """A node that can be told events, crash, stall and start again from its disk."""
+
+    def __init__(self, name: str, schedule: Schedule, chance: Chance, world: Surroundings) -> None:
+        self.name, self.disk = name, Disk()
+        self.node: HiveNode | None = None
+        self.clock_error_ms = 0
+        self.boots = 0
+        self.is_gone = False
+        """Whether it was switched off for good."""
+        self.stalled_ms = -1
+        """Until when it stalled last."""
+        self._schedule, self._chance, self._world = schedule, chance, world
+        self._booted_ms = 0
+        self._effects: deque[Effect] = deque()
+        self._is_syncing = False
+        self._held: list[Event] = []
+        self._tick_ms = -1
+
+    @property
+    def now(self) -> Now:
+        """What its two clocks show."""
+        return Now(START_MS + self._schedule.now_ms + self.clock_error_ms, self._schedule.now_ms - self._booted_ms)
+
+    def start(self) -> None:
+        """Boot, unless it runs or is gone: load the journal and begin."""
+        if self.node is not None or self.is_gone:
+            return
+        self.boots += 1
+        if self._chance.random() < 0.5:
+            self._booted_ms = self._schedule.now_ms - self._chance.randrange(1_000_000)
+        self.node = self._world.new_node(self.name)
+        try:
+            self._take(None, self.node.start(self.disk.load(), self.now))
+        except PowerCut:
+            self.crash(loses_tail=True)
+
+    def tell(self, event: Event) -> bool:
+        """Have the node handle an event, later if it is stalled; False if it is down."""
+        if self.node is None:
+            return False
+        if self.stalled_ms > self._schedule.now_ms:
+            self._held.append(event)
+            return True
+        try:
+            self._boundary()
+            self._take(event, self.node.handle(event, self.now))
+        except PowerCut:
+            self.crash(loses_tail=True)
+        return True
+
+    def stall(self, span_ms: int) -> None:
+        """Do nothing for a while, then everything that came meanwhile at once: a paused process, a sleeping laptop."""
+        self.stalled_ms = self._schedule.now_ms + span_ms
+        boot = self.boots
+        self._schedule.after(span_ms, lambda: self.wake_up() if boot == self.boots else None)
+
+    def wake_up(self) -> None:
+        """End a stall: handle everything that came meanwhile."""
+        held, self._held = self._held, []
+        self.stalled_ms = min(self.stalled_ms, self._schedule.now_ms)
+        for event in held:
+            self.tell(event)
+
+    def crash(self, *, loses_tail: bool) -> None:
+        """Lose everything but the disk."""
+        self.node = None
+        self._effects.clear()
+        self._held.clear()
+        self._is_syncing, self.stalled_ms, self._tick_ms = False, -1, -1
+        self.disk.crash(self._chance, loses_tail=loses_tail)
+        self._world.crashed(self)
+
+    def switch_off(self) -> None:
+        """Crash, and never come back."""
+        self.is_gone = True
+        if self.node is not None:
+            self.crash(loses_tail=False)
+
+    def flush(self) -> None:
+        """Have everything durable that the node wanted durable so far."""
+        for effect in self._effects:
+            if isinstance(effect, Persist):
+                self.disk.write(effect.records)
+        self.disk.sync()
+        self._effects = deque(effect for effect in self._effects if not isinstance(effect, Persist))
+
+    def _take(self, event: Event | None, effects: Sequence[Effect]) -> None:
+        if event is not None:
+            self._world.handled(self, event, effects)
+        self._effects.extend(effects)
+        if not self._is_syncing:
+            self._perform()
+        self._plan_tick()
+
+    def _perform(self) -> None:
+        while self._effects:
+            self._boundary()
+            effect = self._effects.popleft()
+            if not isinstance(effect, Persist):
+                self._world.perform(self, effect)
+                continue
+            self.disk.write(effect.records)
+            wait_ms = self._world.sync_ms()
+            if wait_ms:
+                self._sync_later(wait_ms)
+                return
+            self._boundary()
+            self.disk.sync()
+
+    def _sync_later(self, wait_ms: float) -> None:
+        """One sync for all that is waiting: each stays a batch of its own, so any prefix of them can survive."""
+        for effect in self._effects:
+            if isinstance(effect, Persist):
+                self.disk.write(effect.records)
+        self._effects = deque(effect for effect in self._effects if not isinstance(effect, Persist))
+        self._is_syncing, boot = True, self.boots
+        self._schedule.after(wait_ms, lambda: self._synced(boot))
+
+    def _synced(self, boot: int) -> None:
+        if self.node is None or boot != self.boots:
+            return
+        self._is_syncing = False
+        try:
+            self._boundary()
+            self.disk.sync()
+            self._perform()
+        except PowerCut:
+            self.crash(loses_tail=True)
+
+    def _boundary(self) -> None:
+        if self._world.is_power_cut():
+            raise PowerCut
+
+    def _plan_tick(self) -> None:
+        if self.node is None:
+            return
+        due_ms = self.node.wake_at_ms(self.now) + self._booted_ms
+        if self._tick_ms < 0 or due_ms < self._tick_ms:
+            # At least a millisecond, so that a node that is always due can't stop time.
+            self._tick_ms, boot = max(due_ms, self._schedule.now_ms + 1), self.boots
+            planned_ms = self._tick_ms
+            self._schedule.after(planned_ms - self._schedule.now_ms, lambda: self._tick(boot, planned_ms))
+
+    def _tick(self, boot: int, planned_ms: int) -> None:
+        if boot == self.boots and planned_ms == self._tick_ms and self.node is not None:
+            self._tick_ms = -1
+            self.tell(Tick())

@@ -1,0 +1,108 @@
+"""A simulated network: messages are late, overtake each other, come twice or not at all, and sometimes nobody gets across.
+
+With a broker a message that arrived there is repeated until it is acknowledged; five times, then it is put aside.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from hive_mind.hive.chance import Chance
+from hive_mind.model.messages import Message
+from hive_mind.sim.faults import CALM, Weather
+from hive_mind.sim.schedule import Schedule
+
+_TRIES_MAX = 5
+_AGAIN_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A message under way. `delivery` is "" where nobody waits for an acknowledgement."""
+
+    sender: str
+    to: str
+    message: Message
+    delivery: str = ""
+
+
+class Fate(Enum):
+    """What became of a parcel at its receiver."""
+
+    TAKEN = auto()
+    AWAY = auto()
+    """Nobody was there."""
+
+
+class Network:
+    """Carries parcels to `deliver`, which says whether the receiver was there."""
+
+    def __init__(self, schedule: Schedule, chance: Chance, weather: Weather, deliver: Callable[[Parcel], Fate]) -> None:
+        self._schedule, self._chance, self._deliver = schedule, chance, deliver
+        self.weather = weather
+        self.sent = self.lost = self.put_aside = 0
+        self._side: frozenset[str] = frozenset()
+        self._waiting: set[str] = set()
+        self._count = 0
+
+    def send(self, sender: str, to: str, message: Message) -> None:
+        """Put a message on its way."""
+        self.sent += 1
+        if self._chance.random() < self.weather.loss:
+            self.lost += 1
+            return
+        parcel = Parcel(sender, to, message, self._registered() if self.weather.is_brokered else "")
+        for _ in range(2 if self._chance.random() < self.weather.duplication else 1):
+            self._schedule.after(self._chance.expovariate(1 / self.weather.delay_ms), lambda: self._arrive(parcel, 1))
+
+    def acknowledge(self, delivery: str) -> None:
+        """The broker forgets a parcel."""
+        self._waiting.discard(delivery)
+
+    def divide(self, side: Collection[str]) -> None:
+        """Cut these nodes off from the others."""
+        self._side = frozenset(side)
+
+    def heal(self) -> None:
+        """Everybody reaches everybody, quickly and without loss."""
+        self._side = frozenset()
+        self.weather = CALM
+
+    def join(self) -> None:
+        """End a partition."""
+        self._side = frozenset()
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether some can't reach others."""
+        return bool(self._side)
+
+    def reaches(self, one: str, other: str) -> bool:
+        """Whether messages get from one to the other at all."""
+        return (one in self._side) == (other in self._side)
+
+    def _registered(self) -> str:
+        self._count += 1
+        delivery = f"d{self._count}"
+        self._waiting.add(delivery)
+        return delivery
+
+    def _arrive(self, parcel: Parcel, tries: int) -> None:
+        gets_there = self.reaches(parcel.sender, parcel.to)
+        if not parcel.delivery:
+            if gets_there:
+                self._deliver(parcel)
+            return
+        # An acknowledged copy may arrive once more (a broker's own duplicate); an acknowledged repetition does not.
+        if tries > 1 and parcel.delivery not in self._waiting:
+            return
+        fate = self._deliver(parcel) if gets_there else Fate.AWAY
+        if parcel.delivery in self._waiting:
+            self._repeat(parcel, tries + (fate is Fate.TAKEN))
+
+    def _repeat(self, parcel: Parcel, tries: int) -> None:
+        if tries > _TRIES_MAX:
+            self._waiting.discard(parcel.delivery)
+            self.put_aside += 1
+            return
+        self._schedule.after(_AGAIN_MS * self._chance.uniform(0.5, 1.5), lambda: self._arrive(parcel, max(2, tries)))

@@ -1,0 +1,123 @@
+"""What was promised to clients and must hold in the end: the oracle. Every doubt is in the node's favour, and has its reason.
+
+An acknowledged assertion is live at all holders unless somebody may have taken it back, its time may be over, or a disk was set
+back.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hive_mind.hive.effects import Held, Promote, Promotion, Retract, Retracted, Write
+from hive_mind.sim.faults import MINUTE_MS
+from hive_mind.sim.history import NEVER_MS, Operation, Voice, voice_of
+from hive_mind.sim.views import Place, redacted_by
+from hive_mind.sim.workload import MODERATOR
+
+# Hive time may be off by the round trip of a sample and the least step it makes; the prototype needed no more.
+TIME_SLACK_MS = 10 * MINUTE_MS
+
+
+class Promise(NamedTuple):
+    """A voice that must be live, in the partitions where it was seen, until some true time."""
+
+    voice: Voice
+    partitions: tuple[str, ...]
+    operation: Operation
+
+
+class _TakenBack(NamedTuple):
+    by: str
+    node: str
+    started_ms: int
+    over_ms: int
+
+
+class Promises:
+    """Derived from a history. `stamps_lie`: clocks were wrong, so "before" by stamps need not be before in truth."""
+
+    def __init__(self, operations: list[Operation], *, stamps_lie: bool) -> None:
+        self._operations, self._stamps_lie = operations, stamps_lie
+        self._taken_back = _by_fact(operations)
+        self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
+        self._quarantined = {fact for operation in operations for fact in _quarantined_by(operation)}
+
+    def live(self, now_ms: int) -> Iterator[Promise]:
+        """What must be live now."""
+        for voice, (operation, ends_ms) in self._last_words().items():
+            if ends_ms - TIME_SLACK_MS <= now_ms or voice.fact_id in self._redacted or self._may_be_taken_back(voice, operation):
+                continue
+            yield Promise(voice, tuple(sorted(operation.partitions.get(voice, ()))), operation)
+
+    def dead(self) -> Iterator[tuple[Place, Operation]]:
+        """Dots that must never be live again."""
+        for operation in self._operations:
+            if (
+                isinstance(operation.event, Retract)
+                and (operation.is_acknowledged or operation.is_unsure)
+                and _took_back(operation)
+            ):
+                yield from ((place, operation) for place in sorted(operation.dots))
+
+    def redacted(self) -> frozenset[str]:
+        """Facts that must not be seen again."""
+        done = (op for op in self._operations if isinstance(op.event, Write) and op.is_acknowledged and op.outcome)
+        return frozenset(fact for operation in done for fact in redacted_by(operation.event))
+
+    def may_be_hidden(self, fact_id: str) -> bool:
+        """Whether somebody wanted the fact kept from searches."""
+        return fact_id in self._quarantined
+
+    def _last_words(self) -> Mapping[Voice, tuple[Operation, int]]:
+        """By voice the last acknowledged promotion, and until when it lasts: later ones in doubt may have made that shorter."""
+        words: dict[Voice, tuple[Operation, int]] = {}
+        for operation, promotion, held in _promotions(self._operations):
+            voice, ends_ms = voice_of(promotion), _end(operation, promotion)
+            if held is not None and not held.refused and operation.is_acknowledged:
+                words[voice] = operation, ends_ms
+            elif held is None and voice in words:
+                words[voice] = words[voice][0], min(words[voice][1], ends_ms)
+        return words
+
+    def _may_be_taken_back(self, voice: Voice, last: Operation) -> bool:
+        return any(
+            (one.over_ms > last.started_ms or self._may_be_stamped_later(one, last))
+            for one in self._taken_back.get(voice.fact_id, ())
+            if one.by in (voice.agent, MODERATOR)
+        )
+
+    def _may_be_stamped_later(self, one: _TakenBack, last: Operation) -> bool:
+        """On another node, with a clock that is a little ahead or quite wrong, what came before may bear the later stamp."""
+        return one.node != last.node and (self._stamps_lie or last.started_ms - one.over_ms < TIME_SLACK_MS)
+
+
+def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promotion, Held | None]]:
+    for operation in operations:
+        if isinstance(operation.event, Promote):
+            outcomes: tuple[object, ...] = operation.outcome if isinstance(operation.outcome, tuple) else ()
+            answers = outcomes or (None,) * len(operation.event.promotions)
+            for promotion, held in zip(operation.event.promotions, answers, strict=True):
+                yield operation, promotion, held if isinstance(held, Held) else None
+
+
+def _end(operation: Operation, promotion: Promotion) -> int:
+    return operation.started_ms + promotion.ttl_ms if promotion.ttl_ms else NEVER_MS
+
+
+def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
+    found: dict[str, list[_TakenBack]] = {}
+    for operation in operations:
+        if isinstance(operation.event, Retract):
+            row = _TakenBack(operation.event.by, operation.node, operation.started_ms, operation.surely_over_ms)
+            for fact_id in operation.event.fact_ids:
+                found.setdefault(fact_id, []).append(row)
+    return found
+
+
+def _took_back(operation: Operation) -> bool:
+    outcomes = operation.outcome if isinstance(operation.outcome, tuple) else ()
+    return bool(outcomes) and all(isinstance(one, Retracted) and not one.refused for one in outcomes)
+
+
+def _quarantined_by(operation: Operation) -> Iterator[str]:
+    if isinstance(operation.event, Write):
+        yield from (key.partition("/")[2] for key, _ in operation.event.entries if key.startswith("quarantine/"))

@@ -1,0 +1,61 @@
+"""What a backup put back undoes: only what other machines have durably is still promised, the rest is in doubt."""
+
+from hive_mind.hive.effects import Promote, Retract, Write
+from hive_mind.hive.rights import clamped
+from hive_mind.sim.history import Operation
+from hive_mind.sim.machine import Machine
+from hive_mind.sim.views import Place, shares_of
+from hive_mind.sim.world import World
+
+
+def note_restored(world: World, machine: Machine) -> None:
+    """Put in doubt what the others who should have it don't have. Call it before a machine's disk is set back."""
+    others = [other for other in world.honest() if other is not machine]
+    for other in others:
+        other.flush()
+    world.restored.add(machine.name)
+    lost = {place for place in _places(machine) if not _has_holder(world, place, others)}
+    for operation in world.history.operations:
+        if operation.is_acknowledged and not _is_known(operation, machine, others, lost):
+            operation.is_unsure = True
+            operation.dots = {place for place in operation.dots if _is_gone(place, others)}
+
+
+def _places(machine: Machine) -> list[Place]:
+    return [(name, dot) for name, share in shares_of(machine).items() for dot in share.members.live]
+
+
+def _has_holder(world: World, place: Place, others: list[Machine]) -> bool:
+    """Whether another holder has it: an author that is none does not send again what holders once said they had."""
+    holders = world.topology.holders(place[0])
+    return any(other.name in holders and _has_seen(other, place) for other in others)
+
+
+def _is_known(operation: Operation, machine: Machine, others: list[Machine], lost: set[Place]) -> bool:
+    """Whether somebody else has everything an operation did."""
+    event = operation.event
+    if isinstance(event, Promote):
+        return not operation.dots & lost
+    if operation.node != machine.name:
+        return True
+    if isinstance(event, Retract):
+        return all(_is_gone(place, others) for place in operation.dots)
+    if isinstance(event, Write):
+        return all(any(_has_entry(other, key, value) for other in others) for key, value in event.entries)
+    return True
+
+
+def _has_seen(machine: Machine, place: Place) -> bool:
+    share = shares_of(machine).get(place[0])
+    return share is not None and share.members.has_seen(place[1])
+
+
+def _is_gone(place: Place, others: list[Machine]) -> bool:
+    """Whether somebody knows that a dot was taken back."""
+    shares = [share for other in others if (share := shares_of(other).get(place[0])) is not None]
+    return any(share.members.has_seen(place[1]) and share.sealed(place[1]) is None for share in shares)
+
+
+def _has_entry(machine: Machine, key: str, value: str) -> bool:
+    entries = machine.node.registry.entries() if machine.node is not None else ()
+    return any((entry.key, entry.value) == (key, clamped(key, value)) for entry in entries)

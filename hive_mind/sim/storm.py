@@ -1,0 +1,124 @@
+"""The bad part of a run: clients at work, while the world around them does what the weather wants."""
+
+from hive_mind.hive.chance import Chance
+from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, YEAR_MS
+from hive_mind.sim.hives import joined, left
+from hive_mind.sim.machine import Machine
+from hive_mind.sim.restore import note_restored
+from hive_mind.sim.workload import Workload, agents_of
+from hive_mind.sim.world import World
+
+# A run of 100 operations so takes ten minutes of virtual time, besides stalls.
+PAUSE_MS = 6_000
+MODERATORS_NODE = "n0"
+
+_JOINS_MAX = 2
+_STALLS_MS = (10 * MINUTE_MS, 2 * HOUR_MS)
+_STEPS_MS = (-30_000, 30_000)
+_LEAPS_MS = (-HOUR_MS, HOUR_MS, 10 * YEAR_MS)
+
+
+class Storm:
+    """Draws operations and faults until there were enough operations."""
+
+    def __init__(self, world: World, chance: Chance, workload: Workload, operations: int) -> None:
+        self._world, self._chance, self._workload = world, chance, workload
+        self._left = operations
+        self._joins = 0
+        self._has_left = self._was_restored = False
+        self._wrong = ""
+        self._agents = tuple(agent for name in world.topology.nodes for agent in agents_of(name))
+
+    def begin(self) -> None:
+        """Set the first wrong clock and put down the first step."""
+        names = sorted(self._world.machines)
+        self._wrong = self._chance.choice(names)
+        self._world.machines[self._wrong].clock_error_ms = self._world.weather.clock_error_ms
+        self._again()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there were enough operations."""
+        return self._left <= 0
+
+    def _again(self) -> None:
+        self._world.schedule.after(self._chance.expovariate(1 / PAUSE_MS), self._step)
+
+    def _step(self) -> None:
+        self._left -= 1
+        self._operate()
+        self._spoil()
+        if not self.is_over:
+            self._again()
+
+    def _operate(self) -> None:
+        world = self._world
+        machine = self._chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
+        name = machine.name
+        is_moderated = name == MODERATORS_NODE
+        request = self._workload.next(world.history.next_request(), name, agents=self._agents, is_moderated=is_moderated)
+        if machine.node is not None and name != world.liar and name in world.topology.nodes:
+            world.request(machine, request)
+
+    def _spoil(self) -> None:
+        """Each fault draws whether it happens or not: one that is switched off leaves the others as they were."""
+        world, weather, chance = self._world, self._world.weather, self._chance
+        machine = chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
+        draws = [chance.random() for _ in range(7)]
+        if draws[0] < weather.crash_share and machine.node is not None:
+            machine.crash(loses_tail=weather.loses_tails)
+        if draws[1] < weather.partition_share:
+            self._divide()
+        if draws[2] < weather.stall_share:
+            self._stall(machine)
+        if draws[3] < weather.restore_share:
+            self._restore(machine)
+        if draws[4] < weather.clock_step_share:
+            self._step_clock(machine)
+        if draws[5] < weather.churn_share:
+            self._join()
+        if draws[6] < weather.churn_share / 2:
+            self._leave(machine)
+
+    def _divide(self) -> None:
+        network, names = self._world.network, sorted(self._world.machines)
+        if network.is_divided:
+            network.join()
+        else:
+            network.divide(self._chance.sample(names, self._chance.randrange(1, len(names))))
+
+    def _stall(self, machine: Machine) -> None:
+        span_ms = int(self._chance.uniform(*_STALLS_MS))
+        if self._chance.random() < 0.5:
+            self._world.schedule.skip(span_ms)
+        elif machine.node is not None:
+            # The others go on exchanging meanwhile, which costs real time: so not two hours of it.
+            machine.stall(min(span_ms, _STALLS_MS[0]))
+
+    def _restore(self, machine: Machine) -> None:
+        """Once a run: what was on one machine only is lost then, and a second time could take what the first one left."""
+        if self._was_restored or machine.node is None or machine.name == self._world.liar:
+            return
+        self._was_restored = True
+        note_restored(self._world, machine)
+        machine.crash(loses_tail=False)
+        machine.disk.restore(self._chance)
+
+    def _step_clock(self, machine: Machine) -> None:
+        machine.clock_error_ms += self._chance.choice(_STEPS_MS)
+        if self._chance.random() < 0.3:
+            # Only one clock is ever far wrong: most must be right, or nobody can tell.
+            self._world.machines[self._wrong].clock_error_ms = self._chance.choice(_LEAPS_MS)
+
+    def _join(self) -> None:
+        if self._joins < _JOINS_MAX:
+            name = f"n{len(self._world.machines)}"
+            self._joins += 1
+            self._world.rearrange(joined(self._world.topology, name))
+            self._world.add(name)
+
+    def _leave(self, machine: Machine) -> None:
+        is_needed = machine.name in (MODERATORS_NODE, self._world.liar) or machine.name not in self._world.topology.nodes
+        if not self._has_left and not is_needed:
+            self._has_left = True
+            self._world.rearrange(left(self._world.topology, machine.name))

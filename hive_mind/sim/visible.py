@@ -1,0 +1,78 @@
+"""What can be found once all is well: a question to any member finds every promised fact once, and says that it is complete."""
+
+from collections.abc import Callable, Iterator
+
+from hive_mind.hive.effects import Ask
+from hive_mind.model.gathered import Gathered
+from hive_mind.sim.checks import members
+from hive_mind.sim.history import Operation
+from hive_mind.sim.machine import Machine
+from hive_mind.sim.promises import Promises
+from hive_mind.sim.views import assertions_of, node_of
+from hive_mind.sim.workload import DEADLINE_MS, EVERYTHING, probe
+from hive_mind.sim.world import Violation, World
+
+# Hive time may step back a little: a minute is two ten-thousandths of a confidence.
+_ROUNDING = 1e-3
+
+
+def check_visible(world: World, promises: Promises, wait: Callable[[int], None]) -> Iterator[Violation]:
+    """I1 and P13, as a client sees it. Asks twice: asking changes nothing (I6)."""
+    asked = [(machine, _ask(world, machine)) for machine in members(world)]
+    wait(DEADLINE_MS)
+    again = [(machine, _ask(world, machine)) for machine in members(world)]
+    wait(DEADLINE_MS)
+    wanted = _wanted(world, promises)
+    redacted = promises.redacted()
+    for machine, operation in (*asked, *again):
+        yield from _check(world, machine, operation, wanted - redacted, redacted)
+    for (_, first), (machine, second) in zip(asked, again, strict=True) if _is_trustworthy(world) else ():
+        yield from _check_faded(machine, first, second)
+
+
+def _ask(world: World, machine: Machine) -> Operation:
+    return world.request(machine, Ask(world.history.next_request(), probe(EVERYTHING), DEADLINE_MS))
+
+
+def _wanted(world: World, promises: Promises) -> set[str]:
+    """Promised facts of which an assertion counts at every member that has it: neither its agent nor itself under quarantine."""
+    promised = {promise.voice.fact_id for promise in promises.live(world.schedule.now_ms)}
+    hidden: set[str] = set()
+    shown: set[str] = set()
+    for machine in members(world):
+        standing = node_of(machine).standing
+        for _, given in assertions_of(machine):
+            is_shown = standing.is_visible(given) and not standing.is_quarantined(given.assertion.fact_id)
+            (shown if is_shown else hidden).add(given.assertion.fact_id)
+    return (promised & shown) - hidden
+
+
+def _check(
+    world: World, machine: Machine, operation: Operation, wanted: set[str], redacted: frozenset[str]
+) -> Iterator[Violation]:
+    found = operation.outcome
+    if not isinstance(found, Gathered):
+        yield Violation("every request is answered in time", f"{machine.name} did not answer {operation.event.request}")
+        return
+    if shown := redacted & set(found.pool.ids):
+        yield Violation("I3 redacted is for ever", f"{min(shown)} is found at {machine.name}")
+    if not _is_trustworthy(world):
+        return
+    if found.completeness != 1.0:
+        yield Violation("P13 a healed hive is complete", f"{found.missing} missing at {machine.name}, silent: {found.silent}")
+    if lost := wanted - set(found.pool.ids):
+        yield Violation("I1 what was acknowledged is found", f"{min(lost)} is not found at {machine.name}")
+
+
+def _is_trustworthy(world: World) -> bool:
+    """Whether no liar is asked: it says what it likes. In a flat hive everybody asks itself."""
+    return not world.liar or world.topology.name == "flat"
+
+
+def _check_faded(machine: Machine, first: Operation, second: Operation) -> Iterator[Violation]:
+    """I6: confidence only falls, and not because somebody asked."""
+    if isinstance(first.outcome, Gathered) and isinstance(second.outcome, Gathered):
+        before = dict(zip(first.outcome.pool.ids, map(float, first.outcome.evidence.confidence), strict=True))
+        for fact_id, confidence in zip(second.outcome.pool.ids, map(float, second.outcome.evidence.confidence), strict=True):
+            if confidence > before.get(fact_id, 1.0) + _ROUNDING:
+                yield Violation("I6 confidence fades", f"{fact_id} rose from {before[fact_id]} to {confidence} at {machine.name}")

@@ -1,0 +1,247 @@
+"""The world of one run: machines, a network between them, their clients, and a trace of everything that happened.
+
+Whatever is left to chance comes from streams of one seed, one per purpose: so that another fault does not change what agents do.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Done,
+    Effect,
+    Event,
+    Outcome,
+    Persist,
+    Promote,
+    Rearrange,
+    Received,
+    SearchLocal,
+    Send,
+)
+from hive_mind.hive.node import HiveNode
+from hive_mind.hive.topology import Topology
+from hive_mind.sim.faults import Weather
+from hive_mind.sim.history import History, Operation
+from hive_mind.sim.hives import node_of
+from hive_mind.sim.liar import Liar, LyingNode
+from hive_mind.sim.machine import Machine
+from hive_mind.sim.network import Fate, Network, Parcel
+from hive_mind.sim.schedule import Schedule
+from hive_mind.sim.views import note_promoted, places_of
+from hive_mind.sim.workload import Request
+
+NewChance = Callable[[str], Chance]
+"""A stream of chance by its name; the same name gives the same stream."""
+
+# What a defect in a node looks like from outside. Anything else (a KeyboardInterrupt, no memory) is not the node's.
+DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Which invariant does not hold, and what was seen."""
+
+    invariant: str
+    what: str
+
+
+class World:
+    """Machines that can be told things, and time that can pass. Stops at the first violation."""
+
+    def __init__(self, topology: Topology, weather: Weather, new_chance: NewChance, *, liar: str = "") -> None:
+        self.schedule, self.history = Schedule(), History()
+        self.weather, self.topology, self.liar = weather, topology, liar
+        self.restored: set[str] = set()
+        """Machines whose disks were set back."""
+        self.violation: Violation | None = None
+        self.on_answer: Callable[[Operation], None] = lambda _: None
+        self.boundaries = 0
+        """How many there were at which power can go: between two effects, before and after each event."""
+        self.cut_at = -1
+        """At which of them it goes in any case."""
+        self.machines: dict[str, Machine] = {}
+        self._new_chance, self._chance = new_chance, new_chance("world")
+        self.network = Network(self.schedule, new_chance("network"), weather, self._deliver)
+        self._trace = blake2b(digest_size=8)
+        self._cut_in = self._boundaries_until_cut()
+        self._is_calm = False
+        for name in topology.nodes:
+            self.add(name)
+
+    # ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, name: str) -> Machine:
+        """A new machine; it starts at once."""
+        machine = self.machines[name] = Machine(name, self.schedule, self._new_chance(f"machine {name}"), self)
+        self.attempt(machine.start)
+        return machine
+
+    def honest(self) -> list[Machine]:
+        """Machines that run, and don't lie."""
+        return [machine for machine in self.machines.values() if machine.node is not None and machine.name != self.liar]
+
+    def request(self, machine: Machine, event: Request) -> Operation:
+        """A client asks something of a node."""
+        operation = self.history.begin(event, machine.name, machine.boots, self.schedule.now_ms)
+        if not isinstance(event, Promote):
+            operation.dots = places_of(machine, event)
+        self.attempt(lambda: machine.tell(event))
+        return operation
+
+    def rearrange(self, topology: Topology) -> None:
+        """Another topology holds: everybody hears of it, each in its own time."""
+        self.topology = topology
+        for machine in list(self.machines.values()):
+            self._rearrange_later(machine, Rearrange(topology))
+
+    def calm_down(self) -> None:
+        """No more faults: everything runs and everybody reaches everybody. Clocks stay as they are."""
+        self._is_calm, self._cut_in = True, -1
+        self.network.heal()
+        for machine in self.machines.values():
+            self.attempt(machine.start)
+            self.attempt(machine.wake_up)
+            machine.tell(Rearrange(self.topology))
+
+    def run(self, span_ms: int) -> None:
+        """Let time pass."""
+        self.attempt(lambda: self.schedule.run(span_ms, lambda: self.violation is not None))
+
+    def attempt(self, do: Callable[[], object]) -> None:
+        """Do something with nodes; one that raises is a violation."""
+        try:
+            do()
+        except DEFECTS as defect:
+            self.violate("no node raises", f"{type(defect).__name__}: {defect} {_place(defect)}")
+
+    def was_held_up(self, machine: Machine, since_ms: int) -> bool:
+        """Whether a machine, or all, slept since then."""
+        return max(machine.stalled_ms, self.schedule.skipped_ms) >= since_ms
+
+    def violate(self, invariant: str, what: str) -> None:
+        """Note a violation; the first one counts."""
+        if self.violation is None:
+            self.violation = Violation(invariant, what)
+
+    def note(self, what: str) -> None:
+        """Put something into the trace."""
+        self._trace.update(f"{self.schedule.now_ms} {what}\n".encode())
+
+    @property
+    def digest(self) -> str:
+        """The same for two runs in which the same happened at the same times."""
+        return self._trace.hexdigest()
+
+    # ── what machines need ────────────────────────────────────────────────────────────────────────────────────────
+
+    def new_node(self, name: str) -> HiveNode:
+        """The program on one machine."""
+        boots = self.machines[name].boots
+        chance = self._new_chance(f"node {name} {boots}")
+        if name != self.liar:
+            return node_of(HiveNode, name, self.topology, chance, is_sealed=bool(self.liar))
+        lying = node_of(LyingNode, name, self.topology, chance, is_sealed=True)
+        lying.liar = Liar(name, self._new_chance(f"liar {boots}"))
+        return lying
+
+    def handled(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> None:
+        """Trace it, and look at once at what can only be seen now."""
+        if isinstance(event, Received):
+            self.note(f"{machine.name} {event.sender} {type(event.message).__name__} {len(effects)}")
+            self._check_order(event, effects)
+        else:
+            self.note(f"{machine.name} {type(event).__name__} {len(effects)}")
+        if isinstance(event, Promote):
+            operation = self.history.find(event.request)
+            if operation is not None:
+                note_promoted(machine, event, operation)
+
+    def perform(self, machine: Machine, effect: Effect) -> None:
+        """Carry out an effect of a node."""
+        match effect:
+            case Send(to, message):
+                for name in to:
+                    self.network.send(machine.name, name, message)
+            case Acknowledge(delivery):
+                self.network.acknowledge(delivery)
+            case SearchLocal():
+                self._search(machine, effect)
+            case Done(request, outcome):
+                self._answered(machine, request, outcome)
+            case _:
+                pass
+
+    def is_power_cut(self) -> bool:
+        """Whether the power goes now."""
+        self.boundaries += 1
+        self._cut_in -= 1
+        if self._cut_in == 0:
+            self._cut_in = self._boundaries_until_cut()
+            return True
+        return self.boundaries == self.cut_at
+
+    def sync_ms(self) -> float:
+        """How long a disk takes this time."""
+        return self._chance.expovariate(1 / self.weather.sync_ms) if self.weather.sync_ms and not self._is_calm else 0.0
+
+    def crashed(self, machine: Machine) -> None:
+        """Clients of a machine learn nothing more; it comes back, unless it is gone."""
+        self.note(f"{machine.name} crashed")
+        self.history.crashed(machine.name)
+        if not machine.is_gone:
+            self.schedule.after(self._chance.uniform(1_000, 60_000), machine.start)
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _boundaries_until_cut(self) -> int:
+        share = self.weather.crash_boundary_share
+        return 1 + int(self._chance.expovariate(share)) if share else -1
+
+    def _deliver(self, parcel: Parcel) -> Fate:
+        machine = self.machines.get(parcel.to)
+        if machine is None:
+            return Fate.AWAY
+        is_there = machine.tell(Received(parcel.sender, parcel.message, parcel.delivery))
+        return Fate.TAKEN if is_there else Fate.AWAY
+
+    def _search(self, machine: Machine, effect: SearchLocal) -> None:
+        if machine.node is None:
+            return
+        reply = machine.node.search(effect.request, machine.now)
+        if reply is None:
+            return
+        if effect.reply_to == machine.name:
+            boot = machine.boots
+            self.schedule.after(0, lambda: machine.boots == boot and machine.tell(Received(machine.name, reply)))
+        else:
+            self.network.send(machine.name, effect.reply_to, reply)
+
+    def _answered(self, machine: Machine, request: str, outcome: Outcome) -> None:
+        operation = self.history.end(request, outcome, self.schedule.now_ms)
+        self.note(f"{machine.name} answers {request}")
+        if operation is None:
+            self.violate("I7 a request is answered once", f"{machine.name} answered {request} again, or nobody asked")
+        else:
+            self.on_answer(operation)
+
+    def _check_order(self, event: Received, effects: Sequence[Effect]) -> None:
+        """What was acknowledged is not repeated: so it must be durable before."""
+        if not event.delivery:
+            return
+        places = [n for n, effect in enumerate(effects) if isinstance(effect, Acknowledge) and effect.delivery == event.delivery]
+        persists = [n for n, effect in enumerate(effects) if isinstance(effect, Persist)]
+        if places and persists and places[0] < persists[-1]:
+            self.violate("I7b acknowledged after it is durable", f"{type(event.message).__name__} was acknowledged first")
+
+    def _rearrange_later(self, machine: Machine, event: Rearrange) -> None:
+        self.schedule.after(self._chance.expovariate(1 / 5_000), lambda: machine.tell(event))
+
+
+def _place(defect: BaseException) -> str:
+    trace = defect.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"({trace.tb_frame.f_code.co_filename.rpartition('hive_mind/')[2]}:{trace.tb_lineno})"

@@ -1,0 +1,233 @@
+"""Agents of one hive in this process, whose nodes can be stopped and started again; and time that passes only when all wait."""
+
+import asyncio
+import random
+import selectors
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hive_mind import backends
+from hive_mind.bus.memory import MemoryBus
+from hive_mind.embed.base import Embedder
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.hive.effects import Held, Listed, Now, Promotion, Retracted
+from hive_mind.hive.node import HiveNode
+from hive_mind.journal.base import Journal
+from hive_mind.journal.memory import MemoryJournal
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.probe import Probe
+from hive_mind.ranking.vector import ExactVectors
+from hive_mind.runtime.fleet import FleetPlan, HostedNode, TopologyName
+from hive_mind.runtime.runner import NodeRunner, system_clock
+from tests.builders import BagOfWords, Home
+
+SHARING: tuple[TopologyName, ...] = ("flat", "federated", "sharded")
+# Every store alone, every topology, and one hive over real files.
+HOMES = tuple(f"single over {store}" for store in backends.known("store")) + tuple(f"{one} over memory" for one in SHARING)
+HOMES += ("sharded over kuzu",)
+AGENTS = ("ada", "ben", "cleo", "dan", "eve", "finn", "gil", "hana")
+
+
+def plan_of(topology: TopologyName, agents: int = 4, **options: Any) -> FleetPlan:
+    """Agents in pairs: a group each, or replicas of the same facts."""
+    return FleetPlan(topology, AGENTS[:agents], **{"group_size": 2, "replicas": 2, "partitions": 64, **options})
+
+
+class Members:
+    """The nodes of a hive over one bus. They begin when the first agent says something, from what their journals kept."""
+
+    def __init__(self, plan: FleetPlan, folder: Path | None = None, embedder: Embedder | None = None) -> None:
+        topology = plan.arranged()
+        assert topology is not None
+        self.plan, self.topology, self.bus = plan, topology, MemoryBus()
+        self.embedder = embedder or BagOfWords()
+        self.hosted: dict[str, HostedNode] = {}
+        self.clock = system_clock
+        self._folder = folder
+        self._journals: dict[str, MemoryJournal] = {}
+        self._memories: dict[str, list[DistributedCognitiveMemory]] = {}
+        self._beginning: asyncio.Task[None] | None = None
+        self._boots = 0
+
+    async def begin(self) -> None:
+        """Start all; once, whoever asks first, and however often."""
+        self._beginning = self._beginning or asyncio.ensure_future(self._begin())
+        await asyncio.shield(self._beginning)
+
+    async def start(self, name: str) -> None:
+        """Start one over its journal."""
+        self._boots += 1
+        node = HiveNode(
+            name,
+            self.topology,
+            chance=random.Random(f"{id(self)} {self._boots}"),
+            settings=replace(self.plan.hive, model=self.embedder.model),
+            new_arm=lambda: ExactVectors(self.embedder.dimension) if self.embedder.dimension else None,
+        )
+        runner = NodeRunner(node, await self._journal(name), self.bus, clock=self.clock, settings=self.plan.runner)
+        await runner.start()
+        self.hosted[name] = hosted = HostedNode(node, runner)
+        for memory in self._memories.get(name, ()):
+            hosted.attach(memory)
+
+    async def stop(self, *names: str) -> None:
+        """As if their machines went away."""
+        await asyncio.gather(*(self.hosted[name].close() for name in names))
+
+    async def settled(self) -> None:
+        """Return when everything that was written is where it belongs, and its authors know."""
+        while any(hosted.node.outbox or hosted._telling for hosted in self.hosted.values()):
+            await asyncio.sleep(0.001)
+
+    async def close(self) -> None:
+        if self._beginning is not None:
+            await self.begin()
+            await self.stop(*self.hosted)
+        await self.bus.close(drain_s=0)
+
+    def memory(self, agent: str, home: Home | None = None, **options: Any) -> DistributedCognitiveMemory:
+        """An agent's memory, attached to its node."""
+        name = self.plan.node_of(agent)
+        local = (home or Home()).memory(self.embedder, **options)
+        memory = DistributedCognitiveMemory(local, Door(self, name), agent=agent, gate=self.plan.gate)
+        self._memories.setdefault(name, []).append(memory)
+        if name in self.hosted:
+            self.hosted[name].attach(memory)
+        return memory
+
+    async def _begin(self) -> None:
+        for name in self.topology.nodes:
+            await self.start(name)
+
+    async def _journal(self, name: str) -> Journal:
+        if self._folder is not None:
+            return await backends.load("journal", "sqlite").open(self._folder / f"{name}.sqlite")
+        former = self._journals.get(name)
+        self._journals[name] = MemoryJournal(former._kept.values() if former else ())
+        return self._journals[name]
+
+
+class Door:
+    """The `Hive` of those attached to a node, whichever boot of it."""
+
+    def __init__(self, members: Members, name: str) -> None:
+        self._members, self._name = members, name
+
+    async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
+        return await (await self._runner()).promote(promotions)
+
+    async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
+        return await (await self._runner()).retract(fact_ids, by, why)
+
+    async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
+        return await (await self._runner()).ask(probe, confidence_min=confidence_min, domains=domains)
+
+    async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
+        return await (await self._runner()).fetch(wanted)
+
+    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
+        return await (await self._runner()).facts(concept=concept, limit=limit)
+
+    async def _runner(self) -> NodeRunner:
+        await self._members.begin()
+        return self._members.hosted[self._name].runner
+
+
+class PatientDoor(Door):
+    """Says that facts are held where others ask when they are, and not that they will be: so a fact once stored stays as it is."""
+
+    async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
+        held = await super().promote(promotions)
+        while self._members.hosted[self._name].node.outbox:
+            await asyncio.sleep(0.001)
+        return [replace(one, is_shared=not one.refused) for one in held]
+
+
+class HiveHome(Home):
+    """Where one memory and the hive behind it live: opened again, all have what they had. The other agents are silent."""
+
+    def __init__(self, topology: TopologyName, back_end: str = "memory", path: Path | None = None) -> None:
+        super().__init__(back_end, path)
+        self._plan = plan_of(topology)
+        self._former: Members | None = None
+        self._folder = path.parent / "nodes" if path and back_end != "memory" else None
+
+    def memory(self, embedder: Embedder | None = None, **options: Any) -> "InHive":
+        members = Members(self._plan, self._folder, embedder or NoEmbedder())
+        if self._former is not None:
+            members._journals = self._former._journals
+        self._former = members
+        local = super().memory(embedder, **options)
+        return InHive(local, members, self._plan)
+
+
+def home_for(name: str, folder: Path) -> Home:
+    """One of `HOMES`."""
+    topology, store = name.split(" over ")
+    path = folder / "memory.db"
+    return Home(store, path) if topology == "single" else HiveHome(topology, store, path)  # type: ignore[arg-type]
+
+
+class InHive(DistributedCognitiveMemory):
+    """A memory whose hive ends with it."""
+
+    def __init__(self, local: Any, members: Members, plan: FleetPlan) -> None:
+        agent = plan.agents[0]
+        super().__init__(local, PatientDoor(members, plan.node_of(agent)), agent=agent, gate=plan.gate)
+        self._members = members
+
+    async def close(self) -> None:
+        await super().close()
+        await self._members.close()
+
+    @property
+    def _open_store(self) -> Any:
+        return self._local._open_store
+
+    @_open_store.setter
+    def _open_store(self, opener: Any) -> None:
+        self._local._open_store = opener
+
+
+class Leaping(asyncio.SelectorEventLoop):
+    """A loop whose time leaps over every wait, so that what takes seconds takes none and a busy machine changes nothing."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        super().__init__(_LeapingSelector(self))
+
+    def time(self) -> float:
+        return self.now_s
+
+    def clock(self) -> Now:
+        """For nodes: its time on both clocks."""
+        now_ms = round(self.now_s * 1000)
+        return Now(1_700_000_000_000 + now_ms, now_ms)
+
+
+class _LeapingSelector(selectors.SelectSelector):
+    def __init__(self, loop: Leaping) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise RuntimeError("everybody waits, and nothing will ever happen")
+        if not ready and timeout:
+            self._loop.now_s += timeout
+        return ready
+
+
+def leaping(work: Awaitable[None]) -> None:
+    """Run to the end in a loop whose time leaps; what takes an hour of it fails."""
+
+    async def bounded() -> None:
+        await asyncio.wait_for(work, 3600)
+
+    with asyncio.Runner(loop_factory=Leaping) as runner:
+        runner.run(bounded())

@@ -1,0 +1,188 @@
+"""What every file of `hive_mind/journal/` must do. A new back end is judged here the moment it exists."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_mind import backends
+from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.effects import Delete, Put, Record
+from hive_mind.journal.base import Journal
+
+Scenario = Callable[[Journal], Awaitable[None]]
+Run = Callable[[Scenario], None]
+
+
+def run(scenario: Scenario, back_end: str, path: Path) -> None:
+    async def whole() -> None:
+        journal = await backends.load("journal", back_end).open(path)
+        try:
+            await scenario(journal)
+        finally:
+            await journal.close()
+
+    asyncio.run(whole())
+
+
+@pytest.fixture(params=backends.known("journal"))
+def with_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    return lambda scenario: run(scenario, request.param, tmp_path / "hive" / "node.sqlite")
+
+
+def put(key: str, value: str = "value", table: str = "dots") -> Put:
+    return Put(table, key.encode(), value.encode())
+
+
+def test_a_new_journal_is_empty(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        assert await journal.load() == []
+
+    with_journal(scenario)
+
+
+def test_values_come_back_by_table_and_key_whatever_the_order_of_writing(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([put("b", "2"), put("a", "1", table="outbox"), put("a", "1")])
+        await journal.write([put("c", "3")])
+
+        assert await journal.load() == [put("a", "1"), put("b", "2"), put("c", "3"), put("a", "1", table="outbox")]
+
+    with_journal(scenario)
+
+
+def test_the_last_record_on_a_key_counts_within_and_across_writes(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([put("a", "old"), put("b"), put("c")])
+        await journal.write(
+            [put("a", "newer"), put("a", "newest"), put("b", "x"), Delete("dots", b"b"), Delete("dots", b"c"), put("c", "again")]
+        )
+
+        assert await journal.load() == [put("a", "newest"), put("c", "again")]
+
+    with_journal(scenario)
+
+
+def test_deleting_touches_one_key_of_one_table_and_may_find_nothing(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([put("a"), put("aa"), put("a", table="other")])
+        await journal.write([Delete("dots", b"a"), Delete("dots", b"absent"), Delete("absent", b"a")])
+
+        assert await journal.load() == [put("aa"), put("a", table="other")]
+
+    with_journal(scenario)
+
+
+@pytest.mark.parametrize("key", [b"", b"\0", b"a\0b", b"\xff" * 13, b"k" * 5000], ids=lambda key: key[:5].hex())
+@pytest.mark.parametrize("value", [b"", b"\0\xff", b"v" * 3_000_000], ids=len)
+def test_any_bytes_are_kept_as_they_are(with_journal: Run, key: bytes, value: bytes) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)])
+
+        assert await journal.load() == [Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)]
+
+    with_journal(scenario)
+
+
+def test_writing_nothing_is_fine(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([])
+
+        assert await journal.load() == []
+
+    with_journal(scenario)
+
+
+def test_what_is_loaded_is_the_callers_own(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([put("a")])
+        (await journal.load()).clear()
+
+        assert await journal.load() == [put("a")]
+
+    with_journal(scenario)
+
+
+def test_writes_handed_in_together_are_all_kept_in_the_order_they_came(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await asyncio.gather(*(journal.write([put(f"{n:03}"), put("last", str(n))]) for n in range(200)))
+
+        assert await journal.load() == [*(put(f"{n:03}") for n in range(200)), put("last", "199")]
+
+    with_journal(scenario)
+
+
+def test_a_loading_sees_every_write_handed_in_before_it(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        writes = [asyncio.create_task(journal.write([put(str(n))])) for n in range(5)]
+        loading = asyncio.create_task(journal.load())
+        await asyncio.gather(*writes)
+
+        assert await loading == [put(str(n)) for n in range(5)]
+
+    with_journal(scenario)
+
+
+def test_a_writer_who_stops_waiting_leaves_a_whole_write_or_none(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        tasks = [asyncio.create_task(journal.write([put(f"{n:02}.{part}") for part in range(10)])) for n in range(20)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+        kept = [record.key.decode().split(".")[0] for record in await journal.load()]
+        assert {number: kept.count(number) for number in kept} == dict.fromkeys(kept, 10)
+        assert {f"{n:02}" for n in range(1, 20, 2)} <= set(kept)
+
+    with_journal(scenario)
+
+
+def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(with_journal: Run) -> None:
+    before = threading.active_count()
+
+    async def scenario(journal: Journal) -> None:
+        writes = [asyncio.create_task(journal.write([put(str(n))])) for n in range(40)]
+        await asyncio.sleep(0)
+        await asyncio.gather(journal.close(), journal.close())
+        await journal.close()
+
+        assert await asyncio.gather(*writes) == [None] * 40
+        assert threading.active_count() == before
+        with pytest.raises(BackendUnavailable, match="closed"):
+            await journal.write([put("late")])
+        with pytest.raises(BackendUnavailable, match="closed"):
+            await journal.load()
+
+    with_journal(scenario)
+
+
+keys = st.binary(max_size=3)
+records: st.SearchStrategy[Record] = st.builds(Put, st.sampled_from("ab"), keys, keys) | st.builds(
+    Delete, st.sampled_from("ab"), keys
+)
+
+
+@pytest.mark.parametrize("back_end", backends.known("journal"))
+@settings(max_examples=25, deadline=None)
+@given(writes=st.lists(st.lists(records, max_size=8), max_size=8))
+def test_a_journal_is_a_map(back_end: str, writes: list[list[Record]]) -> None:
+    model: dict[tuple[str, bytes], bytes] = {}
+
+    async def scenario(journal: Journal) -> None:
+        for write in writes:
+            await journal.write(write)
+            for record in write:
+                if isinstance(record, Put):
+                    model[record.table, record.key] = record.value
+                else:
+                    model.pop((record.table, record.key), None)
+            assert await journal.load() == [Put(*place, model[place]) for place in sorted(model)]
+
+    with TemporaryDirectory() as folder:
+        run(scenario, back_end, Path(folder) / "node.sqlite")

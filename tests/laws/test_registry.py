@@ -1,0 +1,79 @@
+"""The registry is a join: entries in any order, any number of times, by any road give the same state everywhere."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.hive.registry import DRIFT_MS, Registry
+from hive_mind.hive.rights import problem_with
+from hive_mind.model.evidence import Stamp
+from hive_mind.model.messages import RegistryEntry
+
+NAMES = ["ann", "bob", "mod", "may"]
+KEYS = st.sampled_from(
+    [f"{kind}/{name}" for kind in ("agent", "trust", "moderator", "quarantine", "redacted", "rating/ann") for name in NAMES]
+)
+VALUES = st.sampled_from(["", "true", "false", "1.5", "99", "{}", '{"good":1,"bad":2,"at_ms":3}', "[", "NaN"])
+STAMPS = st.builds(Stamp, st.integers(0, 5), st.integers(0, 1), st.sampled_from([b"one", b"two"]))
+ENTRIES = st.lists(st.builds(RegistryEntry, KEYS, VALUES, STAMPS, st.sampled_from(NAMES)), max_size=25)
+
+
+def holding(*batches: list[RegistryEntry]) -> Registry:
+    registry = Registry(["mod"])
+    for batch in batches:
+        registry.take(batch, None)
+        registry.with_prefix("trust/")
+    return registry
+
+
+def state(registry: Registry) -> tuple[object, ...]:
+    in_force = [registry.with_prefix(f"{kind}/") for kind in ("agent", "trust", "moderator", "quarantine", "redacted", "rating")]
+    return registry.entries(), in_force, registry.moderators, registry.fingerprint(b"session"), len(registry)
+
+
+@given(ENTRIES, st.randoms(use_true_random=False))
+def test_order_and_repetition_change_nothing(entries, chance):
+    again = chance.sample(entries, len(entries)) + entries[:3]
+
+    assert state(holding(entries)) == state(holding(again))
+
+
+@given(ENTRIES, ENTRIES, ENTRIES)
+def test_taking_over_anothers_entries_is_associative_commutative_and_idempotent(a, b, c):
+    left = holding(list(holding(a, b).entries()), c)
+    right = holding(a, list(holding(c, b).entries()))
+
+    assert state(left) == state(right)
+    assert left.take(right.entries(), None) == ()
+
+
+@given(ENTRIES, ENTRIES)
+def test_equal_fingerprints_mean_equal_entries(a, b):
+    here, there = holding(a), holding(b)
+
+    assert (here.fingerprint(b"s") == there.fingerprint(b"s")) == (here.entries() == there.entries())
+
+
+@given(ENTRIES, st.integers(0, 5))
+def test_after_a_sweep_nothing_lies_beyond_hive_time_and_the_rest_is_as_if_it_alone_had_come(entries, now_ms):
+    registry = holding(entries)
+    hive_now_ms = now_ms - DRIFT_MS
+
+    kept = [entry for entry in registry.entries() if entry.stamp.ms <= now_ms]
+    state(registry)  # Reading in between must leave nothing behind.
+    swept = registry.sweep(hive_now_ms, lambda entry: entry.by == "ann")
+
+    assert state(registry) == state(holding(kept))
+    assert {entry.by for entry in swept.restamp} <= {"ann"}
+    assert all(entry.stamp.ms > now_ms for entry in (*swept.restamp, *swept.forgotten))
+
+
+ANYTHING = st.text(max_size=12) | st.binary(max_size=3) | st.none() | st.integers() | st.floats()
+
+
+@given(st.builds(RegistryEntry, KEYS | ANYTHING, VALUES | ANYTHING, STAMPS | ANYTHING, st.sampled_from(NAMES) | ANYTHING))
+def test_any_entry_at_all_is_taken_or_has_a_reason(entry):
+    registry = Registry(["mod"])
+
+    is_taken = registry.take([entry], None) == (entry,)
+
+    assert is_taken == (problem_with(entry) == "")
