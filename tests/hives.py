@@ -36,8 +36,8 @@ from hive_mind.hive.flat import Flat
 from hive_mind.hive.node import HiveNode, HiveSettings
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.seal import UNSEALED, Keyring, Seal
-from hive_mind.hive.share import Share, Taken
 from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.share import Share, Taken
 from hive_mind.hive.standing import StandingSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import Assertion, HiveFact, Stamp, Statement, actor_id

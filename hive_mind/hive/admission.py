@@ -5,6 +5,7 @@ Everything that comes from another node passes here once. A refusal is a reason,
 
 from math import isfinite
 
+from hive_mind.crdt.clock import is_believable
 from hive_mind.hive.seal import Seal, is_sealed
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Assertion, Sealed, Statement
 from hive_mind.model.ids import fact_id
@@ -16,6 +17,7 @@ VECTOR_BYTES_MAX = 2 * 8_192
 TTL_MS_MAX = 366 * 24 * 3_600_000
 # Year 9999: a later time is no date, and milliseconds of it no longer fit where times are computed.
 TIME_MS_MAX = 253_402_300_799_999
+STAMP_ACTOR_BYTES_MAX = 64
 
 
 def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
@@ -36,10 +38,14 @@ def malformed(assertion: Assertion) -> str:
         return "a fact lives for at most a year"
     if not (0 <= assertion.expires_ms <= TIME_MS_MAX and 0 <= assertion.stamp.ms <= TIME_MS_MAX):
         return "a time outside the calendar"
+    if not is_believable(assertion.stamp, None) or len(assertion.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
+        return "no clock gives such a stamp"
     if not (assertion.agent and len(assertion.agent) <= NAME_CHARACTERS_MAX and len(assertion.root) <= NAME_CHARACTERS_MAX):
         return "an agent and its source need names of a reasonable length"
     if problem := _malformed_statement(assertion.statement):
         return problem
+    if not _can_travel(assertion.agent, assertion.root):
+        return "half a character can't travel"
     # Content decides the id: nobody can put other words under a fact that exists.
     return (
         "" if fact_id(assertion.statement.content, assertion.tenant) == assertion.fact_id else "the id is not that of the content"
@@ -55,4 +61,11 @@ def _malformed_statement(statement: Statement) -> str:
     if len(statement.entities) + len(statement.labels) > NAMES_MAX:
         return "too many entities and labels"
     names = (statement.said_at, statement.speaker, statement.model, *statement.entities, *statement.labels)
-    return "a name is too long" if max(map(len, names)) > NAME_CHARACTERS_MAX else ""
+    if max(map(len, names)) > NAME_CHARACTERS_MAX:
+        return "a name is too long"
+    return "" if _can_travel(*texts, *names) else "half a character can't travel"
+
+
+def _can_travel(*texts: str) -> bool:
+    """Half a surrogate pair can be in a Python string, and in no message and no journal."""
+    return all(text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text) for text in texts)

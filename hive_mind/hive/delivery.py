@@ -12,7 +12,7 @@ import msgspec
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
 from hive_mind.hive.seal import Seal
-from hive_mind.hive.share import Share
+from hive_mind.hive.share import Share, Taken
 from hive_mind.model.evidence import Dot
 from hive_mind.model.messages import Changes, Replicate
 
@@ -22,6 +22,8 @@ _encode = msgspec.msgpack.Encoder().encode
 
 Items = tuple[tuple[str, tuple[Dot, ...]], ...]
 """Dots by partition."""
+Holders = Callable[[str], Sequence[str]]
+"""Who holds a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,22 @@ class Outbox:
             sends.append(self._sent(parcel, mono_ms))
         return records, sends
 
+    def deliver(self, changed: Mapping[str, Taken], holders: Holders, here: str, mono_ms: int) -> tuple[list[Record], list[Send]]:
+        """Parcels of what changed, for the other holders; partitions with the same holders travel together."""
+        by_holders: dict[tuple[str, ...], list[tuple[str, tuple[Dot, ...]]]] = {}
+        for partition, some in changed.items():
+            to = tuple(node for node in holders(partition) if node != here)
+            dots = tuple(dict.fromkeys([given.dot for given in some.adds] + [dot for one in some.removals for dot in one.dots]))
+            if to and dots:
+                by_holders.setdefault(to, []).append((partition, dots))
+        records: list[Record] = []
+        sends: list[Send] = []
+        for to, items in by_holders.items():
+            posted, sent = self.post(to, tuple(items), mono_ms)
+            records += posted
+            sends += sent
+        return records, sends
+
     def received(self, node: str, parcel_id: str) -> tuple[list[Record], list[str]]:
         """A node has a parcel: records to persist, and the facts that now are kept elsewhere for the first time."""
         parcel = self._parcels.get(parcel_id)
@@ -86,7 +104,7 @@ class Outbox:
             return [_record(parcel)], facts
         return [self._done(parcel)], facts
 
-    def due(self, mono_ms: int, holders: Callable[[str], Sequence[str]], here: str) -> tuple[list[Record], list[Send]]:
+    def due(self, mono_ms: int, holders: Holders, here: str) -> tuple[list[Record], list[Send]]:
         """What to send again. Members that left are not waited for; new holders are."""
         if self._next_due_ms is None or mono_ms < self._next_due_ms:
             return [], []

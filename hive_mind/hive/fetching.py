@@ -3,7 +3,7 @@
 Only decides, like `scatter`: the node sends what `start`, `take` and `tick` return.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from hive_mind.hive.effects import Fetch, SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
@@ -26,12 +26,15 @@ class FetchScatter:
         settings: ScatterSettings,
         latencies: Latencies,
         now_ms: int,
+        may_hold: Callable[[str, ReplicaSet], bool] = lambda _id, _set: True,
     ) -> None:
+        """`may_hold` says of a fact whose holder is not known whether this replica set can have it."""
         self._fetch, self._node = fetch, node
         self._end_ms = now_ms + fetch.deadline_ms
         self._held: dict[str, HiveFact] = {}
         window = Window(now_ms, self._end_ms)
-        self._round = Round(_by_holder(fetch, read_set), node, window, settings, latencies)
+        parts = [*_by_holder(fetch, read_set), *_by_set(fetch, read_set, may_hold)]
+        self._round = Round(parts, node, window, settings, latencies)
         self.is_done = False
         self.silent: tuple[str, ...] = ()
 
@@ -75,7 +78,8 @@ class FetchScatter:
         return tuple(self._held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._held)
 
     def _advance(self, now_ms: int) -> Requests:
-        if self._round.has_ended(now_ms):
+        has_all = all(id in self._held for id, _ in self._fetch.wanted)
+        if has_all or self._round.has_ended(now_ms):
             self.silent, self.is_done = self._round.close(now_ms), True
         return []
 
@@ -97,3 +101,11 @@ def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[Part]:
         Part(holder, (holder, *(m for one in read_set if holder in one.members for m in one.members)), tuple(ids))
         for holder, ids in sorted(wanted.items())
     ]
+
+
+def _by_set(fetch: Fetch, read_set: tuple[ReplicaSet, ...], may_hold: Callable[[str, ReplicaSet], bool]) -> Iterator[Part]:
+    """Where to look for what nobody named a holder of. A replica set is no node, so its part must not be called like one."""
+    lost = dict.fromkeys(id for id, holder in fetch.wanted if not holder)
+    for one in read_set if lost else ():
+        if ids := tuple(id for id in lost if may_hold(id, one)):
+            yield Part(f"\0{one.name}", one.members, ids)

@@ -21,6 +21,7 @@ from hive_mind.hive.effects import (
     Effect,
     Event,
     Fetch,
+    Held,
     Listing,
     Now,
     Persist,
@@ -49,7 +50,7 @@ from hive_mind.hive.seal import UNSEALED, Seal
 from hive_mind.hive.share import Taken
 from hive_mind.hive.standing import Standing, StandingSettings
 from hive_mind.hive.topology import Topology
-from hive_mind.model.evidence import HiveFact, Sealed, Stamp, actor_id
+from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (
     Announce,
     FactsReply,
@@ -163,7 +164,7 @@ class HiveNode:
             elif record.key == OFFSET:
                 self.time = self.standing.time = HiveTime(len(self.topology.nodes), int(record.value))
         for share in self.holdings.shares.values():
-            self._note_first_seen(share.all_sealed())
+            self.standing.note_first_seen(share.all_sealed())
         self.replica.rearrange(self.holdings.searchable())
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
@@ -234,7 +235,16 @@ class HiveNode:
         wall_ms = self.standing.hive_ms()
         taken: dict[str, Taken] = {}
         held = self.holdings.promote(event.promotions, (self._clock.tick(wall_ms) for _ in event.promotions), taken)
-        return [*self._written(taken), Done(event.request, tuple(held))]
+        return [*self._written(taken), Done(event.request, tuple(self._shared_by_now(held, taken)))]
+
+    def _shared_by_now(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> Sequence[Held]:
+        """What was promoted again, and has reached a holder since."""
+        fresh = {given.assertion.fact_id for some in taken.values() for given in some.adds}
+        again = [one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)]
+        if not again:
+            return held
+        arrived = set(again) - self.outbox.is_waiting_for()
+        return [replace(one, is_shared=True) if one.fact_id in arrived else one for one in held]
 
     def _retract(self, event: Retract) -> list[Effect]:
         taken: dict[str, Taken] = {}
@@ -266,7 +276,7 @@ class HiveNode:
         records = tell(self.replica, taken) + [record_of(entry) for entry in known]
         if not records:
             return []
-        self._note_first_seen(given for some in taken.values() for given in some.adds)
+        self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
         records.append(Put(META, CLOCK, msgspec.msgpack.encode(self._clock.last)))
         posted, sends = self._post(taken)
         return [Persist([*records, *posted]), *sends, *self._announced(known)]
@@ -276,20 +286,7 @@ class HiveNode:
         return [Send(others, Announce(tuple(entries)))] if entries and others else []
 
     def _post(self, taken: Mapping[str, Taken]) -> tuple[list[Record], list[Send]]:
-        """Parcels for the other holders; partitions with the same holders travel together."""
-        by_holders: dict[tuple[str, ...], list[tuple[str, tuple[bytes, ...]]]] = {}
-        for partition, some in taken.items():
-            to = tuple(node for node in self.topology.holders(partition) if node != self.name)
-            dots = tuple(dict.fromkeys([given.dot for given in some.adds] + [dot for one in some.removals for dot in one.dots]))
-            if to and dots:
-                by_holders.setdefault(to, []).append((partition, dots))
-        records: list[Record] = []
-        sends: list[Send] = []
-        for to, items in by_holders.items():
-            posted, sent = self.outbox.post(to, tuple(items), self.standing.now.mono_ms)
-            records += posted
-            sends += sent
-        return records, sends
+        return self.outbox.deliver(taken, self.topology.holders, self.name, self.standing.now.mono_ms)
 
     # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -332,7 +329,7 @@ class HiveNode:
                 self._clock.take(given.assertion.stamp, self.standing.hive_ms())
             for reason, count in some.refused.items():
                 self.refused[reason] = self.refused.get(reason, 0) + count
-        self._note_first_seen(given for some in taken.values() for given in some.adds)
+        self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
         records = [*tell(self.replica, taken), *more]
         return [Persist(records)] if records else []
 
@@ -383,7 +380,7 @@ class HiveNode:
             share.forget_proofs(
                 round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())
             )
-        self._forget_first_seen()
+        self.standing.forget_first_seen(one for share in self.holdings.shares.values() for one in share.all_sealed())
         again = self.council.mend(hive_ms)
         return [*self._took(taken, [record_of(entry) for entry in again]), *self._announced(again)]
 
@@ -398,16 +395,3 @@ class HiveNode:
         self.replica.rearrange(self.holdings.searchable())
         self.repair.rearranged(self.standing.now)
         return [Persist(records)] if records else []
-
-    def _note_first_seen(self, news: Iterable[Sealed]) -> None:
-        """For those who said how long and not until when, the time counts from here."""
-        for given in news:
-            if given.assertion.ttl_ms and not given.assertion.expires_ms:
-                self.standing.first_seen.setdefault((given.assertion.fact_id, given.dot), self.standing.now.mono_ms)
-
-    def _forget_first_seen(self) -> None:
-        """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
-        if first_seen := self.standing.first_seen:
-            given = (one for share in self.holdings.shares.values() for one in share.all_sealed())
-            live = {(one.assertion.fact_id, one.dot) for one in given}
-            self.standing.first_seen = {key: ms for key, ms in first_seen.items() if key in live}

@@ -54,10 +54,14 @@ class Questions:
 
     def fetch(self, event: Fetch) -> list[Effect]:
         """Begin to get facts by id."""
-        read_set = self._holdings.topology.read_set(self._node)
-        return self._begin(
-            event.request, FetchScatter(event, read_set, self._node, self._settings, self.latencies, self._now_ms())
-        )
+        topology = self._holdings.topology
+
+        def may_hold(id: str, one: ReplicaSet) -> bool:
+            return any(topology.home(id, member) in one.partitions for member in one.members)
+
+        now_ms, read_set = self._now_ms(), topology.read_set(self._node)
+        scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
+        return self._begin(event.request, scatter)
 
     def listed(self, event: Listing) -> list[Effect]:
         """Begin to list."""

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
@@ -12,9 +13,11 @@ from hive_mind.hive.effects import Now, Record, Send
 from hive_mind.hive.exchange import Exchanges
 from hive_mind.hive.gossip import Gossip, GossipSettings
 from hive_mind.hive.holdings import Holdings
-from hive_mind.hive.share import Taken
+from hive_mind.hive.share import Share, Taken
 from hive_mind.hive.standing import Standing
 from hive_mind.model.messages import Message, SyncOffer, SyncState, SyncStep
+
+_STRAINED_SHARE, _UNSTRAINED = 20, 1 << 40
 
 
 class Repair:
@@ -32,7 +35,7 @@ class Repair:
         for peer in self._due(now):
             session = self._chance.getrandbits(128).to_bytes(16, "big")
             shares = list(self._holdings.shared_with(peer))
-            yield Send((peer,), self.exchanges.offer(session, shares, self._registry.fingerprint(session), now))
+            yield Send((peer,), self.exchanges.offer(session, shares, self._registry.fingerprint(session), now, peer))
 
     def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> list[Send]:
         """Answers to an offer; none to who offers too often."""
@@ -49,7 +52,7 @@ class Repair:
         if share is None or not self.exchanges.admits(sender, step):
             return {}, [], []
         taken = share.take(step.adds, step.removals, step.heads, self._standing)
-        answer = self.exchanges.on_step(sender, step, share)
+        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share))
         joined = Taken()
         if answer.up_to or answer.beyond:
             joined = share.join(answer.up_to, answer.beyond, step.heads, self._standing)
@@ -67,11 +70,16 @@ class Repair:
         self.exchanges.keep_only(frozenset(self._holdings.peers()))
         self.gossip.hasten(now)
 
+    def _allowance(self, share: Share, agent: str) -> int:
+        """Assertions of an agent per step: few of one that has its quota full, as each new one only takes another's place."""
+        quota = self._standing.quota
+        return max(quota // _STRAINED_SHARE, 1) if share.count(agent) >= quota else _UNSTRAINED
+
     def _due(self, now: Now) -> list[str]:
         """Peers to exchange with now, and one more: the registry is everybody's, also of those who keep no common partition."""
         peers = self._holdings.peers()
         strangers = sorted(set(self._holdings.topology.nodes).difference(peers, (self._holdings.node,)))
-        chosen = list(self.gossip.due(now, peers or strangers, self._standing.trust))
+        chosen = list(self.gossip.due(now, peers or strangers, self._standing.trust, self.exchanges.is_open))
         return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
 
 

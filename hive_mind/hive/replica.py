@@ -110,6 +110,11 @@ class Replica:
             for fact_id in fact_ids:
                 self._dirty.setdefault(fact_id, set()).add(partition)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether something changed that no search has looked at yet."""
+        return bool(self._dirty)
+
     def index_some(self, facts_max: int, judge: Judge) -> bool:
         """Look again at a few of the facts that changed, so that who asks next need not wait for it. Whether more are left."""
         self._note_version(judge)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
+import numpy as np
+
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.rounds import Part, Round, To, Window, effect
@@ -208,8 +210,9 @@ def _is_sound(reply: PoolReply) -> bool:
     """Whether its columns fit together and hold numbers; one that do not would spoil the whole ranking."""
     pool, evidence, size = reply.pool, reply.evidence, len(reply.pool)
     columns = (pool.keyword, pool.exact, evidence.confirmations, evidence.trust, evidence.confidence)
-    # A sum of squares is a number only if all of them are, and nothing is cheaper to compute.
-    return len(pool.semantic) == size and all(len(c) == size and isfinite(c.dot(c)) for c in columns)
+    # A sum of squares is a number only if all of them are (and not absurd), and nothing is cheaper to compute.
+    with np.errstate(over="ignore"):
+        return len(pool.semantic) == size and all(len(c) == size and isfinite(c.dot(c)) for c in columns)
 
 
 def _counts(statistics: TermStatistics) -> bool:

@@ -97,6 +97,10 @@ class Share:
         """How many assertions are live."""
         return len(self._sealed)
 
+    def count(self, agent: str) -> int:
+        """How many assertions of an agent are live."""
+        return self._per_agent[agent]
+
     def sealed(self, dot: Dot) -> Sealed | None:
         """A live assertion."""
         return self._sealed.get(dot)

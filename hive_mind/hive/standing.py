@@ -4,7 +4,7 @@ Everything here follows from the registry (which all members share), the hive's 
 says what time it is, so that one event is judged by one time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hive_mind.hive.effects import Now
@@ -96,6 +96,18 @@ class Standing:
         """Whether the fact is kept from searches."""
         self._read()
         return fact_id in self._quarantined
+
+    def note_first_seen(self, news: Iterable[Sealed]) -> None:
+        """For those who said how long and not until when, the time counts from here."""
+        for given in news:
+            if given.assertion.ttl_ms and not given.assertion.expires_ms:
+                self.first_seen.setdefault((given.assertion.fact_id, given.dot), self.now.mono_ms)
+
+    def forget_first_seen(self, live: Iterable[Sealed]) -> None:
+        """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
+        if self.first_seen:
+            still = {(given.assertion.fact_id, given.dot) for given in live}
+            self.first_seen = {key: ms for key, ms in self.first_seen.items() if key in still}
 
     def trust(self, agent: str) -> float:
         """In [0, 2]."""

@@ -1,7 +1,7 @@
 """Messages as bytes and back: MessagePack behind one byte that says which version this is.
 
-Columns of numbers travel as little-endian float32, query vectors as float16 (which is what embeddings are rounded to). Whatever
-arrives is checked against the types of `messages`; what does not fit is a `WireError` and nothing else.
+Columns of numbers and query vectors travel as little-endian float32. Whatever arrives is checked against the types of `messages`;
+what does not fit is a `WireError` and nothing else.
 """
 
 from typing import Any

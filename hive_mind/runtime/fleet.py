@@ -26,7 +26,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Message
-from hive_mind.runtime.runner import NodeRunner, RunnerSettings, system_clock
+from hive_mind.runtime.runner import NodeRunner, RunnerSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, vector_arms
 
@@ -111,7 +111,7 @@ class Fleet:
     async def settled(self) -> None:
         """Return when everything that was written is where it belongs, and can be found without waiting for an index."""
         # Nothing tells when the last receipt has come, and only tests and measurements want to know.
-        while any(len(hosted.node.outbox) or hosted.node.index_some(system_clock()) for hosted in self.nodes.values()):  # noqa: ASYNC110
+        while any(hosted.is_busy for hosted in self.nodes.values()):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
 
     async def close(self) -> None:
@@ -143,6 +143,11 @@ class HostedNode:
             task.add_done_callback(self._telling.discard)
 
         self.runner.on_shared(tell)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way that was begun here: to others, to a memory, or into an index."""
+        return bool(len(self.node.outbox) or self._telling or self.runner.is_busy or self.node.replica.is_behind)
 
     async def close(self) -> None:
         """Finish what is under way."""

@@ -183,6 +183,12 @@ class NodeRunner:
         return lambda: self._carrier.listeners.remove(listener)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether something it has begun is not done yet."""
+        carrier = self._carrier
+        return bool(carrier.requests or carrier.deliveries or carrier.has_work or self._barrier.is_standing)
+
+    @property
     def failure(self) -> BaseException | None:
         """Why it stopped, None while it did not."""
         return self._failure
@@ -243,8 +249,7 @@ class NodeRunner:
             await inbox.close()
 
     def _tell_if_idle(self) -> None:
-        is_busy = self._carrier.requests or self._carrier.deliveries or self._carrier.has_work or self._barrier.is_standing
-        if self._idle is not None and not self._idle.done() and not is_busy:
+        if self._idle is not None and not self._idle.done() and not self.is_busy:
             self._idle.set_result(None)
 
     def _fail(self, error: BaseException) -> None:

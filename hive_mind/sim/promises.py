@@ -74,7 +74,7 @@ class Promises:
             voice, ends_ms = voice_of(promotion), _end(operation, promotion)
             if held is not None and not held.refused and operation.is_acknowledged:
                 words[voice] = operation, ends_ms
-            elif held is None and voice in words:
+            elif voice in words and not (held is not None and held.refused):
                 words[voice] = words[voice][0], min(words[voice][1], ends_ms)
         return words
 

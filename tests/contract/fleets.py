@@ -80,7 +80,7 @@ class Members:
 
     async def settled(self) -> None:
         """Return when everything that was written is where it belongs, and its authors know."""
-        while any(hosted.node.outbox or hosted._telling for hosted in self.hosted.values()):
+        while any(hosted.is_busy for hosted in self.hosted.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
     async def close(self) -> None:
@@ -138,11 +138,11 @@ class Door:
 
 
 class PatientDoor(Door):
-    """Says that facts are held where others ask when they are, and not that they will be: so a fact once stored stays as it is."""
+    """Says of a fact that others can find it, not that they will: so what was stored stays as it is."""
 
     async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
         held = await super().promote(promotions)
-        while self._members.hosted[self._name].node.outbox:
+        while self._members.hosted[self._name].node.outbox:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         return [replace(one, is_shared=not one.refused) for one in held]
 

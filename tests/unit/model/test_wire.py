@@ -1,0 +1,113 @@
+import msgspec
+import numpy as np
+import pytest
+
+from hive_mind.errors import WireError
+from hive_mind.model import wire
+from hive_mind.model.messages import Announce, PoolReply, PoolRequest, Receipt, RegistryEntry, Replicate
+from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+from hive_mind.model.wire import MESSAGE_BYTES_MAX, VERSION, decode, encode
+
+RECEIPT = encode(Receipt("a parcel"))
+
+
+def test_the_first_byte_is_the_version():
+    assert RECEIPT[0] == VERSION == 1
+
+
+def test_a_message_of_another_version_says_what_to_do():
+    with pytest.raises(WireError, match="version 2 of the wire format is not known here, only 1: upgrade this member"):
+        decode(bytes([2]) + RECEIPT[1:])
+
+
+@pytest.mark.parametrize("data", [b"", bytes(MESSAGE_BYTES_MAX + 1)], ids=["nothing", "too much"])
+def test_a_message_has_at_least_a_byte_and_not_too_many(data):
+    with pytest.raises(WireError, match="a message has between 1 and"):
+        decode(data)
+
+
+def test_the_largest_message_is_read():
+    longest = encode(Receipt("x" * (MESSAGE_BYTES_MAX - 100)))
+
+    assert len(decode(longest).parcel) == MESSAGE_BYTES_MAX - 100
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        msgspec.msgpack.encode([]),
+        msgspec.msgpack.encode({"type": "unheard of"}),
+        msgspec.msgpack.encode({"type": "receipt"}),
+        msgspec.msgpack.encode({"type": "receipt", "parcel": 5}),
+        msgspec.msgpack.encode({"type": "receipt", "parcel": "x"}) + b"and more",
+        msgspec.msgpack.encode({"type": "replicate", "parcel": "x", "changes": [["all", [[5]]]]}),
+        msgspec.msgpack.encode(
+            {"type": "pool?", "query": "q", "replica_set": "s", "epoch": 1, "left_ms": 1, "probe": {"vector": b"123"}}
+        ),
+        b"\x82\xa4type\xa7receipt\xa6parcel\xa2\xff\xfe",
+        b"\x91" * 5_000,
+        b"\x82\xa4type\xa9replicate\xa7changes" + b"\x91" * 100_000,
+        b"\xdd\xff\xff\xff\xff",
+        b"\xc6\xff\xff\xff\xff",
+    ],
+    ids=lambda body: repr(body[:24]),
+)
+def test_whatever_is_no_message_is_a_wire_error(body):
+    with pytest.raises(WireError, match="no message"):
+        decode(bytes([VERSION]) + body)
+
+
+def test_a_field_of_a_later_version_is_passed_over():
+    body = msgspec.msgpack.encode({"type": "receipt", "parcel": "x", "colour": "red"})
+
+    assert decode(bytes([VERSION]) + body) == Receipt("x")
+
+
+def test_columns_of_numbers_arrive_bit_by_bit_also_where_there_is_none():
+    column = np.array([0.25, np.nan, -1e-30], np.float32)
+    reply = PoolReply("q", "all", Pool(("a", "b", "c"), column, column, column), EvidenceColumns(column, column, column), ("p1",))
+
+    arrived = decode(encode(reply))
+
+    assert arrived.pool.ids == ("a", "b", "c")
+    for one in (arrived.pool.keyword, arrived.pool.semantic, arrived.evidence.trust):
+        assert one.dtype == np.float32
+        assert one.tobytes() == column.tobytes()
+
+
+def test_a_query_arrives_with_its_vector_names_and_statistics():
+    statistics = TermStatistics(7, 31.5, {"pump": 3})
+    asked = Probe(("pump",), Anchors((("il", "6"),), True), np.array([0.5, 0.25], np.float32), 30, statistics)
+
+    arrived = decode(encode(PoolRequest("q", "all", 2, asked, 1_000, 0.3)))
+
+    assert (arrived.probe.terms, arrived.probe.anchors, arrived.probe.depth, arrived.probe.statistics) == (
+        asked.terms,
+        asked.anchors,
+        asked.depth,
+        statistics,
+    )
+    assert arrived.probe.vector.tolist() == [0.5, 0.25]
+    assert arrived.confidence_min == 0.3
+
+
+def test_an_empty_column_is_an_empty_column():
+    nothing = np.empty(0, np.float32)
+
+    arrived = decode(encode(PoolReply("q", "all", Pool((), nothing, nothing, nothing), EvidenceColumns())))
+
+    assert len(arrived.pool) == len(arrived.evidence.confidence) == 0
+
+
+def test_what_can_not_travel_is_not_sent():
+    with pytest.raises(NotImplementedError, match="a set can't travel"):
+        wire._to_bytes({1})
+
+
+def test_equal_messages_are_equal_bytes():
+    one = Announce((RegistryEntry("agent/ines", "{}", (5, 0, b""), "ines"),))
+
+    assert encode(one) == encode(decode(encode(one)))
+    assert decode(encode(Replicate("p", ()))) == Replicate("p", ())
