@@ -120,7 +120,7 @@ class Hive:
 
     # ── nodes ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def boot(self, name: str, topology: Topology | None = None) -> HiveNode:
+    def boot(self, name: str, topology: Topology | None = None, *, is_founding: bool = True) -> HiveNode:
         """Start a node with what its journal has; what it had in memory alone is gone."""
         self.down.discard(name)
         node = HiveNode(
@@ -129,6 +129,7 @@ class Hive:
             chance=Random(self.chance.getrandbits(64)),
             settings=self._tuned,
             seal=self._seal_of(name),
+            is_founding=is_founding,
             **self._options,
         )
         self.nodes[name] = node
@@ -141,7 +142,7 @@ class Hive:
         self.topology = topology
         for name in topology.nodes:
             if name not in self.nodes:
-                self.boot(name)
+                self.boot(name, is_founding=False)
         for name in list(self.nodes):
             if name not in self.down:
                 self.tell(name, Rearrange(topology))

@@ -26,6 +26,7 @@ class QuantisedVectors:
     """Implements `VectorArm`. Takes 5 bytes per dimension and vector: the full one and its codes."""
 
     def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
         self._full = ExactVectors(dimension)
         self._codes = np.zeros((0, dimension), dtype=np.int8)
         # Per vector: what a code is worth, the length of what the codes leave out, the length of what they say.

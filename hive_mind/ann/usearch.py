@@ -36,6 +36,7 @@ class UsearchVectors:
     """Approximate nearest neighbours with exact scores; takes about 2 × `dimension` + 300 bytes per vector."""
 
     def __init__(self, dimension: int, settings: UsearchSettings) -> None:
+        self.dimension = dimension
         self._settings = settings
         # The inner product of unit vectors is their cosine, and unlike the cosine it is defined for a zero vector.
         self._graph = Index(

@@ -153,6 +153,15 @@ class ORSet(Generic[E]):
                 self._changed()
             return Merged(tuple(added), tuple(gone))
 
+    def revive(self, dots: Mapping[Dot, E]) -> None:
+        """Make dots live again that are covered, for a caller who knows that they were never removed."""
+        with self.lock:
+            back = {dot: element for dot, element in dots.items() if dot not in self._live and self._context.covers(dot)}
+            for dot, element in back.items():
+                self._put(dot, element)
+            if back:
+                self._changed()
+
     def merge(self, other: "ORSet[E]", may_remove: MayRemove | None = None, heads: Mapping[Actor, int] | None = None) -> Merged:
         """Take in everything of another replica: live stays what both have, or what one has and the other never saw.
 

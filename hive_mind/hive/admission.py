@@ -1,14 +1,20 @@
 """What an assertion must be to be let in: well formed, about what it says it is, and by who it says it is.
 
-Everything that comes from another node passes here once. A refusal is a reason, never an exception.
+Everything that comes from another node passes here once. A refusal is a reason, never an exception. Vectors and questions are
+judged where they are compared: what can't be compared is left out, and the rest counts.
 """
 
+from dataclasses import replace
 from math import isfinite
+
+import numpy as np
 
 from hive_mind.crdt.clock import is_believable
 from hive_mind.hive.seal import Seal, is_sealed
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Assertion, Sealed, Statement
 from hive_mind.model.ids import fact_id
+from hive_mind.model.probe import Anchors, Probe, Vector
+from hive_mind.model.scores import TermStatistics
 
 CONTENT_CHARACTERS_MAX = 64_000
 NAME_CHARACTERS_MAX = 2_000
@@ -18,6 +24,10 @@ TTL_MS_MAX = 366 * 24 * 3_600_000
 # Year 9999: a later time is no date, and milliseconds of it no longer fit where times are computed.
 TIME_MS_MAX = 253_402_300_799_999
 STAMP_ACTOR_BYTES_MAX = 64
+# Ten times what any of our searches asks for.
+DEPTH_MAX = 10_000
+# Rounded to float16, a unit vector's square is 1 to three digits.
+SQUARE_MAX = 1.02
 
 
 def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
@@ -69,3 +79,28 @@ def _malformed_statement(statement: Statement) -> str:
 def _can_travel(*texts: str) -> bool:
     """Half a surrogate pair can be in a Python string, and in no message and no journal."""
     return all(text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text) for text in texts)
+
+
+def is_comparable(vector: Vector, dimension: int) -> bool:
+    """Whether a vector is one of ours, and no longer than 1: a longer one would be nearer to every question than honest ones."""
+    return vector.shape == (dimension,) and bool(
+        np.abs(vector).max(initial=0.0) <= SQUARE_MAX and vector.dot(vector) <= SQUARE_MAX
+    )
+
+
+def answerable(probe: Probe, dimension: int) -> Probe:
+    """A peer's question without what no index can be asked."""
+    vector, counts = probe.vector, probe.statistics
+    return replace(
+        probe,
+        anchors=Anchors(tuple(one for one in probe.anchors.required if one), probe.anchors.is_pure),
+        vector=vector if vector is not None and is_comparable(vector, dimension) else None,
+        depth=min(max(probe.depth, 1), DEPTH_MAX),
+        statistics=counts if counts is not None and are_counts(counts) else None,
+    )
+
+
+def are_counts(statistics: TermStatistics) -> bool:
+    """Whether these can be counts at all."""
+    figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
+    return all(isfinite(figure) and figure >= 0 for figure in figures)

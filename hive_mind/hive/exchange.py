@@ -198,7 +198,7 @@ class Exchanges:
             return self._on_seen(step, share, outline)
         spans, only_here, only_there, named = difference(step, outline)
         there, unproved, asked_for = SeenThere(step), unproved_of(step, outline, share), unpack(step.wants, WANTS_MAX)
-        unseen = outline.context.unseen(only_there)
+        unseen = share.lacking(only_there)
         if not spans and not unseen:
             self._close(sender, step.session, (step.partition,))
         # What the other has seen and lost is asked for like what it has: the answer is the proof, if it has one.

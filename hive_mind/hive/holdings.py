@@ -37,7 +37,9 @@ class Holdings:
     def share(self, partition: str) -> Share:
         """A partition's share, made when it is first needed."""
         if (found := self.shares.get(partition)) is None:
-            found = self.shares[partition] = Share(partition, self._actor, self.node, self._incarnation)
+            found = self.shares[partition] = Share(
+                partition, self._actor, self.node, self._incarnation, is_wary=self._standing.seal.is_on
+            )
         return found
 
     def searchable(self) -> Shares:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from hive_mind.hive.admission import answerable, is_comparable
 from hive_mind.hive.contradiction import conflicts
 from hive_mind.hive.share import Share
 from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
@@ -94,7 +95,9 @@ class Replica:
         self._dirty: dict[str, set[str]] = {}
         self._trust: dict[tuple[str, ...], float] = {}
         self._version = -1
-        self._home, self._copies = FactIndex(new_arm()), FactIndex(new_arm())
+        arm = new_arm()
+        self._dimension = arm.dimension if arm else 0
+        self._home, self._copies = FactIndex(arm), FactIndex(new_arm())
 
     def rearrange(self, shares: Shares) -> None:
         """Other partitions count here from now on."""
@@ -130,7 +133,7 @@ class Replica:
     def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns]:
         """Candidates among the facts that have their home here."""
         self._refresh(judge)
-        pool = self._home.pool(probe, self._accept(confidence_min, judge))
+        pool = self._home.pool(answerable(probe, self._dimension), self._accept(confidence_min, judge))
         return pool, self._columns(pool.ids, judge)
 
     def pool_of_all(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, TermStatistics]:
@@ -236,9 +239,10 @@ class Replica:
             self._concepts[canonical(known.statement.concept).casefold()].discard(fact_id)
 
     def _vector(self, statement: Statement) -> Vector | None:
-        if not statement.vector or statement.model != self._model:
+        if len(statement.vector) != 2 * self._dimension or statement.model != self._model:
             return None
-        return np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
+        vector = np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
+        return vector if is_comparable(vector, self._dimension) else None
 
     def _columns(self, fact_ids: Sequence[str], judge: Judge) -> EvidenceColumns:
         known = [self._known[fact_id] for fact_id in fact_ids]

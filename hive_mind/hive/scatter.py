@@ -11,6 +11,7 @@ from math import isfinite
 
 import numpy as np
 
+from hive_mind.hive.admission import are_counts
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.rounds import Part, Round, To, Window, effect
@@ -171,7 +172,7 @@ class Scatter:
             if is_sound := _is_sound(reply):
                 self._pools[reply.replica_set].append((sender, reply))
             return is_sound
-        if not _counts(reply.statistics):
+        if not are_counts(reply.statistics):
             return False
         # Replicas count the same facts, so their figures must not be added: the one that speaks for most is taken.
         known = self._statistics.get(reply.replica_set)
@@ -213,8 +214,3 @@ def _is_sound(reply: PoolReply) -> bool:
     # A sum of squares is a number only if all of them are (and not absurd), and nothing is cheaper to compute.
     with np.errstate(over="ignore"):
         return len(pool.semantic) == size and all(len(c) == size and isfinite(c.dot(c)) for c in columns)
-
-
-def _counts(statistics: TermStatistics) -> bool:
-    figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
-    return all(isfinite(figure) and figure >= 0 for figure in figures)

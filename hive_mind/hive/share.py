@@ -8,13 +8,13 @@ comes before what it removes is kept until that comes. Every change returns the 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import msgspec
 
 from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.admission import refusal
+from hive_mind.hive.authority import Authority
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.seal import Seal, is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
@@ -32,37 +32,6 @@ _decode_removal = msgspec.msgpack.Decoder(Removal).decode
 _decode_head = msgspec.msgpack.Decoder(Head).decode
 
 
-class Authority(Protocol):
-    """What a share asks its node: who may do what, and what the node itself knows."""
-
-    @property
-    def tenant(self) -> str:
-        """Whose facts these are."""
-        ...
-
-    @property
-    def seal(self) -> Seal:
-        """How seals are made and checked."""
-        ...
-
-    @property
-    def quota(self) -> int:
-        """Live assertions an agent may have in a partition."""
-        ...
-
-    def is_moderator(self, name: str) -> bool:
-        """Whether it may take back what others assert."""
-        ...
-
-    def is_withdrawn(self, assertion: Assertion) -> bool:
-        """Whether a retraction or redaction that everybody knows covers it."""
-        ...
-
-    def is_expired(self, given: Sealed) -> bool:
-        """Whether its time is over by this node's own clock."""
-        ...
-
-
 @dataclass(slots=True)
 class Taken:
     """What a change did: journal records, the facts it concerned, what was new (to tell others), and what was refused and why."""
@@ -77,13 +46,15 @@ class Taken:
 class Share:
     """One partition on one node. A node that only writes to it keeps just its own assertions (`is_holder` False).
 
-    `is_complete` is False while a new holder still copies what others had before it.
+    `is_complete` is False while a new holder still copies what others had before it. `is_wary`: members may lie, so a dot
+    counts as gone only with a proof, whatever the context covers.
     """
 
-    def __init__(self, partition: str, actor: Actor, node: str, incarnation: bytes) -> None:
+    def __init__(self, partition: str, actor: Actor, node: str, incarnation: bytes, *, is_wary: bool = False) -> None:
         self.partition = partition
         self.members: ORSet[str] = ORSet(actor)
         self.heads: dict[Actor, Head] = {}
+        self._is_wary = is_wary
         self.is_holder = False
         self.is_complete = True
         self._actor, self._node, self._incarnation = actor, node, incarnation
@@ -121,6 +92,10 @@ class Share:
         """All proofs that are kept, by dot."""
         return self._proofs
 
+    def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
+        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
+        return [dot for dot in dots if not self._is_known(dot)]
+
     def everything(self) -> Changes:
         """All of it as one change, for who has none of it."""
         proofs = {id(proof): proof for proof in self._proofs.values()}
@@ -155,6 +130,7 @@ class Share:
                 removal = Removal(assertion.fact_id, tuple(former), assertion.agent, "superseded", assertion.stamp)
                 self._forget(former, sealed_removal(authority.seal, self.partition, removal), taken)
         if added:
+            self._enforce_quota({given.assertion.agent for given in taken.adds}, authority, taken)
             self._note_head(authority, taken)
             self._note_seen(added, taken)
 
@@ -175,7 +151,10 @@ class Share:
         self._take_heads(heads, authority, taken)
         gone = self._take_removals(removals, authority, taken)
         fresh, observed = self._admitted(adds, authority, taken)
-        self.members.apply(Delta({given.dot: given.assertion.fact_id for given in fresh}, frozenset([*gone, *observed])))
+        added = {given.dot: given.assertion.fact_id for given in fresh}
+        # What a liar has made it cover comes back when it comes; of honest members' dots none is here covered.
+        self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
+        self.members.apply(Delta(added, frozenset([*gone, *observed])))
         for given in fresh:
             self._keep(given, taken)
         taken.adds += fresh
@@ -280,7 +259,9 @@ class Share:
         return gone
 
     def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
-        if len(dot) != DOT_BYTES or dot in self._proofs or removal.why in OWN_JUDGEMENT or self.members.has_seen(dot):
+        if len(dot) != DOT_BYTES or dot in self._proofs or removal.why in OWN_JUDGEMENT:
+            return
+        if self.members.has_seen(dot) and not self._is_wary:
             return
         self._proofs[dot] = removal
         taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
@@ -300,7 +281,7 @@ class Share:
         fresh: dict[Dot, Sealed] = {}
         observed: list[Dot] = []
         for given in adds:
-            if given.dot in fresh or self.members.has_seen(given.dot):
+            if given.dot in fresh or self._is_known(given.dot):
                 continue
             if reason := refusal(given, self.partition, authority.tenant, authority.seal):
                 taken.refused[reason] += 1
@@ -313,6 +294,11 @@ class Share:
     def _is_taken_back(self, given: Sealed, authority: Authority) -> bool:
         waiting = self._proofs.get(given.dot)
         return authority.is_withdrawn(given.assertion) or (waiting is not None and self._proves(waiting, given, authority))
+
+    def _is_known(self, dot: Dot) -> bool:
+        if dot in self._sealed:
+            return True
+        return self.members.has_seen(dot) and (not self._is_wary or dot in self._proofs)
 
     def _keep(self, given: Sealed, taken: Taken | None) -> None:
         self._sealed[given.dot] = given

@@ -49,6 +49,10 @@ class Share(Protocol):
         """Why a dot is gone."""
         ...
 
+    def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
+        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
+        ...
+
     def proofs(self) -> Mapping[Dot, Removal]:
         """All proofs that are kept."""
         ...

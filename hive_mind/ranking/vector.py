@@ -19,6 +19,11 @@ _BLOCK = 64
 class VectorArm(Protocol):
     """Unit vectors by position. Positions are dense integers handed out in rising order; some may have no vector."""
 
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        ...
+
     def add(self, position: int, vector: Vector) -> None:
         """Keep a unit vector; adding a position again replaces it."""
         ...
@@ -48,6 +53,7 @@ class ExactVectors:
     """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact."""
 
     def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
         self._matrix = np.zeros((0, dimension), dtype=np.float32)
         self._present = np.zeros(0, dtype=np.bool_)
         self._size = 0

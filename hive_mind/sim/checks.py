@@ -31,9 +31,21 @@ def difference(world: World) -> str:
     return next(_partition_differences(world, states), "")
 
 
-def unsynced(world: World) -> str:
-    """Members that don't know the time yet, "" where all do."""
-    return ", ".join(machine.name for machine in members(world) if not node_of(machine).time.is_synced)
+def unfinished(world: World) -> str:
+    """What a member still has to do before all is well, "" for nothing. Nobody can finish with a liar what needs its word."""
+    for machine in members(world):
+        node = node_of(machine)
+        if not node.time.is_synced:
+            return f"{machine.name} does not know the time"
+        if len(node.outbox):
+            return f"{machine.name} has {len(node.outbox)} parcels that somebody has not confirmed"
+        if not world.liar and (leaving := node.holdings.leaving):
+            return f"{machine.name} still hands over {', '.join(sorted(leaving))}"
+        if not world.liar and (
+            lacking := [p for p, share in shares_of(machine).items() if share.is_holder and not share.is_complete]
+        ):
+            return f"{machine.name} still waits for {', '.join(lacking)}"
+    return ""
 
 
 def is_only_lingering(world: World) -> bool:

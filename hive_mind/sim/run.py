@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hive_mind.hive.chance import Chance
 from hive_mind.sim.answers import check_answer, check_unanswered
-from hive_mind.sim.checks import agreement, difference, expired, is_only_lingering, promises_of, settled, unsynced
+from hive_mind.sim.checks import agreement, difference, expired, is_only_lingering, promises_of, settled, unfinished
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.freshness import check_fresh
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
@@ -141,7 +141,7 @@ class Run:
 
 
 def _disagreement(world: World) -> str:
-    return difference(world) or (unsynced(world) and f"about the time: {unsynced(world)}")
+    return difference(world) or unfinished(world)
 
 
 def run(plan: Plan, new_chance: NewChance) -> Report:

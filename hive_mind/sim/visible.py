@@ -1,5 +1,6 @@
 """What can be found once all is well: a question to any member finds every promised fact once, and says that it is complete."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from hive_mind.hive.effects import Ask
@@ -8,7 +9,7 @@ from hive_mind.sim.checks import members
 from hive_mind.sim.history import Operation
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.promises import Promises
-from hive_mind.sim.views import assertions_of, node_of
+from hive_mind.sim.views import assertions_of, node_of, voiced
 from hive_mind.sim.workload import DEADLINE_MS, EVERYTHING, probe
 from hive_mind.sim.world import Violation, World
 
@@ -23,11 +24,11 @@ def check_visible(world: World, promises: Promises, wait: Callable[[int], None])
     again = [(machine, _ask(world, machine)) for machine in members(world)]
     wait(DEADLINE_MS)
     wanted = _wanted(world, promises)
-    redacted = promises.redacted()
+    redacted, single = promises.redacted(), _with_one_voice(world)
     for machine, operation in (*asked, *again):
         yield from _check(world, machine, operation, wanted - redacted, redacted)
     for (_, first), (machine, second) in zip(asked, again, strict=True) if _is_trustworthy(world) else ():
-        yield from _check_faded(machine, first, second)
+        yield from _check_faded(machine, first, second, single)
 
 
 def _ask(world: World, machine: Machine) -> Operation:
@@ -64,15 +65,20 @@ def _check(
         yield Violation("I1 what was acknowledged is found", f"{min(lost)} is not found at {machine.name}")
 
 
+def _with_one_voice(world: World) -> set[str]:
+    voices = Counter(voice.fact_id for voice in {voiced(given) for one in members(world) for _, given in assertions_of(one)})
+    return {fact_id for fact_id, count in voices.items() if count == 1}
+
+
 def _is_trustworthy(world: World) -> bool:
     """Whether no liar is asked: it says what it likes. In a flat hive everybody asks itself."""
     return not world.liar or world.topology.name == "flat"
 
 
-def _check_faded(machine: Machine, first: Operation, second: Operation) -> Iterator[Violation]:
-    """I6: confidence only falls, and not because somebody asked."""
+def _check_faded(machine: Machine, first: Operation, second: Operation, single: set[str]) -> Iterator[Violation]:
+    """I6: confidence only falls, and not because somebody asked. Of facts with one voice: another may be heard again meanwhile."""
     if isinstance(first.outcome, Gathered) and isinstance(second.outcome, Gathered):
         before = dict(zip(first.outcome.pool.ids, map(float, first.outcome.evidence.confidence), strict=True))
         for fact_id, confidence in zip(second.outcome.pool.ids, map(float, second.outcome.evidence.confidence), strict=True):
-            if confidence > before.get(fact_id, 1.0) + _ROUNDING:
+            if fact_id in single and confidence > before.get(fact_id, 1.0) + _ROUNDING:
                 yield Violation("I6 confidence fades", f"{fact_id} rose from {before[fact_id]} to {confidence} at {machine.name}")

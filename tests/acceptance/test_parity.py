@@ -13,6 +13,7 @@ from hive_mind.runtime.settings import Settings
 
 pytestmark = pytest.mark.data
 REPOSITORY = Path(__file__).parents[2]
+KEYWORDS_ONLY = Settings(embed="none")
 SHARING = ("flat", "federated", "sharded")
 
 
@@ -24,7 +25,7 @@ def folder() -> Path:
     return found
 
 
-def rows_of(run: RetrievalRun, settings: Settings = Settings(embed="none")) -> list[dict]:
+def rows_of(run: RetrievalRun, settings: Settings = KEYWORDS_ONLY) -> list[dict]:
     return asyncio.run(evaluate(run, settings))
 
 

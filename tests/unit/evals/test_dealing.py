@@ -33,7 +33,7 @@ def test_what_belongs_together_is_learned_by_one_agent_in_its_order(name: str, f
     for number, some in enumerate(dealt):
         for document in some:
             learners[getattr(document, field)].add(number)
-        assert [one.id for one in some] == sorted((one.id for one in some), key=lambda id: int(id[1:]))
+        assert [one.id for one in some] == sorted((one.id for one in some), key=lambda name: int(name[1:]))
     assert all(len(agents) == 1 for agents in learners.values())
     assert sum(map(bool, dealt)) == len(learners)
 
