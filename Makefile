@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 DATA ?= ../shared/data
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench soak clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -30,6 +30,9 @@ check: $(VENV)/.dev  ## the fast part of `make test`, for before each commit
 
 bench: $(VENV)/.dev  ## measure: speed, memory and retrieval quality (see benchmarks/README.md)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.all --data $(DATA)
+
+soak: $(VENV)/.dev  ## simulate 20,000 hives of each topology under every fault (hours): SEEDS=0:20000
+	$(BIN)/hive-mind simulate --topology flat,federated,sharded --seeds $(or $(SEEDS),0:20000) --faults all --jobs 2
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ from hive_mind.errors import BackendError, ConfigError, HiveError, InvalidInput
 from hive_mind.hive.expiry import FactTTL
 from hive_mind.hive.gossip import convergence_check, run_gossip_round
 from hive_mind.hive.graph import HiveGraph, InMemoryHiveGraph
-from hive_mind.hive.node import HiveSettings
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory

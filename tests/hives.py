@@ -33,9 +33,10 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.hive.federated import Federated
 from hive_mind.hive.flat import Flat
-from hive_mind.hive.node import HiveNode, HiveSettings
+from hive_mind.hive.node import HiveNode
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.seal import UNSEALED, Keyring, Seal
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.share import Share, Taken
 from hive_mind.hive.standing import StandingSettings
@@ -109,6 +110,8 @@ class Hive:
         self.nodes: dict[str, HiveNode] = {}
         self.kept: dict[str, dict[tuple[str, bytes], bytes]] = {}
         self.down: set[str] = set()
+        self.dies_after: dict[str, int] = {}
+        """Effects a node still carries out before it is killed."""
         self.is_lost: Callable[[str, str, Message], bool] = lambda *_: False
         self.sent: list[tuple[str, str, Message]] = []
         self.shared: list[tuple[str, tuple[str, ...]]] = []
@@ -137,12 +140,12 @@ class Hive:
         self.perform(name, node.start(records, self.clock()))
         return node
 
-    def rearrange(self, topology: Topology) -> None:
-        """Everybody hears of another topology; who is new in it is started."""
-        self.topology = topology
+    def rearrange(self, topology: Topology, *, knows_former: bool = False) -> None:
+        """Everybody hears of another topology; who is new in it is started, knowing what was before or not."""
+        former, self.topology = self.topology, topology
         for name in topology.nodes:
             if name not in self.nodes:
-                self.boot(name, is_founding=False)
+                self.boot(name, former if knows_former else topology, is_founding=False)
         for name in list(self.nodes):
             if name not in self.down:
                 self.tell(name, Rearrange(topology))
@@ -163,7 +166,14 @@ class Hive:
 
     def perform(self, name: str, effects: Iterable[Effect]) -> None:
         for effect in effects:
+            if self.dies_after.get(name) == 0:
+                del self.dies_after[name]
+                self.down.add(name)
+            if name in self.down:
+                return
             self.perform_one(name, effect)
+            if name in self.dies_after:
+                self.dies_after[name] -= 1
 
     def perform_one(self, name: str, effect: Effect) -> None:
         match effect:

@@ -1,4 +1,4 @@
-"""Four agents learn apart and find what the others learned, in every topology. A secret stays home, a retraction goes everywhere."""
+"""Four agents learn apart and find what others learned, in every topology. A secret stays home, a retraction goes everywhere."""
 
 import asyncio
 import tempfile

@@ -6,6 +6,7 @@ envelope can be written as one.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -162,7 +163,12 @@ class MeteredBus(EventBus, Protocol):
 
 def type_of(message: Message) -> str:
     """A message's type as it is written on its envelope."""
-    return str(type(message).__struct_config__.tag)
+    return _tag_of(type(message))
+
+
+@cache
+def _tag_of(kind: type[Message]) -> str:
+    return str(kind.__struct_config__.tag)
 
 
 def correlation_of(message: Message) -> str:

@@ -274,7 +274,8 @@ class ORSet(Generic[E]):
                 continue
             gone.append(dot)
             element = self._live.pop(dot)
-            left = tuple([other for other in self._dots_of(element) if other != dot])
+            # Nearly always it is the only one.
+            left = () if self._dots[element] == dot else tuple([other for other in self._dots_of(element) if other != dot])
             if left:
                 self._dots[element] = left
             else:

@@ -37,7 +37,12 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
         return "the dot is none"
     if assertion.tenant != tenant:
         return "another tenant's"
-    return malformed(assertion) or ("" if is_sealed(seal, partition, given) else "not sealed by its agent")
+    if problem := malformed(assertion):
+        return problem
+    # Content decides the id: nobody can put other words under a fact that exists.
+    if fact_id(assertion.statement.content, assertion.tenant) != assertion.fact_id:
+        return "the id is not that of the content"
+    return "" if is_sealed(seal, partition, given) else "not sealed by its agent"
 
 
 def malformed(assertion: Assertion) -> str:
@@ -54,12 +59,7 @@ def malformed(assertion: Assertion) -> str:
         return "an agent and its source need names of a reasonable length"
     if problem := _malformed_statement(assertion.statement):
         return problem
-    if not _can_travel(assertion.agent, assertion.root):
-        return "half a character can't travel"
-    # Content decides the id: nobody can put other words under a fact that exists.
-    return (
-        "" if fact_id(assertion.statement.content, assertion.tenant) == assertion.fact_id else "the id is not that of the content"
-    )
+    return "" if _can_travel(assertion.agent, assertion.root) else "half a character can't travel"
 
 
 def _malformed_statement(statement: Statement) -> str:
@@ -78,7 +78,7 @@ def _malformed_statement(statement: Statement) -> str:
 
 def _can_travel(*texts: str) -> bool:
     """Half a surrogate pair can be in a Python string, and in no message and no journal."""
-    return all(text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text) for text in texts)
+    return "".join(texts).isascii() or not any("\ud800" <= character <= "\udfff" for text in texts for character in text)
 
 
 def is_comparable(vector: Vector, dimension: int) -> bool:
@@ -91,12 +91,16 @@ def is_comparable(vector: Vector, dimension: int) -> bool:
 def answerable(probe: Probe, dimension: int) -> Probe:
     """A peer's question without what no index can be asked."""
     vector, counts = probe.vector, probe.statistics
+    is_comparable_or_none = vector is None or is_comparable(vector, dimension)
+    is_counted_or_none = counts is None or are_counts(counts)
+    if is_comparable_or_none and is_counted_or_none and 1 <= probe.depth <= DEPTH_MAX and all(probe.anchors.required):
+        return probe
     return replace(
         probe,
         anchors=Anchors(tuple(one for one in probe.anchors.required if one), probe.anchors.is_pure),
-        vector=vector if vector is not None and is_comparable(vector, dimension) else None,
+        vector=vector if is_comparable_or_none else None,
         depth=min(max(probe.depth, 1), DEPTH_MAX),
-        statistics=counts if counts is not None and are_counts(counts) else None,
+        statistics=counts if is_counted_or_none else None,
     )
 
 

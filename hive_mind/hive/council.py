@@ -68,12 +68,13 @@ class Council:
             self._clock.take(entry.stamp, self._standing.hive_ms())
         return changed
 
-    def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken]) -> None:
+    def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], *, are_just_written: bool = False) -> None:
         """Let go of what these entries take back; or what earlier ones do, of who is found to be a moderator."""
         for entry in entries:
             kind = kind_of(entry.key)
             if kind in ("retracted", "redacted"):
-                self._holdings.withdraw([subject_of(entry.key).partition("/")[0]], entry.by, entry.stamp, taken)
+                fact_id = subject_of(entry.key).partition("/")[0]
+                self._holdings.withdraw([fact_id], entry.by, entry.stamp, taken, is_just_written=are_just_written)
             elif kind == "moderator":
                 self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
 

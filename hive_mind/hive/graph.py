@@ -14,7 +14,8 @@ from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Ask, Event, Fetch, Held, Now, Promote, Promotion, Received, Retract, Retracted, Tick, Write
 from hive_mind.hive.flat import Flat
 from hive_mind.hive.hosting import SynchronousHost
-from hive_mind.hive.node import HiveNode, HiveSettings
+from hive_mind.hive.node import HiveNode
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.gathered import Gathered
@@ -43,7 +44,8 @@ class HiveGraph(Protocol):
         ...
 
     def retract_fact(self, fact_id: str, by: str) -> int:
-        """Take back what an agent asserted (a moderator: everything). How many assertions; `InvalidInput` for who may not."""
+        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
+        may not."""
         ...
 
     def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
@@ -156,7 +158,8 @@ class InMemoryHiveGraph:
         return self.promote_fact(agent_id, fact.content, fact.statement.concept, confidence, source=source)
 
     def retract_fact(self, fact_id: str, by: str) -> int:
-        """Take back what an agent asserted (a moderator: everything). How many assertions; `InvalidInput` for who may not."""
+        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
+        may not."""
         done: Retracted
         (done,) = self._ask(by, lambda request: Retract(request, [fact_id], by))
         if done.refused:

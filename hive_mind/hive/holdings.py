@@ -31,6 +31,8 @@ class Holdings:
         """Partitions still being copied here, and who had them before."""
         self.leaving: dict[str, set[str]] = {}
         """Partitions held no longer, and the new holders that are not known to have all of it."""
+        self._former: set[str] = set()
+        """Members that may have left and still have something to hand over."""
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
 
@@ -57,12 +59,21 @@ class Holdings:
                 yield share
 
     def kept_here(self) -> dict[str, Share]:
-        """What an exchange may be about if the other begins it: it may be handing over what this node did not know it had."""
+        """What an exchange may be about: partitions held, and those held until others have them."""
         return {name: share for name, share in self.shares.items() if share.is_holder or name in self.leaving}
 
-    def is_member(self, peer: str) -> bool:
-        """Whether a node belongs to the hive, or has left and still has something for this one."""
-        return peer in self.topology.nodes or any(peer in some for some in self.sources.values())
+    def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, Share]:
+        """What an exchange may be about that a peer begins: it may be handing over what this node did not know it had.
+
+        Who is no member may have left before this node came: it can hand over what is still to come, and sees nothing else.
+        """
+        for name in partitions:
+            if name in self.sources and peer not in self.sources[name]:
+                self.sources[name] = (*self.sources[name], peer)
+                self._former.add(peer)
+        is_member = peer in self.topology.nodes or peer in self._former
+        kept = self.kept_here()
+        return kept if is_member else {name: share for name, share in kept.items() if name in self.sources}
 
     def peers(self) -> tuple[str, ...]:
         """Whom to exchange with."""
@@ -78,7 +89,7 @@ class Holdings:
         for promotion, stamp in zip(promotions, stamps, strict=False):
             assertion = self._assertion(promotion, stamp)
             # Everybody else would refuse it too, and this node would be alone with it.
-            withdrawn = "it was taken back for all" if self._standing.is_withdrawn(assertion) else ""
+            withdrawn = "it was taken back for all" if self._standing.is_taken_back(assertion) else ""
             if reason := malformed(assertion) or withdrawn:
                 held.append(Held(assertion.fact_id, reason))
                 continue
@@ -118,11 +129,17 @@ class Holdings:
                 share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, self._standing, some)
         return sorted(facts)
 
-    def withdraw(self, fact_ids: Iterable[str], by: str, stamp: Stamp, taken: dict[str, Taken]) -> None:
-        """Remove what a retraction or redaction covers that everybody knows of."""
+    def withdraw(
+        self, fact_ids: Iterable[str], by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False
+    ) -> None:
+        """Remove what a retraction or redaction covers that everybody knows of.
+
+        One that is just being written here means what is here, whatever the time may be.
+        """
+        covers = self._standing.is_taken_back if is_just_written else self._standing.is_withdrawn
         for id in fact_ids:
             for partition, share in self.shares.items():
-                dots = [one.dot for one in share.assertions(id) if self._standing.is_withdrawn(one.assertion)]
+                dots = [one.dot for one in share.assertions(id) if covers(one.assertion)]
                 if dots:
                     share.remove(id, dots, by, "redacted", stamp, self._standing, taken.setdefault(partition, Taken()))
 
@@ -131,6 +148,7 @@ class Holdings:
     def rearrange(self, topology: Topology) -> list[Record]:
         """Another topology holds. What moves away stays until a new holder has it."""
         former, self.topology = self.topology, topology
+        self._former.update(former.nodes)
         held, was_held = set(topology.held_by(self.node)), set(former.held_by(self.node))
         records: list[Record] = []
         records += [Put(HELD, _key(name), b"") for name in sorted(held - was_held)]

@@ -6,14 +6,14 @@ The same code runs under a broker, under the simulator and in a test. This file 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.council import REGISTRY, Council, record_of
-from hive_mind.hive.delivery import OUTBOX, DeliverySettings, Outbox
+from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
     Ask,
@@ -38,17 +38,16 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.hive_time import HiveTime
 from hive_mind.hive.holdings import Holdings, tell
-from hive_mind.hive.latencies import ScatterSettings
 from hive_mind.hive.questions import Questions
 from hive_mind.hive.registry import Registry
 from hive_mind.hive.repair import Repair
 from hive_mind.hive.replica import Replica
 from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Taken
-from hive_mind.hive.standing import Standing, StandingSettings
+from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (
@@ -84,22 +83,6 @@ _INDEXED_AT_ONCE = 32
 
 def _no_vectors() -> VectorArm | None:
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class HiveSettings:
-    """How a hive behaves; all its members should have the same."""
-
-    model: str = ""
-    """The embedding model whose vectors are compared; those of others are kept and not searched."""
-    standing: StandingSettings = field(default_factory=StandingSettings)
-    delivery: DeliverySettings = field(default_factory=DeliverySettings)
-    gossip: GossipSettings = field(default_factory=GossipSettings)
-    scatter: ScatterSettings = field(default_factory=ScatterSettings)
-    proofs_kept_hours: float = 30 * 24
-    """How long it is remembered who took something back. Raise it for members that stay away for longer; 0.2 kB each."""
-    housekeeping_ms: int = 60_000
-    """Between two looks for what has expired. Raise it to look less often; nothing expired is found meanwhile."""
 
 
 class HiveNode:
@@ -261,13 +244,13 @@ class HiveNode:
                 entries += told
                 outcome = replace(outcome, refused=reason)
             outcomes.append(outcome)
-        self.council.apply(entries, taken)
+        self.council.apply(entries, taken, are_just_written=True)
         return [*self._written(taken, entries), Done(event.request, tuple(outcomes))]
 
     def _write(self, event: Write) -> list[Effect]:
         written, reasons = self.council.write(event.entries, event.by)
         taken: dict[str, Taken] = {}
-        self.council.apply(written, taken)
+        self.council.apply(written, taken, are_just_written=True)
         return [*self._written(taken, written), Done(event.request, tuple(reasons))]
 
     def _written(self, taken: Mapping[str, Taken], entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
@@ -342,12 +325,23 @@ class HiveNode:
     def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state)) is None:
             return []
-        records: list[Record] = []
-        if sender in self.topology.nodes and self.time.vote(sender, state.clock, self.standing.now):
-            records.append(Put(META, OFFSET, str(self.time.offset_ms).encode()))
+        taken, records = self._hear_time(sender, state)
         records += self.holdings.agreed(sender, state.agrees)
         entries = self._take_entries(state.registry)
-        return [*entries, *self._took(self.holdings.let_go(), records), *answers]
+        return [*self._took(taken), *entries, *self._took(self.holdings.let_go(), records), *answers]
+
+    def _hear_time(self, sender: str, state: SyncState) -> tuple[dict[str, Taken], list[Record]]:
+        """A member says what time it is. Once that is known, what was only hidden until then is removed."""
+        taken: dict[str, Taken] = {}
+        was_synced = self.time.is_synced
+        is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, self.standing.now)
+        if self.time.is_synced and not was_synced:
+            self._remove_withdrawn(taken)
+        return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
+
+    def _remove_withdrawn(self, taken: dict[str, Taken]) -> None:
+        stamp = self._clock.tick(self.standing.hive_ms())
+        self.holdings.withdraw(self.standing.withdrawn(), self.name, stamp, taken)
 
     def _on_step(self, sender: str, step: SyncStep) -> list[Effect]:
         taken, records, answers = self.repair.on_step(sender, step)
@@ -376,6 +370,7 @@ class HiveNode:
             return []
         self._clock.pull_back(hive_ms)
         self.holdings.collect(self._clock.tick(hive_ms), taken)
+        self._remove_withdrawn(taken)
         for partition, share in self.holdings.shares.items():
             share.forget_proofs(
                 round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())

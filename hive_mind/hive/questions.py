@@ -141,5 +141,5 @@ class Questions:
             self._sets = {one.name: one for one in topology.read_set(self._node)}
         if (asked := self._sets.get(name)) is None:
             return None
-        known = {name for name, share in shares.items() if share.is_holder and share.is_complete}
-        return tuple(partition for partition in asked.partitions if partition not in known)
+        known = ((partition, shares.get(partition)) for partition in asked.partitions)
+        return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])

@@ -41,14 +41,15 @@ class Repair:
         """Answers to an offer; none to who offers too often."""
         if not self.gossip.admits(sender, now):
             return []
-        shares = self._holdings.kept_here() if self._holdings.is_member(sender) else {}
+        shares = self._holdings.offered(sender, (summary.partition for summary in offer.summaries))
         complete = {name for name, share in shares.items() if share.is_complete}
         messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
         return [Send((sender,), _only_complete(message, complete)) for message in messages]
 
     def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """What a step brought: changes, further records, and what to send."""
-        share = self._holdings.shares.get(step.partition)
+        # A late step for a partition that has moved away: nobody would ever take from here what it brings.
+        share = self._holdings.kept_here().get(step.partition)
         if share is None or not self.exchanges.admits(sender, step):
             return {}, [], []
         taken = share.take(step.adds, step.removals, step.heads, self._standing)

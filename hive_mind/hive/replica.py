@@ -5,24 +5,25 @@ merged or kept: everything follows from the shares, is brought up to date when s
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
 import numpy as np
 
 from hive_mind.hive.admission import answerable, is_comparable
+from hive_mind.hive.columns import Columns
 from hive_mind.hive.contradiction import conflicts
 from hive_mind.hive.share import Share
 from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.ids import canonical
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe, Scores
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.hybrid import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
-from hive_mind.ranking.merge import merge_pools
+from hive_mind.ranking.merge import merge_found
 from hive_mind.ranking.vector import Vector, VectorArm
 
 # A concept such as "note" may have thousands of facts; a person is helped by the first few that disagree.
@@ -93,17 +94,16 @@ class Replica:
         self._known: dict[str, _Known] = {}
         self._concepts: dict[str, set[str]] = {}
         self._dirty: dict[str, set[str]] = {}
-        self._trust: dict[tuple[str, ...], float] = {}
         self._version = -1
         arm = new_arm()
-        self._dimension = arm.dimension if arm else 0
-        self._home, self._copies = FactIndex(arm), FactIndex(new_arm())
+        self._dimension = 0 if arm is None else arm.dimension
+        self._home, self._copies = _Part(FactIndex(arm)), _Part(FactIndex(new_arm()))
 
     def rearrange(self, shares: Shares) -> None:
         """Other partitions count here from now on."""
         self._shares = shares
         self._known, self._concepts, self._dirty = {}, {}, {}
-        self._home, self._copies = FactIndex(self._new_arm()), FactIndex(self._new_arm())
+        self._home, self._copies = _Part(FactIndex(self._new_arm())), _Part(FactIndex(self._new_arm()))
         for name in (*shares.homes, *shares.copies):
             self.changed(name, shares.by_partition[name].members.items())
 
@@ -128,24 +128,25 @@ class Replica:
     def statistics(self, terms: Sequence[str], judge: Judge) -> TermStatistics:
         """Of the facts that have their home here."""
         self._refresh(judge)
-        return self._home.statistics(terms)
+        return self._home.index.statistics(terms)
 
     def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns]:
         """Candidates among the facts that have their home here."""
         self._refresh(judge)
-        pool = self._home.pool(answerable(probe, self._dimension), self._accept(confidence_min, judge))
-        return pool, self._columns(pool.ids, judge)
+        return self._found(self._home, answerable(probe, self._dimension), self._accept(confidence_min, judge), judge)
 
     def pool_of_all(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, TermStatistics]:
         """Candidates among everything kept here, copies too, and the statistics they were scored by."""
         self._refresh(judge)
         parts = (self._home, self._copies)
-        statistics = with_statistics(probe, parts).statistics or TermStatistics(0, 0.0)
+        statistics = with_statistics(probe, [part.index for part in parts]).statistics or TermStatistics(0, 0.0)
         total = statistics + probe.statistics if probe.statistics else statistics
         whole = replace(probe, statistics=total)
         accept = self._accept(confidence_min, judge)
-        pool = merge_pools([part.pool(whole, accept) for part in parts if len(part)], probe.depth)
-        return pool, self._columns(pool.ids, judge), total
+        found = [self._found(part, whole, accept, judge) for part in parts if len(part.index)]
+        # A fact is in one of the two, so no evidence is counted twice.
+        merged = merge_found([pool for pool, _ in found], [evidence for _, evidence in found], probe.depth)
+        return *merged, total
 
     def fact(self, fact_id: str, judge: Judge) -> HiveFact | None:
         """A fact as it stands; one under quarantine too, to who asks for it by id."""
@@ -189,7 +190,8 @@ class Replica:
     def _note_version(self, judge: Judge) -> None:
         if judge.version != self._version:
             self._version = judge.version
-            self._trust.clear()
+            self._home.columns.forget_trust()
+            self._copies.columns.forget_trust()
             for partition in (*self._shares.homes, *self._shares.copies):
                 self.changed(partition, self._shares.by_partition[partition].members.items())
 
@@ -200,6 +202,7 @@ class Replica:
         known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
         if former is not None and known is not None and _is_indexed_alike(former, known):
             self._known[fact_id] = known
+            self._part_of(known).note(fact_id, known)
             return
         if former is not None:
             self._take_out(fact_id, former)
@@ -226,15 +229,15 @@ class Replica:
 
     def _put_in(self, fact_id: str, known: _Known) -> None:
         self._known[fact_id] = known
-        index = self._home if known.is_home else self._copies
-        index.add(fact_id, weighted_terms(known.statement), self._vector(known.statement))
+        part = self._part_of(known)
+        part.index.add(fact_id, weighted_terms(known.statement), self._vector(known.statement))
+        part.note(fact_id, known)
         if known.statement.concept:
             self._concepts.setdefault(canonical(known.statement.concept).casefold(), set()).add(fact_id)
 
     def _take_out(self, fact_id: str, known: _Known) -> None:
         del self._known[fact_id]
-        index = self._home if known.is_home else self._copies
-        index.remove(fact_id, weighted_terms(known.statement))
+        self._part_of(known).index.remove(fact_id, weighted_terms(known.statement))
         if known.statement.concept:
             self._concepts[canonical(known.statement.concept).casefold()].discard(fact_id)
 
@@ -244,21 +247,17 @@ class Replica:
         vector = np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
         return vector if is_comparable(vector, self._dimension) else None
 
-    def _columns(self, fact_ids: Sequence[str], judge: Judge) -> EvidenceColumns:
-        known = [self._known[fact_id] for fact_id in fact_ids]
-        confidence = [one.confidence for one in known]
-        if judge.may_expire():
-            confidence = [judge.faded(one.confidence, one.stamp) for one in known]
-        return EvidenceColumns(
-            _column([one.confirmations for one in known]),
-            _column([self._trust_share(one.agents, judge) for one in known]),
-            _column(confidence),
-        )
+    def _part_of(self, known: _Known) -> "_Part":
+        return self._home if known.is_home else self._copies
 
-    def _trust_share(self, agents: tuple[str, ...], judge: Judge) -> float:
-        if (found := self._trust.get(agents)) is None:
-            found = self._trust[agents] = trust_share(max(judge.trust(agent) for agent in agents))
-        return found
+    def _found(self, part: "_Part", probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
+        pool, positions = part.index.found(probe, accept)
+        evidence = part.columns.at(positions, lambda agents: trust_share(max(judge.trust(agent) for agent in agents)))
+        if judge.may_expire():
+            known = [self._known[fact_id] for fact_id in pool.ids]
+            faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
+            evidence = replace(evidence, confidence=faded)
+        return pool, evidence
 
     def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:
         """Without expiry and without a least confidence nothing has to be looked at one by one."""
@@ -301,5 +300,13 @@ def _age(given: Sealed) -> tuple[Stamp, bytes]:
     return given.assertion.stamp, given.dot
 
 
-def _column(values: list[float]) -> Scores:
-    return np.array(values, dtype=np.float32)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the two indexes, and what stands behind its facts."""
+
+    index: FactIndex
+    columns: Columns = field(default_factory=Columns)
+
+    def note(self, fact_id: str, known: _Known) -> None:
+        """The evidence for a fact in the index is new."""
+        self.columns.put(self.index.position(fact_id), known.confirmations, known.confidence, known.agents)

@@ -261,8 +261,7 @@ class Share:
     def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
         if len(dot) != DOT_BYTES or dot in self._proofs or removal.why in OWN_JUDGEMENT:
             return
-        if self.members.has_seen(dot) and not self._is_wary:
-            return
+        # Kept also where the dot is covered already (a void, another's past): a holder set back to a backup asks for it.
         self._proofs[dot] = removal
         taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
 

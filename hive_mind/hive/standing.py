@@ -4,13 +4,14 @@ Everything here follows from the registry (which all members share), the hive's 
 says what time it is, so that one event is judged by one time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hive_mind.hive.effects import Now
 from hive_mind.hive.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
 from hive_mind.hive.hive_time import HiveTime
-from hive_mind.hive.registry import Registry
+from hive_mind.hive.registry import DRIFT_MS, Registry
 from hive_mind.hive.rights import subject_of
 from hive_mind.hive.seal import Seal
 from hive_mind.hive.trust import TrustBook, TrustSettings
@@ -30,6 +31,17 @@ class StandingSettings:
     trust: TrustSettings = field(default_factory=TrustSettings)
 
 
+# No assertion is later than this.
+_FOR_EVER = Stamp(1 << 62)
+
+
+class _Withdrawal(NamedTuple):
+    """Assertions up to a time are taken back; and when that was written."""
+
+    until: Stamp
+    written: Stamp
+
+
 class Standing:
     """The `Authority` of a node's shares and the `Judge` of its replica."""
 
@@ -39,7 +51,7 @@ class Standing:
         self.first_seen: dict[tuple[str, Dot], int] = {}
         """When an assertion that counts its time from here came, monotonic; for those alone."""
         self._book = TrustBook(registry, settings.trust, settings.moderators)
-        self._withdrawn: dict[str, dict[str, Stamp]] = {}
+        self._withdrawn: dict[str, dict[str, _Withdrawal]] = {}
         self._quarantined: frozenset[str] = frozenset()
         self._read_version = -1
 
@@ -67,11 +79,24 @@ class Standing:
         return name in self.registry.moderators
 
     def is_withdrawn(self, assertion: Assertion) -> bool:
-        """Whether a retraction or redaction that everybody knows covers it."""
+        """Whether a retraction or redaction that everybody knows covers it, and surely so: it may be removed for good.
+
+        An entry from beyond hive time will be written again with a sane stamp or forgotten, so until then it only hides.
+        """
+        hive_ms = self.time.trusted_ms(self.now)
+        return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self._covering(assertion))
+
+    def is_taken_back(self, assertion: Assertion) -> bool:
+        """Whether such an entry covers it, whatever the time may be."""
+        return any(True for _ in self._covering(assertion))
+
+    def _covering(self, assertion: Assertion) -> Iterator[Stamp]:
+        """When the retractions and redactions that cover it were written."""
         self._read()
-        if not self._withdrawn or (by := self._withdrawn.get(assertion.fact_id)) is None:
-            return False
-        return any(until >= assertion.stamp for until in (by.get(""), by.get(assertion.agent)) if until is not None)
+        if self._withdrawn and (by := self._withdrawn.get(assertion.fact_id)) is not None:
+            for withdrawal in (by.get(""), by.get(assertion.agent)):
+                if withdrawal is not None and withdrawal.until >= assertion.stamp:
+                    yield withdrawal.written
 
     def withdrawn(self) -> Mapping[str, object]:
         """Facts that a retraction or redaction is known of."""
@@ -85,11 +110,14 @@ class Standing:
         return expiry.is_on and is_expired(given.assertion, seen, self.time.trusted_ms(self.now), self.now, expiry.grace_ms)
 
     def is_visible(self, given: Sealed) -> bool:
-        """Whether it counts: neither expired nor by an agent under quarantine."""
+        """Whether it counts: neither expired nor taken back nor by an agent under quarantine."""
+        self._read()
         if self.settings.expiry.is_on:
             seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
             if is_hidden(given.assertion, seen, self.time.trusted_ms(self.now), self.now, self.settings.expiry):
                 return False
+        if self._withdrawn and self.is_taken_back(given.assertion):
+            return False
         return not self._book.is_quarantined(given.assertion.agent, self.hive_ms())
 
     def is_quarantined(self, fact_id: str) -> bool:
@@ -131,10 +159,6 @@ class Standing:
         self._withdrawn = {}
         for key, stamp in self.registry.in_force("retracted").items():
             fact_id, _, agent = subject_of(key).partition("/")
-            self._withdrawn.setdefault(fact_id, {})[agent] = stamp
-        for key in self.registry.in_force("redacted"):
-            # For ever: no assertion is later than this.
-            self._withdrawn.setdefault(subject_of(key), {})[""] = _FOR_EVER
-
-
-_FOR_EVER = Stamp(1 << 62)
+            self._withdrawn.setdefault(fact_id, {})[agent] = _Withdrawal(stamp, stamp)
+        for key, stamp in self.registry.in_force("redacted").items():
+            self._withdrawn.setdefault(subject_of(key), {})[""] = _Withdrawal(_FOR_EVER, stamp)

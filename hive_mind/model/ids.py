@@ -35,9 +35,7 @@ def vector_key(model: str, text: str) -> str:
 
 
 def _digest(*parts: str) -> str:
-    state = blake2b(digest_size=16)
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        # The length keeps ("ab", "c") and ("a", "bc") apart.
-        state.update(len(encoded).to_bytes(8, "big") + encoded)
-    return state.hexdigest()
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    # The length keeps ("ab", "c") and ("a", "bc") apart.
+    framed = b"".join([len(one).to_bytes(8, "big") + one for one in encoded])
+    return blake2b(framed, digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What one node says to another. Every message may be lost, repeated and reordered; each is understood without the ones before."""
+"""What one node says to another. Every message may be lost, repeated and reordered, and is understood without the ones before."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from hive_mind.model.scores import TermStatistics
 
 
 class ClockSample(msgspec.Struct, frozen=True, array_like=True):
-    """For hive time: the sender's wall clock, its monotonic clock, and the monotonic reading that it answers (0: none). Milliseconds."""
+    """For hive time, in milliseconds: the sender's wall and monotonic clocks, and the monotonic reading it answers (0: none)."""
 
     wall_ms: int
     mono_ms: int
@@ -59,7 +59,7 @@ class SyncOffer(msgspec.Struct, frozen=True, tag="sync"):
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True):
-    """Dots from `low` up to but without `high` (b"": no end), told in one of three ways (`crdt/reconcile.py` writes and reads them).
+    """Dots from `low` up to but without `high` (b"": no end), told in one of three ways (see `crdt/reconcile.py`).
 
     By their fingerprint; cut into pieces, with 8 bytes of the fingerprint of each; or the dots themselves (`crdt/runs.py`).
     """
@@ -113,7 +113,7 @@ class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SyncState(msgspec.Struct, frozen=True, tag="state"):
-    """The reply to an offer as far as it concerns no partition: in sync or not, a clock sample, and the registry where it differs."""
+    """The reply to an offer, as far as it concerns no partition: a clock sample, what agrees, the registry if it differs."""
 
     session: bytes
     incarnation: bytes

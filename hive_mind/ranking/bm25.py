@@ -36,6 +36,8 @@ class Bm25Settings:
 # the occurrences themselves.
 _ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
 _packed = Struct("<if").pack
+# Up to so much the number of numpy's calls is what costs, so all terms are scored in one go; beyond it is copying them together.
+_TOGETHER_BYTES_MAX = 64 * 1024
 
 
 class Bm25Index:
@@ -90,9 +92,10 @@ class Bm25Index:
         known = statistics or self.statistics(distinct)
         mean_length = known.total_length / known.documents if known.documents else 1.0
         idfs = [inverse_document_frequency(known.documents, known.document_frequency.get(term, 0)) for term in distinct]
+        if sum([len(self._postings[term]) for term in distinct]) > _TOGETHER_BYTES_MAX:
+            return self._one_by_one(distinct, idfs, mean_length)
         postings = [self._postings[term] for term in distinct]
         counts = [len(one) // _ENTRY.itemsize for one in postings]
-        # All terms in one go: in a small shard, and a question asks many, the number of numpy's calls is what costs.
         entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
         parts = self._parts(entries, np.repeat(np.array(idfs, dtype=np.float32), counts), mean_length)
         return np.bincount(entries["position"], parts, minlength=self._size).astype(np.float32)
@@ -112,7 +115,17 @@ class Bm25Index:
     def _entries(self, term: str) -> NDArray[np.void]:
         return np.frombuffer(self._postings[term], dtype=_ENTRY)
 
-    def _parts(self, entries: NDArray[np.void], idfs: Scores, mean_length: float) -> Scores:
+    def _one_by_one(self, terms: Iterable[str], idfs: Iterable[float], mean_length: float) -> Scores:
+        """The same figures to the last bit: they too are added in double precision, term after term."""
+        scores = np.zeros(self._size)
+        for term, idf in zip(terms, idfs, strict=True):
+            entries = self._entries(term)
+            # With these two types it has a fast path, which `scores[positions] += parts` has not.
+            parts = self._parts(entries, np.float32(idf), mean_length).astype(np.float64)
+            np.add.at(scores, entries["position"].astype(np.int64), parts)
+        return scores.astype(np.float32)
+
+    def _parts(self, entries: NDArray[np.void], idfs: Scores | np.float32, mean_length: float) -> Scores:
         """What each occurrence adds to its document."""
         weights = entries["weight"]
         k1, b = self._settings.saturation, self._settings.length_weight
@@ -121,10 +134,9 @@ class Bm25Index:
         denominator *= k1 * b / max(mean_length, 1e-9)
         denominator += k1 * (1.0 - b)
         denominator += weights
-        idfs *= k1 + 1.0
-        idfs *= weights
-        idfs /= denominator
-        return idfs
+        parts: Scores = idfs * np.float32(k1 + 1.0) * weights
+        parts /= denominator
+        return parts
 
 
 def inverse_document_frequency(documents: int, with_term: int) -> float:

@@ -17,7 +17,7 @@ from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
 from hive_mind.ranking.merge import total
-from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm, floor_of_best, nearest
+from hive_mind.ranking.vector import Scanning, Vector, VectorArm, floor_of_best, nearest
 
 Positions = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -34,6 +34,7 @@ class FactIndex:
     def __init__(self, vectors: VectorArm | None = None, bm25: Bm25Settings | None = None) -> None:
         self._keywords = Bm25Index(bm25)
         self._vectors = vectors
+        self._scanning: Scanning | None = vectors if isinstance(vectors, Scanning) else None
         self._ids: list[str] = []
         self._positions: dict[str, int] = {}
         self._id_keys = array("Q")
@@ -79,11 +80,22 @@ class FactIndex:
         """What a coordinator adds up over shards."""
         return self._keywords.statistics(terms)
 
+    def position(self, id: str) -> int:
+        """Where a document lies: a dense number, given in the order in which documents came, and never to another."""
+        return self._positions[id]
+
     def pool(self, probe: Probe, accept: Accept | None = None) -> Pool:
         """Every document among the best `depth` of an arm that `accept` lets through, with all its raw scores, in no order."""
+        return self.found(probe, accept)[0]
+
+    def found(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions]:
+        """The same, and where each candidate lies: for who keeps something beside the index."""
         keyword = self._keywords.scores(probe.terms, probe.statistics)
         exact = self._exact(probe.anchors)
-        nearest = _Nearest(self._vectors, probe.vector, len(self._ids))
+        scanned = None
+        if self._scanning is not None and probe.vector is not None:
+            scanned = self._scanning.scan(probe.vector, len(self._ids), probe.depth)
+        nearest = _Nearest(self._vectors, probe.vector, len(self._ids), scanned)
         arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)]
         if probe.terms:
             arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
@@ -97,12 +109,13 @@ class FactIndex:
                 is_chosen[self._take(arm.top, probe.depth, accept)] = True
         chosen = is_chosen.nonzero()[0]
         rows = chosen.tolist()
-        return Pool(
+        pool = Pool(
             ids=tuple([self._ids[row] for row in rows]),
             keyword=keyword[chosen],
             semantic=nearest.cosines(chosen),
             exact=np.array([exact.get(p, 0.0) for p in rows], np.float32) if exact else np.zeros(len(rows), np.float32),
         )
+        return pool, chosen
 
     def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> Positions:
         """The best `depth` acceptable positions: asks an arm for more until enough pass."""
@@ -163,9 +176,9 @@ class _Arm(NamedTuple):
 class _Nearest:
     """The vector arm for one query; remembers the cosines it has seen, so that none is computed twice."""
 
-    def __init__(self, vectors: VectorArm | None, query: Vector | None, size: int) -> None:
+    def __init__(self, vectors: VectorArm | None, query: Vector | None, size: int, scanned: Scores | None) -> None:
+        """`scanned` are the cosines of all positions, where they are known."""
         self._vectors, self._query = vectors, query
-        scanned = vectors.scan(query, size) if isinstance(vectors, ExactVectors) and query is not None else None
         self._has_all = scanned is not None or query is None or vectors is None
         self._seen = np.full(size, np.nan, dtype=np.float32) if scanned is None else scanned
         self.every = scanned if vectors is not None and len(vectors) == size else None

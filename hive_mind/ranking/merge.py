@@ -136,8 +136,9 @@ def _best(scores: Scores, floor: float, pool: Pool, depth: int) -> Rows:
     above, equal = rows[found > cut], rows[found == cut]
     places = depth - len(above)
     if len(equal) > places:
-        by_id = sorted(equal.tolist(), key=lambda row: (-float(pool.keyword[row]), pool.ids[row]))
-        equal = np.array(by_id[:places], dtype=np.int64)
+        numbers = equal.tolist()
+        by_id = sorted(zip((-pool.keyword[equal]).tolist(), [pool.ids[row] for row in numbers], numbers, strict=True))
+        equal = np.array([row for _, _, row in by_id[:places]], dtype=np.int64)
     return np.concatenate([above, equal])
 
 

@@ -4,7 +4,7 @@
 thousand facts is as fast as anything. Approximate ones live in `hive_mind.ann` and are handed in.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,15 @@ class VectorArm(Protocol):
         ...
 
 
+@runtime_checkable
+class Scanning(Protocol):
+    """A `VectorArm` that can give all cosines at once, which in a small index costs less than to find out which are needed."""
+
+    def scan(self, query: Vector, size: int, k: int) -> Cosines | None:
+        """The cosine of each of the first `size` positions; NaN where there is no vector. None: `top` finds k at less cost."""
+        ...
+
+
 class ExactVectors:
     """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact."""
 
@@ -80,9 +89,9 @@ class ExactVectors:
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
         """The k nearest, best first, ties by position; fewer when there are fewer."""
-        return nearest(self.scan(query, self._size), k)
+        return nearest(self.scan(query, self._size, k), k)
 
-    def scan(self, query: Vector, size: int) -> Cosines:
+    def scan(self, query: Vector, size: int, k: int) -> Cosines:  # noqa: ARG002
         """The cosine of each of the first `size` positions; NaN where there is no vector."""
         # Not `@`: BLAS would spread one query over all cores, and on a busy machine its threads then wait for one another
         # (measured: 8 ms instead of 0.5 ms at 10,000 facts). Nor does it give a row the same result wherever the row lies.

@@ -17,8 +17,9 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.federated import Federated
 from hive_mind.hive.flat import Flat
-from hive_mind.hive.node import HiveNode, HiveSettings
+from hive_mind.hive.node import HiveNode
 from hive_mind.hive.placement import first_placement
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.topology import Topology
 from hive_mind.journal.base import Journal

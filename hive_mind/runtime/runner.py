@@ -232,8 +232,9 @@ class NodeRunner:
     async def _run(self, inbox: Inbox) -> None:
         try:
             while not self._is_ending:
-                self._bell.clear()
                 self._receive(inbox)
+                # What was rung for until here is done next, and needs no other turn.
+                self._bell.clear()
                 await self._carrier.carry_out()
                 self._set_timer()
                 self._tell_if_idle()
@@ -242,7 +243,8 @@ class NodeRunner:
                 if self._bell.is_set():
                     # There is more to do, but others want their turn.
                     await asyncio.sleep(0)
-                await self._bell.wait()
+                if not self._is_ending:
+                    await self._bell.wait()
         except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
             self._fail(error)
         finally:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hive_mind.hive.seal import is_sealed
 from hive_mind.model.evidence import actor_of
 from hive_mind.sim.faults import HOUR_MS
-from hive_mind.sim.history import Voice
+from hive_mind.sim.history import Operation, Voice
 from hive_mind.sim.hives import all_keys
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.promises import Promises
@@ -75,7 +75,8 @@ def _partition_differences(world: World, states: dict[str, State]) -> Iterator[s
             elif states[name].live[partition] != states[holders[0]].live[partition]:
                 here, there = states[name].live[partition], states[holders[0]].live[partition]
                 yield f"{partition}: {name} has {len(here - there)} dots more and {len(there - here)} fewer than {holders[0]}"
-            elif states[name].seen[partition] != states[holders[0]].seen[partition]:
+            elif not world.liar and states[name].seen[partition] != states[holders[0]].seen[partition]:
+                # Where somebody may lie, what was seen is taken over only with proofs, and costs no more than bytes.
                 yield f"{partition}: {name} and {holders[0]} hold the same, and have not seen the same"
 
 
@@ -105,6 +106,15 @@ def settled(world: World) -> Iterator[Violation]:
     yield from _authentic(world)
 
 
+def unretracted(world: World) -> Iterator[Violation]:
+    """I3 at any time: a node that said it took something back does not have it again, whatever the others still send."""
+    for (partition, dot), operation in promises_of(world).dead():
+        share = shares_of(world.machines[operation.node]).get(partition)
+        if operation.node not in world.restored and share is not None and share.sealed(dot) is not None:
+            what = f"what {operation.event.request} took back is live again on {operation.node} itself"
+            yield Violation("I3 a retract stays a retract", what)
+
+
 def expired(world: World) -> Iterator[Violation]:
     """I8, after a day and more: whatever had a day or less to live is collected."""
     for machine in members(world):
@@ -128,15 +138,19 @@ def _taken_back(world: World, promises: Promises) -> Iterator[Violation]:
     dead = dict(promises.dead())
     for machine in members(world):
         for partition, given in assertions_of(machine):
-            is_left_over = machine.name in world.restored or world.liar
-            if is_left_over and not shares_of(machine)[partition].is_holder:
-                # Its own writes as a backup remembers them, or what a liar never agreed to take over; nobody searches there.
-                continue
-            if (operation := dead.get((partition, given.dot))) is not None:
+            operation = dead.get((partition, given.dot))
+            # An author that is no holder may remember its own writes, and one that handed over to a liar what it had: nobody
+            # searches there.
+            if operation is not None and (shares_of(machine)[partition].is_holder or _must_know(world, machine, operation)):
                 what = f"{voiced(given)}, retracted by {operation.event.request}, is live on {machine.name}"
                 yield Violation("I3 a retract stays a retract", what)
             if given.assertion.fact_id in redacted:
                 yield Violation("I3 redacted is for ever", f"{voiced(given)} is live on {machine.name}")
+
+
+def _must_know(world: World, machine: Machine, operation: Operation) -> bool:
+    """Whether a machine did this itself, and was not set back since."""
+    return machine.name == operation.node and machine.name not in world.restored
 
 
 def _sane(world: World) -> Iterator[Violation]:
@@ -152,7 +166,9 @@ def _sane(world: World) -> Iterator[Violation]:
 
 def _compact(world: World) -> Iterator[Violation]:
     """I9. A boot whose disk was set back, and a liar, may leave gaps for ever."""
-    for machine in members(world):
+    for machine in members(world) if not world.liar else ():
+        if machine.name in world.restored:
+            continue
         for partition, share in shares_of(machine).items():
             if not share.is_holder:
                 continue

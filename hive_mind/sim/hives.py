@@ -9,9 +9,10 @@ from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.hive.federated import Federated
 from hive_mind.hive.flat import Flat
 from hive_mind.hive.gossip import GossipSettings
-from hive_mind.hive.node import HiveNode, HiveSettings
+from hive_mind.hive.node import HiveNode
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.seal import UNSEALED, Keyring
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.standing import StandingSettings
 from hive_mind.hive.topology import Topology
@@ -21,8 +22,8 @@ TOPOLOGIES = ("flat", "federated", "sharded")
 NODES = {"flat": 5, "federated": 5, "sharded": 6}
 NODES_MIN = 3
 
-GOSSIP_MS = 20_000
-_PARTITIONS = 16
+GOSSIP_MS = 30_000
+_PARTITIONS = 8
 # Longer than a run: facts without a time to live of their own stay.
 _MAX_AGE_HOURS = 4_000.0
 _SECRET = b"only a simulation"
@@ -60,9 +61,16 @@ def left(topology: Topology, name: str) -> Topology:
     return _changed(topology, lambda nodes: nodes - {name})
 
 
-def node_of(kind: type[Node], name: str, topology: Topology, chance: Chance, *, is_sealed: bool) -> Node:
+def node_of(kind: type[Node], name: str, topology: Topology, chance: Chance, *, is_sealed: bool, is_founding: bool) -> Node:
     """A node as it runs in production."""
-    return kind(name, topology, chance=chance, settings=SETTINGS, seal=keyring_of(name) if is_sealed else UNSEALED)
+    return kind(
+        name,
+        topology,
+        chance=chance,
+        settings=SETTINGS,
+        seal=keyring_of(name) if is_sealed else UNSEALED,
+        is_founding=is_founding,
+    )
 
 
 def keyring_of(name: str) -> Keyring:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hive_mind.hive.chance import Chance
 from hive_mind.sim.answers import check_answer, check_unanswered
-from hive_mind.sim.checks import agreement, difference, expired, is_only_lingering, promises_of, settled, unfinished
+from hive_mind.sim.checks import agreement, difference, expired, is_only_lingering, promises_of, settled, unfinished, unretracted
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.freshness import check_fresh
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
@@ -99,6 +99,7 @@ class Run:
             self.world.run(_SAMPLES_MS)
             self._sample()
             self._first(check_unanswered(self.world))
+            self._first(unretracted(self.world))
 
     def _heal(self) -> None:
         self.world.calm_down()

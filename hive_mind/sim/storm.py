@@ -8,8 +8,8 @@ from hive_mind.sim.restore import note_restored
 from hive_mind.sim.workload import Workload, agents_of
 from hive_mind.sim.world import World
 
-# A run of 100 operations so takes ten minutes of virtual time, besides stalls.
-PAUSE_MS = 6_000
+# A run of 100 operations so takes eight minutes of virtual time, besides stalls.
+PAUSE_MS = 5_000
 MODERATORS_NODE = "n0"
 
 _JOINS_MAX = 2
@@ -106,7 +106,7 @@ class Storm:
 
     def _step_clock(self, machine: Machine) -> None:
         machine.clock_error_ms += self._chance.choice(_STEPS_MS)
-        if self._chance.random() < 0.3:
+        if self._chance.random() < 0.3 and not self._world.liar:
             # Only one clock is ever far wrong: most must be right, or nobody can tell.
             self._world.machines[self._wrong].clock_error_ms = self._chance.choice(_LEAPS_MS)
 
@@ -118,7 +118,10 @@ class Storm:
             self._world.add(name)
 
     def _leave(self, machine: Machine) -> None:
-        is_needed = machine.name in (MODERATORS_NODE, self._world.liar) or machine.name not in self._world.topology.nodes
-        if not self._has_left and not is_needed:
+        topology = self._world.topology
+        is_needed = machine.name in (MODERATORS_NODE, self._world.liar) or machine.name not in topology.nodes
+        # With the last one who holds a partition that partition ends: nothing to hand over to, and nothing to simulate.
+        is_last = any(len(topology.holders(partition)) == 1 for partition in topology.held_by(machine.name))
+        if not self._has_left and not is_needed and not is_last:
             self._has_left = True
             self._world.rearrange(left(self._world.topology, machine.name))

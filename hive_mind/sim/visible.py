@@ -76,7 +76,7 @@ def _is_trustworthy(world: World) -> bool:
 
 
 def _check_faded(machine: Machine, first: Operation, second: Operation, single: set[str]) -> Iterator[Violation]:
-    """I6: confidence only falls, and not because somebody asked. Of facts with one voice: another may be heard again meanwhile."""
+    """I6: confidence only falls, and not because somebody asked. With several voices another one may be heard again."""
     if isinstance(first.outcome, Gathered) and isinstance(second.outcome, Gathered):
         before = dict(zip(first.outcome.pool.ids, map(float, first.outcome.evidence.confidence), strict=True))
         for fact_id, confidence in zip(second.outcome.pool.ids, map(float, second.outcome.evidence.confidence), strict=True):

@@ -63,6 +63,7 @@ class World:
         self.cut_at = -1
         """At which of them it goes in any case."""
         self.machines: dict[str, Machine] = {}
+        self._founders = frozenset(topology.nodes)
         self._new_chance, self._chance = new_chance, new_chance("world")
         self.network = Network(self.schedule, new_chance("network"), weather, self._deliver)
         self._trace = blake2b(digest_size=8)
@@ -141,9 +142,10 @@ class World:
         """The program on one machine."""
         boots = self.machines[name].boots
         chance = self._new_chance(f"node {name} {boots}")
+        is_founding = name in self._founders
         if name != self.liar:
-            return node_of(HiveNode, name, self.topology, chance, is_sealed=bool(self.liar))
-        lying = node_of(LyingNode, name, self.topology, chance, is_sealed=True)
+            return node_of(HiveNode, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
+        lying = node_of(LyingNode, name, self.topology, chance, is_sealed=True, is_founding=is_founding)
         lying.liar = Liar(name, self._new_chance(f"liar {boots}"))
         return lying
 

@@ -92,6 +92,6 @@ def test_facts_nobody_was_asked_for_and_late_ones_change_nothing():
 
 
 def test_without_time_or_wishes_it_is_over_at_once():
-    for fetch in (fetch_of(("1", "a"), deadline_ms=0), fetch_of(), fetch_of(("1", ""))):
+    for fetch in (fetch_of(("1", "a"), deadline_ms=0), fetch_of()):
         assert fetch.start(0) == []
         assert (fetch.is_done, fetch.gathered(), fetch.wake_at_ms) == (True, (), None)

@@ -68,24 +68,31 @@ def test_taking_back_and_forgetting_reach_every_copy_in_a_sharded_hive():
 # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("change", ["three join", "one leaves", "three leave", "three others come"])
-def test_partitions_move_to_their_new_holders_and_nothing_is_lost(change):
+@pytest.mark.parametrize(
+    "change", ["three join", "one leaves", "three leave", "three others come", "a set goes and another comes"]
+)
+@pytest.mark.parametrize("knows_former", [False, True], ids=["told nothing", "told who was there"])
+def test_partitions_move_to_their_new_holders_and_nothing_is_lost(change, knows_former):
     hive = filled(sharded(6))
     nodes = set(hive.topology.nodes)
     nodes = {
         "three join": nodes | {"x0", "x1", "x2"},
         "one leaves": nodes - {"n2"},
         "three leave": nodes - {"n0", "n1", "n2"},
+        "a set goes and another comes": nodes - set(hive.topology.placement.sets[0]) | {"x0", "x1", "x2"},
         "three others come": (nodes - {"n0", "n1", "n2"}) | {"x0", "x1", "x2"},
     }[change]
 
-    hive.rearrange(hive.topology.with_nodes(sorted(nodes)))
-    hive.wait(90_000)
+    hive.rearrange(hive.topology.with_nodes(sorted(nodes)), knows_former=knows_former)
+    hive.wait(120_000)
 
     assert all(holders_with_everything(hive).values())
-    asker = hive.topology.nodes[0]
-    assert hive.ask(asker).completeness == 1.0
-    assert len(hive.listed(asker).facts) == len(FACTS)
+    for asker in hive.topology.nodes:
+        assert hive.ask(asker).completeness == 1.0
+        assert len(hive.listed(asker).facts) == len(FACTS)
+    assert not any(node.holdings.sources for node in hive.nodes.values())
+    # A joiner that was told nothing does not know who left, and what it has from others it takes from nobody else.
+    assert not any(hive.nodes[name].holdings.leaving for name in (hive.nodes if knows_former else hive.topology.nodes))
 
 
 def test_who_stops_holding_keeps_it_until_the_new_holders_have_it_and_lets_go_then():
@@ -294,3 +301,22 @@ def test_domains_change_the_order_of_asking_and_never_what_is_found():
     assert routed.completeness == 1.0
     assert [one.name for one in hive.topology.read_set("n0", ("pump",))] == ["south", "north"]
     assert hive.found("n0", "red pump 7") == hive.found("n0", "red pump 7", domains=("pump",))
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+@pytest.mark.parametrize("down", [("n1",), ("n1", "n3"), ("n1", "n3", "n5"), ("n1", "n2", "n3", "n4", "n5")])
+def test_with_members_down_an_answer_names_exactly_the_partitions_nobody_is_left_for(replicas, down):
+    hive = filled(sharded(6, replicas))
+    hive.down = set(down)
+    lost = {name for name in map("p{:04}".format, range(16)) if set(hive.topology.holders(name)) <= hive.down}
+
+    found = hive.ask("n0", "red pump")
+    for _ in range(10):
+        if found is None:
+            hive.wait(500, step_ms=50)
+            found = hive.answer()
+
+    assert set(found.missing) == lost
+    assert found.completeness == 1 - len(lost) / 16
+    here = {id for id in map(fact_id, FACTS) if hive.topology.home(id, "") not in lost}
+    assert set(found.pool.ids) == here

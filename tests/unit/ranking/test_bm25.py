@@ -4,6 +4,7 @@ import random
 from functools import reduce
 from math import log
 from operator import add
+from unittest.mock import patch
 
 import bm25s
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking import bm25
 from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings, inverse_document_frequency
 
 SETTINGS = Bm25Settings()
@@ -39,6 +41,16 @@ def index_of(documents: list[dict[str, float]]) -> Bm25Index:
     for position, terms in enumerate(documents):
         index.add(position, terms)
     return index
+
+
+@given(DOCUMENTS, st.lists(st.sampled_from("abcdefghxy"), max_size=5))
+def test_terms_give_the_same_scores_to_the_last_bit_whether_taken_together_or_one_by_one(documents, query):
+    index = index_of(documents)
+
+    with patch.object(bm25, "_TOGETHER_BYTES_MAX", -1):
+        one_by_one = index.scores(query)
+
+    assert one_by_one.tobytes() == index.scores(query).tobytes()
 
 
 @given(DOCUMENTS, st.lists(st.sampled_from("abcdefghxy"), max_size=5), st.randoms(use_true_random=False))

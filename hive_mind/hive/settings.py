@@ -1,0 +1,24 @@
+"""How a hive behaves: the settings of its parts, together. All members of a hive should have the same."""
+
+from dataclasses import dataclass, field
+
+from hive_mind.hive.delivery import DeliverySettings
+from hive_mind.hive.gossip import GossipSettings
+from hive_mind.hive.latencies import ScatterSettings
+from hive_mind.hive.standing import StandingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class HiveSettings:
+    """Each part's own settings, and what belongs to none."""
+
+    model: str = ""
+    """The embedding model whose vectors are compared; those of others are kept and not searched."""
+    standing: StandingSettings = field(default_factory=StandingSettings)
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    gossip: GossipSettings = field(default_factory=GossipSettings)
+    scatter: ScatterSettings = field(default_factory=ScatterSettings)
+    proofs_kept_hours: float = 30 * 24
+    """How long it is remembered who took something back. Raise it for members that stay away for longer; 0.2 kB each."""
+    housekeeping_ms: int = 60_000
+    """Between two looks for what has expired. Raise it to look less often; nothing expired is found meanwhile."""

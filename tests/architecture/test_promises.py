@@ -1,0 +1,56 @@
+"""docs/promises.md names tests that exist, for every promise; and no file loads what could run."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "promises.md").read_text("utf-8")
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)))
+FILES = sorted((ROOT / "hive_mind").rglob("*.py"))
+LOADERS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
+RUNNERS = {"eval", "exec", "compile", "__import__"}
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=[name for _, name in NAMED])
+def test_a_named_test_exists(path, name):
+    assert re.search(rf"^def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+
+
+def test_every_path_in_it_exists():
+    paths = re.findall(r"`((?:tests|benchmarks|docs)/[\w/]+\.py)", TEXT)
+
+    assert len(NAMED) > 80
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+def test_every_promise_has_its_line():
+    assert re.findall(r"^\| (P\d+) \|", TEXT, re.MULTILINE) == [f"P{number}" for number in range(1, 26)]
+
+
+def test_every_failure_has_a_test():
+    rows = TEXT.split("## What went wrong")[1].splitlines()
+    told = [row for row in rows if row.startswith("| ") and not row.startswith("| **") and "| failure |" not in row]
+
+    assert [row for row in told if "::test_" not in row] == []
+
+
+def names_what_runs(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(alias.name.partition(".")[0] in LOADERS for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").partition(".")[0] in LOADERS
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        allows = any(one.arg == "allow_pickle" and ast.unparse(one.value) != "False" for one in node.keywords)
+        return called in RUNNERS or called in {"yaml.load", "yaml.unsafe_load", "yaml.full_load"} or allows
+    return False
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_loads_what_can_run(path):
+    tree = ast.parse(path.read_text("utf-8"))
+
+    assert [ast.unparse(node) for node in ast.walk(tree) if names_what_runs(node)] == []

@@ -1,0 +1,383 @@
+"""What agents of one hive promise one another, whichever topology lies between them."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from hive_mind.hive.share import Share
+from hive_mind.hive.topology import Topology
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.fact import KEPT_HOME, Sharing
+from hive_mind.model.query import Query
+from hive_mind.runtime.fleet import HostedNode, TopologyName
+from hive_mind.runtime.runner import RunnerSettings
+from tests.builders import Home, found, run, said
+from tests.contract.fleets import AGENTS, SHARING, Door, Leaping, Members, leaping, plan_of
+
+Agents = list[DistributedCognitiveMemory]
+DEADLINE_MS = 2_000
+
+
+@pytest.fixture(params=SHARING)
+def topology(request: pytest.FixtureRequest) -> TopologyName:
+    return request.param
+
+
+def among(topology: TopologyName, scenario: Callable[[Agents, Members], Awaitable[None]], agents: int = 4) -> None:
+    """Run a scenario with agents of one hive, in time that leaps. The first two are not of one federated group."""
+
+    async def whole() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Leaping)
+        members = Members(plan_of(topology, agents, runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS)))
+        members.clock = loop.clock
+        names = sorted(members.plan.agents, key=lambda agent: members.plan.agents.index(agent) % 2)
+        memories = [members.memory(agent) for agent in names]
+        try:
+            await scenario(memories, members)
+        finally:
+            await asyncio.gather(*(memory.close() for memory in memories))
+            await members.close()
+
+    leaping(whole())
+
+
+def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        for number, agent in enumerate(agents):
+            await agent.store_fact(f"hall {number}", f"The pump in hall {number} is red.", 0.7 + number / 10)
+        await members.settled()
+
+        everything = {f"The pump in hall {number} is red." for number in range(len(agents))}
+        for agent in agents:
+            assert set(await found(agent, "which pump is red?")) == everything
+            assert {fact.content for fact in await agent.get_all_facts()} == everything
+            assert [fact.content for fact in await agent.search_by_concept("HALL 2")] == ["The pump in hall 2 is red."]
+            assert (await agent.local_get_all_facts())[0].sharing is Sharing.SHARED
+        (kept,) = await ada.local_get_all_facts()
+        assert (await ben.get_fact(kept.id)).content == kept.content
+        assert await ben.local_search_facts("hall 0") != await ben.search_facts("hall 0")
+
+    among(topology, scenario)
+
+
+def test_everybody_gets_the_same_answer_with_the_same_scores(topology: TopologyName):
+    chance = random.Random(7)
+    words = "pump red blue hall door otto ines valve water leaks ferry nine corrin".split() + [f"w{n}" for n in range(40)]
+    texts = list(dict.fromkeys(" ".join(chance.choices(words, k=chance.randint(4, 20))) for _ in range(120)))
+
+    async def scenario(agents: Agents, members: Members) -> None:
+        alone = Home().memory(members.embedder)
+        for number, text in enumerate(texts):
+            await agents[number % len(agents)].store_fact("", text)
+            await alone.store_fact("", text)
+        await members.settled()
+
+        for question in ("red pump", "when does the ferry leave", "otto and the water in hall"):
+            for method in ("keyword", "vector", "hybrid"):
+                expected = [(hit.fact.id, hit.score) for hit in await alone.search_facts(Query(question, 10, method))]
+                for agent in agents:
+                    hits = await agent.search_facts(Query(question, 10, method))
+                    assert [hit.fact.id for hit in hits] == [id for id, _ in expected]
+                    assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], rel=1e-5)
+        await alone.close()
+
+    among(topology, scenario)
+
+
+def test_what_an_agent_keeps_to_itself_ranks_among_what_all_know_as_if_it_were_one_memory(topology: TopologyName):
+    own = [
+        "The ferry to Corrin leaks.",
+        "Otto painted the red pump blue.",
+        "Red is the colour of the valve, the door and the pump.",
+    ]
+
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, *others = agents
+        alone = Home().memory(members.embedder)
+        for number in range(40):
+            text = (
+                f"{('Pump', 'Door', 'Valve')[number % 3]} {'n' * (number % 7)} in hall {number} is {('red', 'blue')[number % 2]}."
+            )
+            await others[number % len(others)].store_fact("", text)
+            await alone.store_fact("", text)
+        for text in own:
+            await ada.local_store_fact("", text)
+            await alone.store_fact("", text)
+        await members.settled()
+
+        for question in ("red pump", "which ferry leaks", "colour of the valve"):
+            expected = [(hit.fact.content, round(hit.score, 4)) for hit in await alone.search_facts(question)]
+            assert [(hit.fact.content, round(hit.score, 4)) for hit in await ada.search_facts(question)] == expected
+            assert set(own).isdisjoint(await found(others[0], question, 50))
+        await alone.close()
+
+    among(topology, scenario)
+
+
+def test_a_fact_that_arrived_unnoticed_counts_as_shared_when_it_is_offered_again(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        # Nobody tells this one when its facts have arrived, as if it had been away just then.
+        deaf = DistributedCognitiveMemory(
+            Home().memory(members.embedder), Door(members, members.plan.node_of("ada")), agent="ada"
+        )
+        await deaf.store_facts([said(f"Pump {number} is red.") for number in range(20)], "ines")
+        await members.settled()
+
+        await deaf.settle()
+
+        assert {fact.sharing for fact in await deaf.get_all_facts()} == {Sharing.SHARED}
+        assert len(await found(agents[1], "red pump", 50)) == 20
+        await deaf.close()
+
+    among(topology, scenario)
+
+
+def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        sure = await ada.store_fact("pump", "The pump is red.", 0.95)
+        await members.settled()
+        assert await found(ben, "pump") == ["The pump is red."]
+
+        await ada.retract_fact(sure.id)
+        await members.settled()
+
+        for agent in agents:
+            assert await found(agent, "pump") == await agent.get_all_facts() == await agent.search_by_concept("pump") == []
+        assert await ben.get_fact(sure.id) is None
+
+    among(topology, scenario)
+
+
+def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        old = await ada.store_fact("pump", "The pump is red.")
+        new = await ada.supersede(old.id, said("The pump is blue."), "otto")
+        await members.settled()
+        assert await found(ben, "pump") == await found(ada, "pump") == ["The pump is blue."]
+
+        await ada.retract_fact(new.id)
+        await members.settled()
+
+        assert await found(ben, "pump") == await found(ada, "pump") == ["The pump is red."]
+
+    among(topology, scenario)
+
+
+def test_a_fact_that_two_agents_hold_is_one_fact_and_stays_when_one_of_them_takes_it_back(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, cleo, _ = agents
+        mine = await ada.store_fact("pump", "The pump is red.", source="the manual")
+        await members.settled()
+        same = await ben.store_fact("pump", "The pump is red.", source="a look at it")
+        await members.settled()
+
+        (hit,) = await cleo.search_facts("pump")
+        assert hit.fact.id == mine.id == same.id
+        if members.plan.topology != "federated":
+            # Each group has a fact of its own; what its agents say of it is counted there.
+            assert set(hit.fact.sources) == {"the manual", "a look at it"}
+            assert hit.components.confirmations > 0
+
+        await ada.retract_fact(mine.id)
+        await members.settled()
+
+        assert [hit.fact.sources for hit in await cleo.search_facts("pump")] == [("a look at it",)]
+
+    among(topology, scenario)
+
+
+def test_what_is_stored_for_one_agent_alone_never_leaves_it(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        kept = await ada.local_store_fact("pump", "The pump is red.")
+        await ada.settle()
+        await members.settled()
+
+        assert (kept.sharing, kept.held_back) == (Sharing.PRIVATE, KEPT_HOME)
+        assert await found(ada, "pump") == ["The pump is red."]
+        assert await found(ben, "pump") == await ben.get_all_facts() == []
+        assert await ben.get_fact(kept.id) is None
+        assert not any(share.members.items() for hosted in members.hosted.values() for share in shares_of(hosted))
+
+    among(topology, scenario)
+
+
+def test_the_gate_holds_a_password_back_and_says_so(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        kept = await ada.store_fact("pump", "The panel of the pump has the password: hunter2-Xy9!")
+        await members.settled()
+
+        assert kept.sharing is Sharing.PRIVATE
+        assert kept.held_back == "its text holds a credential"
+        assert len(await found(ada, "panel of the pump")) == 1
+        assert await found(ben, "panel of the pump") == []
+
+    among(topology, scenario)
+
+
+def test_what_is_shared_under_a_least_confidence_is_filtered_where_it_lies(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        await ada.store_facts([said(f"The red pump is number {number}.", confidence=0.4) for number in range(60)], "ines")
+        await ada.store_fact("pump", "In a long sentence there is somewhere also a red pump.", 0.8)
+        await members.settled()
+
+        hits = await ben.search_facts(Query("red pump", 10, min_confidence=0.7))
+        assert [hit.fact.content for hit in hits] == ["In a long sentence there is somewhere also a red pump."]
+
+    among(topology, scenario)
+
+
+@pytest.mark.parametrize("topology", ["federated", "sharded"])
+@pytest.mark.parametrize("agents", [6, 8])
+def test_with_nodes_away_every_answer_says_exactly_how_much_it_reached(topology: TopologyName, agents: int):
+    async def scenario(memories: Agents, members: Members) -> None:
+        for number, memory in enumerate(memories):
+            await memory.store_facts([said(f"Pump {number}-{n} is red.") for n in range(8)], "ines")
+        await members.settled()
+        everything = {fact.content: fact.id for fact in await memories[0].get_all_facts()}
+        asker = members.plan.node_of(AGENTS[0])
+        for node in [node for node in members.topology.nodes if node != asker]:
+            await members.stop(node)
+            stopped = {name for name, hosted in members.hosted.items() if hosted.runner._closing is not None}
+
+            for query in (Query("red pump", 100, "keyword"), Query("pump 1-3", 100)):
+                hits = await memories[0].search_facts(query)
+                assert memories[0].completeness == pytest.approx(reachable_share(members.topology, asker, stopped), abs=1e-9)
+                reached = {one for one, id in everything.items() if not holders(members.topology, asker, id) <= stopped}
+                own = {fact.content for fact in await memories[0].local_get_all_facts()}
+                if topology == "sharded":
+                    assert {hit.fact.content for hit in hits} == reached | own
+
+        assert len(stopped) == len(members.topology.nodes) - 1
+
+    among(topology, scenario, agents)
+
+
+@pytest.mark.parametrize("topology", ["federated", "sharded"])
+def test_when_all_others_are_silent_the_answer_comes_by_the_deadline(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, *_ = agents
+        await ada.store_fact("pump", "The pump is red.")
+        for agent in agents[1:]:
+            await agent.store_fact("door", f"The door is red, says {agent!r}.")
+        await members.settled()
+        asker = members.plan.node_of(AGENTS[0])
+        await members.stop(*(node for node in members.topology.nodes if node != asker))
+        loop = asyncio.get_running_loop()
+
+        for _ in range(3):
+            began_s = loop.time()
+            assert "The pump is red." in await found(ada, "what is red?")
+            # Candidates by the deadline; then the facts themselves, of nodes that have just answered.
+            assert loop.time() - began_s <= DEADLINE_MS / 1000 * 1.1
+            assert ada.completeness < 1.0
+
+    among(topology, scenario, 8)
+
+
+@pytest.mark.parametrize("away", [(a, b) for a, b in combinations(range(1, 6), 2)])
+def test_a_shard_that_keeps_one_replica_is_whole(away: tuple[int, int]):
+    async def scenario(agents: Agents, members: Members) -> None:
+        for number, agent in enumerate(agents):
+            await agent.store_facts([said(f"Pump {number}-{n} is red.") for n in range(5)], "ines")
+        await members.settled()
+        first = AGENTS[0]
+        stopped = {AGENTS[number] for number in away}
+        await members.stop(*stopped)
+        memory = next(one for one, name in zip(agents, (*AGENTS[0:6:2], *AGENTS[1:6:2]), strict=True) if name == first)
+
+        hits = await memory.search_facts(Query("red pump", 100))
+
+        is_whole = not any(set(one.members) <= stopped for one in members.topology.read_set(first))
+        assert (memory.completeness == 1.0) is is_whole
+        assert (len(hits) == 30) is is_whole
+
+    among("sharded", scenario, 6)
+
+
+def test_agents_are_answered_while_their_node_is_away_and_tell_it_later(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_ = agents
+        await members.begin()
+        node = members.plan.node_of(AGENTS[0])
+        await members.stop(node)
+
+        kept = await ada.store_fact("pump", "The pump is red.")
+        assert kept.sharing is Sharing.PROPOSED
+        assert await found(ada, "pump") == ["The pump is red."]
+        assert ada.completeness == 0.0
+        await members.start(node)
+        await ada.settle()
+        await members.settled()
+
+        assert await found(ben, "pump") == ["The pump is red."]
+        assert await found(ada, "pump") == ["The pump is red."]
+        assert ada.completeness == ben.completeness == 1.0
+
+    among(topology, scenario)
+
+
+def test_a_hive_that_stopped_and_started_has_all_it_acknowledged_and_is_offered_the_rest(
+    topology: TopologyName, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """Over real files: databases of agents and journals of nodes."""
+    caplog.set_level(logging.ERROR)
+    plan = replace(plan_of(topology), runner=RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000))
+    homes = {agent: Home("kuzu", tmp_path / f"{agent}.kuzu") for agent in plan.agents[:2]}
+    first, second = plan.agents[0], plan.agents[1]
+
+    async def learn() -> None:
+        members = Members(plan, tmp_path)
+        ada = members.memory(first, homes[first])
+        kept = await ada.store_facts([said(f"Pump {n} is red.", confidence=0.9) for n in range(20)], "ines")
+        await ada.retract_fact(kept[0].id)
+        await members.settled()
+        await members.stop(*members.hosted)
+        offered = await ada.store_fact("door", "The door is blue.")
+        assert offered.sharing is Sharing.PROPOSED
+        await ada.close()
+        await members.close()
+
+    async def recall() -> None:
+        members = Members(plan, tmp_path)
+        ben = members.memory(second, homes[second])
+        expected = {f"Pump {n} is red." for n in range(1, 20)}
+        assert set(await found(ben, "red pump", 50)) == expected
+        async with members.memory(first, homes[first]) as ada:
+            await members.settled()
+            assert {fact.sharing for fact in await ada.local_get_all_facts()} == {Sharing.SHARED}
+            assert {fact.content for fact in await ben.get_all_facts()} == expected | {"The door is blue."}
+        await ben.close()
+        await members.close()
+
+    run(learn())
+    run(recall())
+    assert not caplog.records
+
+
+def reachable_share(topology: Topology, asker: str, stopped: set[str]) -> float:
+    """By the topology alone: the share of partitions of which somebody is there."""
+    asked = topology.read_set(asker)
+    whole = sum(len(one.partitions) for one in asked)
+    gone = sum(len(one.partitions) for one in asked if set(one.members) <= stopped)
+    return 1 - gone / whole
+
+
+def holders(topology: Topology, asker: str, fact_id: str) -> set[str]:
+    return set(topology.holders(topology.home(fact_id, asker)))
+
+
+def shares_of(hosted: HostedNode) -> list[Share]:
+    return list(hosted.node.holdings.shares.values())
