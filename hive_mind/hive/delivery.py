@@ -4,15 +4,15 @@ A parcel names dots, not contents: what is sent is looked up when it is sent, so
 Its journal record is written together with the assertions themselves, before anything is sent.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
-from hive_mind.hive.seal import Seal
 from hive_mind.hive.share import Share, Taken
+from hive_mind.hive.undelivered import Place, Undelivered
 from hive_mind.model.evidence import Dot
 from hive_mind.model.messages import Changes, Replicate
 
@@ -53,9 +53,10 @@ class Parcel(msgspec.Struct):
 class Outbox:
     """Parcels by id. Lookups of what a dot is go to the node's shares."""
 
-    def __init__(self, settings: DeliverySettings, chance: Chance, shares: Mapping[str, Share], seal: Seal) -> None:
-        self._settings, self._chance, self._shares, self._seal = settings, chance, shares, seal
+    def __init__(self, settings: DeliverySettings, chance: Chance, shares: Mapping[str, Share]) -> None:
+        self._settings, self._chance, self._shares = settings, chance, shares
         self._parcels: dict[str, Parcel] = {}
+        self.undelivered = Undelivered()
         self._next_due_ms: int | None = None
 
     def __len__(self) -> int:
@@ -71,7 +72,7 @@ class Outbox:
         sends: list[Send] = []
         for some in _cut(items, self._settings.parcel_dots_max):
             parcel = Parcel(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
-            self._parcels[parcel.id] = parcel
+            self._keep(parcel)
             records.append(_record(parcel))
             sends.append(self._sent(parcel, mono_ms))
         return records, sends
@@ -84,13 +85,13 @@ class Outbox:
             dots = tuple(dict.fromkeys([given.dot for given in some.adds] + [dot for one in some.removals for dot in one.dots]))
             if to and dots:
                 by_holders.setdefault(to, []).append((partition, dots))
-        records: list[Record] = []
+        records = self.undelivered.keep(changed)
         sends: list[Send] = []
         for to, items in by_holders.items():
             posted, sent = self.post(to, tuple(items), mono_ms)
             records += posted
             sends += sent
-        return records, sends
+        return [*records, *self.undelivered.keep(changed, only_new=True)], sends
 
     def received(self, node: str, parcel_id: str) -> tuple[list[Record], list[str]]:
         """A node has a parcel: records to persist, and the facts that now are kept elsewhere for the first time."""
@@ -102,7 +103,7 @@ class Outbox:
         parcel.is_kept = True
         if parcel.waiting:
             return [_record(parcel)], facts
-        return [self._done(parcel)], facts
+        return self._done(parcel), facts
 
     def due(self, mono_ms: int, holders: Holders, here: str) -> tuple[list[Record], list[Send]]:
         """What to send again. Members that left are not waited for; new holders are."""
@@ -117,7 +118,7 @@ class Outbox:
                 parcel.waiting = now_holding
             has_tried = parcel.is_kept and parcel.attempts >= self._settings.retries_max
             if not parcel.waiting or has_tried:
-                records.append(self._done(parcel))
+                records += self._done(parcel)
             else:
                 sends.append(self._sent(parcel, mono_ms))
         self._next_due_ms = min((parcel.due_ms for parcel in self._parcels.values()), default=None)
@@ -131,7 +132,7 @@ class Outbox:
         """Take back one journal record: it is sent again soon."""
         parcel = msgspec.msgpack.decode(value, type=Parcel)
         parcel.attempts, parcel.due_ms = 0, mono_ms
-        self._parcels[parcel.id] = parcel
+        self._keep(parcel)
         self._next_due_ms = mono_ms
 
     def is_waiting_for(self) -> frozenset[str]:
@@ -150,19 +151,27 @@ class Outbox:
 
     def _changes(self, partition: str, dots: Iterable[Dot]) -> Changes:
         share = self._shares[partition]
-        known = {dot: share.sealed(dot) for dot in dots}
-        adds = tuple(given for given in known.values() if given is not None)
+        known = list(dots)
+        found = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
+        adds = tuple(given for given in found if given is not None)
         removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
-        gone = [dot for dot, given in known.items() if given is None]
-        return Changes(partition, adds, tuple(removals.values()), share.own_heads(self._seal, gone))
+        return Changes(partition, adds, tuple(removals.values()), share.own_heads())
 
     def _facts_of(self, parcel: Parcel) -> list[str]:
         shares = ((self._shares[partition], dots) for partition, dots in parcel.items)
         return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
 
-    def _done(self, parcel: Parcel) -> Record:
+    def _keep(self, parcel: Parcel) -> None:
+        self._parcels[parcel.id] = parcel
+        self.undelivered.posted(_places(parcel))
+
+    def _done(self, parcel: Parcel) -> list[Record]:
         del self._parcels[parcel.id]
-        return Delete(OUTBOX, parcel.id.encode())
+        return [Delete(OUTBOX, parcel.id.encode()), *self.undelivered.arrived(_places(parcel))]
+
+
+def _places(parcel: Parcel) -> Iterator[Place]:
+    return ((partition, dot) for partition, dots in parcel.items for dot in dots)
 
 
 def _record(parcel: Parcel) -> Record:

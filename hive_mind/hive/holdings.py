@@ -163,9 +163,10 @@ class Holdings:
                 self.sources[name] = sources
                 records.append(_incoming(name, sources))
         for name in sorted(was_held - held):
-            share = self.share(name)
-            share.is_holder = False
+            self.share(name).is_holder = False
             records += self._arrived(name)
+        for name in sorted((was_held - held) | self.leaving.keys()):
+            # Also what was on its way to nodes that are holders no longer.
             self.leaving[name] = {node for node in topology.holders(name) if node != self.node}
         return records
 

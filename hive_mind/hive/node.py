@@ -49,6 +49,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Taken
 from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import Topology
+from hive_mind.hive.undelivered import UNDELIVERED
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (
     Announce,
@@ -113,7 +114,7 @@ class HiveNode:
         self.standing = Standing(self.settings.standing, seal, self.registry, self.time)
         self.holdings = Holdings(name, self.incarnation, actor, topology, self.standing)
         self.replica = Replica(new_arm, self.settings.model, self.holdings.searchable())
-        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.shares, seal)
+        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.shares)
         self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
         self.council = Council(self.registry, self.standing, self.holdings, self._clock)
         self.council.own_actors.add(actor)
@@ -133,11 +134,13 @@ class HiveNode:
         """Take back what the journal kept. Once, before the first event."""
         self.standing.now = now
         records = list(kept)
-        about_shares = [record for record in records if record.table not in (OUTBOX, REGISTRY, META)]
+        about_shares = [record for record in records if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
         held = self.holdings.load(about_shares, is_founding=self._is_founding)
         for record in records:
             if record.table == OUTBOX:
                 self.outbox.load(record.value, now.mono_ms)
+            elif record.table == UNDELIVERED:
+                self.outbox.undelivered.load(record.key, record.value)
             elif record.table == REGISTRY:
                 self.council.load(record.value)
             elif record.key == CLOCK:
@@ -313,7 +316,7 @@ class HiveNode:
             for reason, count in some.refused.items():
                 self.refused[reason] = self.refused.get(reason, 0) + count
         self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
-        records = [*tell(self.replica, taken), *more]
+        records = [*tell(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry]) -> list[Effect]:

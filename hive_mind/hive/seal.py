@@ -132,4 +132,4 @@ def _of_entry(entry: RegistryEntry) -> bytes:
 
 
 def _of_head(partition: str, head: Head) -> bytes:
-    return _encode(("head/1", partition, head.incarnation, head.counter, head.voids))
+    return _encode(("head/1", partition, head.incarnation, head.counter))

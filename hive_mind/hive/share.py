@@ -16,9 +16,8 @@ from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.admission import refusal
 from hive_mind.hive.authority import Authority
 from hive_mind.hive.effects import Delete, Put, Record
-from hive_mind.hive.seal import Seal, is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
+from hive_mind.hive.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
-from hive_mind.model.evidence import dot as dot_of
 from hive_mind.model.messages import Changes
 
 ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS = "assertion", "proof", "seen", "beyond", "head"
@@ -40,6 +39,7 @@ class Taken:
     facts: set[str] = field(default_factory=set)
     adds: list[Sealed] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
+    gone: list[Sealed] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
 
 
@@ -105,14 +105,9 @@ class Share:
         """When a live dot was asserted."""
         return self._sealed[dot].assertion.stamp
 
-    def own_heads(self, seal: Seal, gone: Iterable[Dot] = ()) -> tuple[Head, ...]:
-        """This node's own counts of its writes, of this boot and of earlier ones; with those of `gone` that it wrote as void."""
-        voids: dict[Actor, list[int]] = {}
-        for dot in gone:
-            if actor_of(dot) in self._own_heads:
-                voids.setdefault(actor_of(dot), []).append(counter_of(dot))
-        marked = {actor: self._void(self._own_heads[actor], counters, seal) for actor, counters in voids.items()}
-        return tuple({**self._own_heads, **marked}.values())
+    def own_heads(self) -> tuple[Head, ...]:
+        """This node's own counts of its writes, of this boot and of earlier ones."""
+        return tuple(self._own_heads.values())
 
     # ── what this node's own agents do ────────────────────────────────────────────────────────────────────────────
 
@@ -228,16 +223,13 @@ class Share:
     def _take_heads(self, heads: Iterable[Head], authority: Authority, taken: Taken) -> None:
         for head in heads:
             known = self.heads.get(head.actor)
-            is_new = known is None or known.counter < head.counter
-            if not (is_new or head.voids):
+            if known is not None and known.counter >= head.counter:
                 continue
             if not (0 < head.counter <= COUNTER_MAX and is_sealed_head(authority.seal, self.partition, head)):
                 taken.refused["a head that its node did not seal"] += 1
                 continue
-            if is_new:
-                self._set_head(head)
-                taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
-            self._take_voids(head, taken)
+            self._set_head(head)
+            taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
     def _take_removals(self, removals: Iterable[Removal], authority: Authority, taken: Taken) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
@@ -261,7 +253,7 @@ class Share:
     def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
         if len(dot) != DOT_BYTES or dot in self._proofs or removal.why in OWN_JUDGEMENT:
             return
-        # Kept also where the dot is covered already (a void, another's past): a holder set back to a backup asks for it.
+        # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.
         self._proofs[dot] = removal
         taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
 
@@ -314,6 +306,7 @@ class Share:
         self._per_agent[given.assertion.agent] -= 1
         if not self._per_agent[given.assertion.agent]:
             del self._per_agent[given.assertion.agent]
+        taken.gone.append(given)
         taken.records.append(Delete(ASSERTIONS, self._prefix + given.dot))
         taken.facts.add(given.assertion.fact_id)
 
@@ -346,18 +339,6 @@ class Share:
         head = sealed_head(authority.seal, self.partition, Head(self._node, self._incarnation, counter))
         self._set_head(head)
         taken.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
-
-    def _void(self, head: Head, counters: Iterable[int], seal: Seal) -> Head:
-        bare = Head(head.node, head.incarnation, head.counter, voids=tuple(sorted(set(counters))))
-        return sealed_head(seal, self.partition, bare)
-
-    def _take_voids(self, head: Head, taken: Taken) -> None:
-        """Writes that were taken back before anybody had them leave no gap."""
-        dots = [dot_of(head.actor, counter) for counter in head.voids if 0 < counter <= head.counter]
-        unseen = [dot for dot in dots if dot not in self._sealed and not self.members.has_seen(dot)]
-        if unseen:
-            self.members.apply(Delta({}, frozenset(unseen)))
-            self._note_seen(unseen, taken)
 
     def _set_head(self, head: Head) -> None:
         self.heads[head.actor] = head

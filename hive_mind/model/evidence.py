@@ -107,16 +107,12 @@ class Removal(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """How many writes one boot of a node had made in a partition, in its own words. Nobody is believed to have seen more of it.
-
-    `voids` are counters of writes that it took back before anybody had them: nothing will ever come under these.
-    """
+    """How many writes one boot of a node had made in a partition, in its own words. Nobody is believed to have seen more."""
 
     node: str
     incarnation: bytes
     counter: int
     seal: bytes = b""
-    voids: tuple[int, ...] = ()
 
     @property
     def actor(self) -> Actor:

@@ -6,9 +6,11 @@ import pytest
 
 from hive_mind.hive.delivery import OUTBOX, DeliverySettings, Outbox
 from hive_mind.hive.effects import Delete, Put, Received, Send, Tick
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.share import Taken
+from hive_mind.hive.undelivered import UNDELIVERED
+from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
-from tests.hives import IMPATIENT, PUMP, PUMP_ID, Hive, assertion, flat, said, settings, sharded, share
+from tests.hives import FIRST_MS, IMPATIENT, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, settings, sharded, share
 
 SETTINGS = DeliverySettings(first_retry_ms=1_000, last_retry_ms=4_000, retries_max=3, parcel_dots_max=10)
 
@@ -17,7 +19,7 @@ def outbox(*contents: str, tuned: DeliverySettings = SETTINGS):
     """An outbox over one share, and the dots in it."""
     own = share()
     said(own, *(assertion(text) for text in contents or (PUMP,)))
-    return Outbox(tuned, Random(1), {"all": own}, UNSEALED), own, tuple(given.dot for given in own.all_sealed())
+    return Outbox(tuned, Random(1), {"all": own}), own, tuple(given.dot for given in own.all_sealed())
 
 
 def holders(_: str) -> tuple[str, ...]:
@@ -91,18 +93,23 @@ def test_a_receipt_by_who_was_not_asked_changes_nothing(node, parcel):
     assert len(box) == 1
 
 
-def test_what_was_taken_back_meanwhile_is_sent_as_taken_back():
+def test_what_was_taken_back_before_anybody_had_it_comes_with_its_proof_and_leaves_no_gap():
     hive = Hive(flat())
     hive.is_lost = lambda _, __, message: isinstance(message, Replicate)
+    hive.say("n0", "The door is open.")
     hive.say("n0")
     hive.take_back("n0")
-    hive.sent.clear()
+    hive.boot("n0")
+    hive.say("n0", "The tank is full.")
     hive.is_lost = lambda *_: False
 
-    hive.wait(10_000)
+    hive.wait(30_000)
 
-    assert all(not changes.adds for _, _, m in hive.sent if isinstance(m, Replicate) for changes in m.changes)
     assert hive.who_has() == set()
+    contexts = [node.holdings.shares["all"].members.context for node in hive.nodes.values()]
+    assert contexts == [contexts[0]] * 3
+    assert not any(context.beyond for context in contexts)
+    assert not any(table == UNDELIVERED for table, _ in hive.kept["n0"])
 
 
 def test_one_who_never_answers_is_left_to_exchanges_once_somebody_has_it_and_not_before():
@@ -142,7 +149,7 @@ def test_large_posts_are_cut_and_every_dot_travels_once():
 def test_another_boot_sends_again_what_nobody_confirmed():
     box, own, dots = outbox()
     (record,), _ = box.post(["n1"], (("all", dots),), 0)
-    again = Outbox(SETTINGS, Random(2), {"all": own}, UNSEALED)
+    again = Outbox(SETTINGS, Random(2), {"all": own})
 
     again.load(record.value, 77)
 
@@ -228,3 +235,21 @@ def test_promotion_that_reaches_nobody_says_so():
     assert (held.refused, held.is_shared) == ("", False)
     assert hive.shared == []
     assert hive.nodes[outside].outbox.is_waiting_for() == {PUMP_ID}
+
+
+def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_is_forgotten_when_it_has():
+    box, own, dots = outbox()
+    (given,) = own.all_sealed()
+    box.post(["n1"], (("all", dots),), 0)
+    taken = Taken()
+    own.remove(given.assertion.fact_id, dots, "ines", "retracted", Stamp(FIRST_MS + 1), Court(), taken)
+
+    kept = box.undelivered.keep({"all": taken})
+    _, (again,) = box.due(1_000, holders, "n0")
+    records, _ = box.received("n1", again.message.parcel)
+
+    assert [record.table for record in kept] == [UNDELIVERED]
+    assert again.message.changes[0].adds == (given,)
+    assert again.message.changes[0].removals == tuple(taken.removals)
+    assert [record.table for record in records] == [OUTBOX, UNDELIVERED]
+    assert box.undelivered.get("all", given.dot) is None

@@ -590,6 +590,19 @@ def test_a_receipt_and_an_acknowledgement_come_after_what_they_promise_is_durabl
     assert effects[1].message == Receipt("p")
 
 
+def test_a_clock_that_was_set_back_while_the_node_was_down_makes_nothing_older_than_what_was_said():
+    """Otherwise who takes back and says again would not be believed the second time."""
+    hive = Hive(flat("n0"))
+    hive.say("n0")
+    before = hive.fact("n0").provenance[0].stamp
+
+    hive.clock.wall_ms -= 3_600_000
+    hive.boot("n0")
+    hive.say("n0", DOOR)
+
+    assert hive.fact("n0", fact_id(DOOR)).provenance[0].stamp > before
+
+
 def test_a_message_that_comes_again_is_receipted_and_written_once():
     hive = Hive(flat())
     message = Replicate("p", (Changes("all", (RIGHT,)),))

@@ -269,26 +269,17 @@ def test_a_head_counts_only_with_the_seal_of_its_node():
     assert there.heads[head.actor].counter == 5
 
 
-def test_what_a_node_wrote_and_took_back_before_anybody_had_it_leaves_no_gap():
-    here, there = share(), share("n1")
+def test_what_comes_together_with_the_proof_that_it_is_gone_leaves_no_gap_and_can_be_proved_to_others():
+    here, there, taken = share(), share("n1"), Taken()
     said(here, assertion("First."), assertion("Second."))
-    first = dots_of(here)[0]
-    here.remove(assertion("First.").fact_id, [first], "ines", "retracted", Stamp(FIRST_MS + 1), COURT, Taken())
+    first = here.sealed(dots_of(here)[0])
+    here.remove(first.assertion.fact_id, [first.dot], "ines", "retracted", Stamp(FIRST_MS + 1), COURT, taken)
 
-    there.take(list(here.all_sealed()), [], here.own_heads(COURT.seal, [first]), COURT)
+    there.take([first, *here.all_sealed()], taken.removals, here.own_heads(), COURT)
 
     assert there.members.context == here.members.context
-    assert not there.members.context.beyond
-
-
-def test_a_void_takes_nothing_that_is_live():
-    here = share()
-    said(here)
-    there = copied(here)
-
-    there.take([], [], here.own_heads(COURT.seal, dots_of(here)), COURT)
-
-    assert len(there) == 1
+    assert there.sealed(first.dot) is None
+    assert there.proof(first.dot) == taken.removals[0]
 
 
 # ── quotas ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -361,7 +352,7 @@ def test_another_boot_writes_under_another_name_and_knows_its_former_ones():
     said(again, assertion("The door is open."))
 
     assert len({actor_of(one) for one in dots_of(again)}) == 2
-    assert {head.incarnation for head in again.own_heads(COURT.seal)} == {b"boot one", b"boot two"}
+    assert {head.incarnation for head in again.own_heads()} == {b"boot one", b"boot two"}
 
 
 def test_proofs_are_forgotten_when_they_are_old_and_only_then():
