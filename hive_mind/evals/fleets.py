@@ -15,9 +15,13 @@ from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model import wire
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.fleet import TOPOLOGIES, Fleet, FleetPlan, TopologyName, open_fleet
+from hive_mind.runtime.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 
 _ASKED = get_args(SearchRequest) + get_args(SearchReply)
+
+# Where nobody was stopped nobody is silent, so a machine that is busy for a second must not look like a part of the hive that is.
+_PATIENT = RunnerSettings(ask_deadline_ms=60_000, fetch_deadline_ms=60_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Arrangement:
             group_size=self.group_size,
             replicas=self.replicas,
             gate=PromotionSettings(is_open=True),
+            runner=RunnerSettings() if self.down else _PATIENT,
         )
 
 

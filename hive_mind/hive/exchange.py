@@ -132,7 +132,7 @@ class Exchanges:
         self._agree(sender, offer.session, agrees)
         entries = () if registry.fingerprint(offer.session) == offer.registry else tuple(registry.entries())
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
-        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), entries), *steps)
+        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), registry=entries), *steps)
 
     def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
         """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""

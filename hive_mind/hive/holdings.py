@@ -29,6 +29,8 @@ class Holdings:
         self.shares: dict[str, Share] = {}
         self.sources: dict[str, tuple[str, ...]] = {}
         """Partitions still being copied here, and who had them before."""
+        self._unheard: dict[str, set[str]] = {}
+        """Of these, where who had them is known for sure: those that this node has not agreed with yet."""
         self.leaving: dict[str, set[str]] = {}
         """Partitions held no longer, and the new holders that are not known to have all of it."""
         self._former: set[str] = set()
@@ -160,7 +162,7 @@ class Holdings:
             self.leaving.pop(name, None)
             if sources:
                 share.is_complete = False
-                self.sources[name] = sources
+                self.sources[name], self._unheard[name] = sources, set(sources)
                 records.append(_incoming(name, sources))
         for name in sorted(was_held - held):
             self.share(name).is_holder = False
@@ -177,16 +179,29 @@ class Holdings:
         self.leaving.setdefault(partition, set()).update(self.topology.holders(partition))
         return True
 
-    def agreed(self, peer: str, partitions: Iterable[str]) -> list[Record]:
-        """A peer that has everything of these partitions has the same as this node."""
+    def agreed(self, peer: str, partitions: Iterable[str], complete: Iterable[str]) -> list[Record]:
+        """A peer has the same of these partitions as this node, of some of them everything.
+
+        A new holder has everything once it agreed with somebody who has, or with each of those who had it before: two that were
+        given each other's place would otherwise wait for one another.
+        """
         records: list[Record] = []
+        whole = frozenset(complete)
         for name in partitions:
-            if name in self.sources:
+            if name in self.sources and (name in whole or self._has_heard_all(name, peer)):
                 self.shares[name].is_complete = True
                 records += self._arrived(name)
             if name in self.leaving:
                 self.leaving[name].discard(peer)
         return records
+
+    def _has_heard_all(self, partition: str, peer: str) -> bool:
+        """Whether this was the last of the former holders, where these are known."""
+        unheard = self._unheard.get(partition)
+        if unheard is None:
+            return False
+        unheard.discard(peer)
+        return not unheard
 
     def let_go(self) -> dict[str, Taken]:
         """Drop what every new holder has by now."""
@@ -240,6 +255,7 @@ class Holdings:
         return records
 
     def _arrived(self, partition: str) -> list[Record]:
+        self._unheard.pop(partition, None)
         return [Delete(INCOMING, _key(partition))] if self.sources.pop(partition, None) else []
 
     def _assertion(self, promotion: Promotion, stamp: Stamp) -> Assertion:

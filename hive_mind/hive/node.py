@@ -288,7 +288,8 @@ class HiveNode:
             case Announce():
                 return self._take_entries(message.entries)
             case SyncOffer():
-                return list(self.repair.on_offer(sender, message, self.standing.now))
+                records, answers = self.repair.on_offer(sender, message, self.standing.now)
+                return [*self._took(self.holdings.let_go(), records), *answers]
             case SyncState():
                 return self._on_state(sender, message)
             case SyncStep():
@@ -329,7 +330,7 @@ class HiveNode:
         if (answers := self.repair.on_state(sender, state)) is None:
             return []
         taken, records = self._hear_time(sender, state)
-        records += self.holdings.agreed(sender, state.agrees)
+        records += self.holdings.agreed(sender, state.agrees, state.complete)
         entries = self._take_entries(state.registry)
         return [*self._took(taken), *entries, *self._took(self.holdings.let_go(), records), *answers]
 

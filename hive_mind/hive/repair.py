@@ -37,14 +37,16 @@ class Repair:
             shares = list(self._holdings.shared_with(peer))
             yield Send((peer,), self.exchanges.offer(session, shares, self._registry.fingerprint(session), now, peer))
 
-    def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> list[Send]:
-        """Answers to an offer; none to who offers too often."""
+    def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> tuple[list[Record], list[Send]]:
+        """Answers to an offer, none to who offers too often; and what to persist of what was found equal."""
         if not self.gossip.admits(sender, now):
-            return []
+            return [], []
         shares = self._holdings.offered(sender, (summary.partition for summary in offer.summaries))
         complete = {name for name, share in shares.items() if share.is_complete}
         messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
-        return [Send((sender,), _only_complete(message, complete)) for message in messages]
+        equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
+        records = self._holdings.agreed(sender, equal, ())
+        return records, [Send((sender,), _with_complete(message, complete)) for message in messages]
 
     def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """What a step brought: changes, further records, and what to send."""
@@ -84,8 +86,8 @@ class Repair:
         return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
 
 
-def _only_complete(message: Message, complete: set[str]) -> Message:
-    """An agreement is worth something only from who has everything."""
+def _with_complete(message: Message, complete: set[str]) -> Message:
+    """An agreement is worth most from who has everything."""
     if not isinstance(message, SyncState):
         return message
-    return msgspec.structs.replace(message, agrees=tuple(name for name in message.agrees if name in complete))
+    return msgspec.structs.replace(message, complete=tuple(name for name in message.agrees if name in complete))

@@ -121,6 +121,8 @@ class SyncState(msgspec.Struct, frozen=True, tag="state"):
     clock: ClockSample
     agrees: tuple[str, ...] = ()
     """Partitions found equal."""
+    complete: tuple[str, ...] = ()
+    """Of these, those of which the sender has everything."""
     registry: tuple[RegistryEntry, ...] = ()
 
 

@@ -14,15 +14,13 @@ def note_restored(world: World, machine: Machine) -> None:
     for other in others:
         other.flush()
     world.restored.add(machine.name)
-    lost = {place for place in _places(machine) if not _has_holder(world, place, others)}
+    # Also what something newer took the place of: the newer one may be lost with it.
+    places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
+    lost = {place for place in places if not _has_holder(world, place, others)}
     for operation in world.history.operations:
         if operation.is_acknowledged and not _is_known(operation, machine, others, lost):
             operation.is_unsure = True
             operation.dots = {place for place in operation.dots if _is_gone(place, others)}
-
-
-def _places(machine: Machine) -> list[Place]:
-    return [(name, dot) for name, share in shares_of(machine).items() for dot in share.members.live]
 
 
 def _has_holder(world: World, place: Place, others: list[Machine]) -> bool:

@@ -113,7 +113,7 @@ class Run:
             self._sample()
             if self.world.violation is not None or not _disagreement(self.world):
                 return
-            if self.rounds % _ROUNDS_PATIENT == 0 and is_only_lingering(self.world):
+            if self.rounds % _ROUNDS_PATIENT == 0 and (not difference(self.world) or is_only_lingering(self.world)):
                 self.world.schedule.skip(_LINGERING_MS)
         if found := _disagreement(self.world):
             self.world.violate("I2 members agree once healed", found)

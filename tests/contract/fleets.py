@@ -22,7 +22,7 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.runtime.fleet import FleetPlan, HostedNode, TopologyName
-from hive_mind.runtime.runner import NodeRunner, system_clock
+from hive_mind.runtime.runner import NodeRunner, RunnerSettings, system_clock
 from tests.builders import BagOfWords, Home
 
 SHARING: tuple[TopologyName, ...] = ("flat", "federated", "sharded")
@@ -152,7 +152,8 @@ class HiveHome(Home):
 
     def __init__(self, topology: TopologyName, back_end: str = "memory", path: Path | None = None) -> None:
         super().__init__(back_end, path)
-        self._plan = plan_of(topology)
+        # Nobody here is silent, so a busy machine must not look like one who is.
+        self._plan = plan_of(topology, runner=RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000))
         self._former: Members | None = None
         self._folder = path.parent / "nodes" if path and back_end != "memory" else None
 
