@@ -163,7 +163,7 @@ class Holdings:
             if sources:
                 share.is_complete = False
                 self.sources[name], self._unheard[name] = sources, set(sources)
-                records.append(_incoming(name, sources))
+                records.append(_incoming(name, sources, sources))
         for name in sorted(was_held - held):
             self.share(name).is_holder = False
             records += self._arrived(name)
@@ -188,20 +188,23 @@ class Holdings:
         records: list[Record] = []
         whole = frozenset(complete)
         for name in partitions:
-            if name in self.sources and (name in whole or self._has_heard_all(name, peer)):
-                self.shares[name].is_complete = True
-                records += self._arrived(name)
+            if name in self.sources:
+                records += self._heard(name, peer, is_whole=name in whole)
             if name in self.leaving:
                 self.leaving[name].discard(peer)
         return records
 
-    def _has_heard_all(self, partition: str, peer: str) -> bool:
-        """Whether this was the last of the former holders, where these are known."""
+    def _heard(self, partition: str, peer: str, *, is_whole: bool) -> list[Record]:
+        """A peer has no more of a partition than this node. Whether that is everything, and what to persist of it."""
         unheard = self._unheard.get(partition)
-        if unheard is None:
-            return False
-        unheard.discard(peer)
-        return not unheard
+        if unheard is not None and peer in unheard:
+            unheard.discard(peer)
+        elif not is_whole:
+            return []
+        if unheard and not is_whole:
+            return [_incoming(partition, self.sources[partition], unheard)]
+        self.shares[partition].is_complete = True
+        return self._arrived(partition)
 
     def let_go(self) -> dict[str, Taken]:
         """Drop what every new holder has by now."""
@@ -231,7 +234,10 @@ class Holdings:
             elif record.table == HELD:
                 was_held.add(partition)
             elif record.table == INCOMING:
-                self.sources[partition] = tuple(record.value.decode().split("\n"))
+                sources, _, unheard = record.value.decode().partition("\0")
+                self.sources[partition] = tuple(sources.split("\n"))
+                if unheard:
+                    self._unheard[partition] = set(unheard.split("\n"))
                 self.share(partition).is_complete = False
             else:
                 self.share(partition).load(record.table, key, record.value)
@@ -302,8 +308,9 @@ def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
     return [record for some in taken.values() for record in some.records]
 
 
-def _incoming(partition: str, sources: Iterable[str]) -> Put:
-    return Put(INCOMING, _key(partition), "\n".join(sources).encode())
+def _incoming(partition: str, sources: Iterable[str], unheard: Iterable[str] = ()) -> Put:
+    value = "\n".join(sources) + "\0" + "\n".join(sorted(unheard))
+    return Put(INCOMING, _key(partition), value.encode())
 
 
 def _key(partition: str) -> bytes:
