@@ -13,7 +13,7 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Put
 from hive_mind.hive.holdings import Holdings
-from hive_mind.hive.registry import Registry, record_key
+from hive_mind.hive.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.rights import kind_of, subject_of
 from hive_mind.hive.seal import is_sealed_entry, sealed_entry
 from hive_mind.hive.share import Taken
@@ -57,7 +57,12 @@ class Council:
     def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int]) -> tuple[RegistryEntry, ...]:
         """Entries of others that change something."""
         seal, genuine = self._standing.seal, []
+        latest_ms = self._standing.hive_ms() + DRIFT_MS
         for entry in entries:
+            if entry.stamp.actor in self.own_actors and entry.stamp.ms > latest_ms:
+                # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
+                # what its agents asserted since. If only the guess of now is wrong, it comes again.
+                continue
             if is_sealed_entry(seal, entry):
                 genuine.append(entry)
             else:
@@ -82,7 +87,14 @@ class Council:
         """Forget what is stamped beyond hive time; what this node wrote of it is written again, or it would be lost."""
         swept = self._registry.sweep(hive_ms, lambda entry: entry.stamp.actor in self.own_actors)
         seal = partial(sealed_entry, self._standing.seal)
-        return [self._registry.write_again(entry, self._clock.tick(hive_ms), seal) for entry in swept.restamp]
+        return [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
+
+    def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
+        """Now; but an agent's retraction stays before what the agent has said again since, or it would take that back too."""
+        fact_id, _, agent = subject_of(entry.key).partition("/")
+        since = self._holdings.first_said(fact_id, agent) if kind_of(entry.key) == "retracted" and agent else None
+        now = self._clock.tick(hive_ms)
+        return now if since is None or since > now else Stamp(max(since.ms - 1, 0), 0, now.actor)
 
     def load(self, value: bytes) -> None:
         """Take back one journal record."""

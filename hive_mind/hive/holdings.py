@@ -145,6 +145,11 @@ class Holdings:
                 if dots:
                     share.remove(id, dots, by, "redacted", stamp, self._standing, taken.setdefault(partition, Taken()))
 
+    def first_said(self, fact_id: str, agent: str) -> Stamp | None:
+        """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
+        given = (one.assertion for share in self.shares.values() for one in share.assertions(fact_id))
+        return min((one.stamp for one in given if one.agent == agent), default=None)
+
     # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
 
     def rearrange(self, topology: Topology) -> list[Record]:

@@ -121,11 +121,16 @@ class Scatter:
             statistics=self._probe.statistics or TermStatistics(0, 0.0),
             partitions=sum(len(set(part.items)) for part in self._parts),
             missing=self._missing(),
+            uncounted=self._uncounted(),
             asked=tuple(sorted(set().union(*(one.asked() for one in rounds)))),
             silent=self._silent,
             requests=sum(one.requests for one in rounds),
             holders={id: _holder(id, answered[origin]) for id, origin in origins},
         )
+
+    def _uncounted(self) -> tuple[str, ...]:
+        names = {part.name for part in self._parts} - self._statistics.keys()
+        return tuple(sorted(names)) if self._counting is not None else ()
 
     def _needs_statistics(self) -> bool:
         return bool(self._ask.probe.terms) and (len(self._parts) > 1 or self._ask.probe.statistics is not None)

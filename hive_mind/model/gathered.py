@@ -22,6 +22,8 @@ class Gathered:
     partitions: int
     """How many there are to ask."""
     missing: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()
+    """Replica sets whose terms were not counted in time: their candidates are there, scored by the figures of the others."""
     asked: tuple[str, ...] = ()
     """Every node that was sent a request, itself not counted, each once."""
     silent: tuple[str, ...] = ()

@@ -207,6 +207,19 @@ def test_counting_takes_half_of_the_time_at_most():
     assert late == [(1_000, "a", "s"), (1_000, "c", "t"), (1_000, "d", "t")]
 
 
+def test_a_set_that_was_not_counted_in_time_and_answers_later_is_named():
+    scatter = scatter_of(TWO, RED, deadline_ms=1_000)
+    scatter.start(0)
+    scatter.take("a", statistics_reply("s", 2), 5)
+    wait(scatter, 600)
+    scatter.take("a", pool_reply("s", "1"), 610)
+    scatter.take("c", pool_reply("t", "2"), 620)
+
+    found = scatter.gathered()
+
+    assert (set(found.pool.ids), found.completeness, found.uncounted) == ({"1", "2"}, 1.0, ("t",))
+
+
 def test_a_replica_that_speaks_for_less_does_not_replace_better_figures():
     scatter = scatter_of(TWO, RED)
     scatter.start(0)

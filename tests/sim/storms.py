@@ -1,0 +1,30 @@
+"""Runs for tests: one seed, or one with weather of its own; a failure says which command repeats it."""
+
+from dataclasses import replace
+from random import Random
+
+from hive_mind.cli.simulate import repeat_command
+from hive_mind.sim.faults import parse
+from hive_mind.sim.run import OPERATIONS, Plan, Report, Run, run
+
+ALL = parse("all")
+
+
+def calm_or_storm(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS) -> Report:
+    return run(Plan(topology, seed, parse(faults), operations), Random)
+
+
+def with_weather(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS, **weather) -> Report:
+    """A run whose weather is set rather than drawn."""
+    one = Run(Plan(topology, seed, parse(faults), operations), Random)
+    one.world.weather = one.world.network.weather = replace(one.world.weather, **weather)
+    return one.report()
+
+
+def first_violation(topology: str, seeds: range, operations: int = OPERATIONS) -> str:
+    """What is broken first and how to repeat it, "" if nothing is."""
+    for seed in seeds:
+        report = calm_or_storm(topology, seed, operations=operations)
+        if report.violation is not None:
+            return f"{report.violation.invariant}: {report.violation.what}\n  again: {repeat_command(report, 'all')}"
+    return ""

@@ -1,0 +1,39 @@
+"""The same seed is the same run, to the last message, whatever Python's hashes are seeded with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.sim.storms import calm_or_storm
+
+ROOT = Path(__file__).parents[2]
+SEEDS = 14
+OPERATIONS = 40
+DIGESTS = f"""
+from random import Random
+from hive_mind.sim.faults import parse
+from hive_mind.sim.run import Plan, run
+for topology in ("flat", "federated", "sharded"):
+    for seed in range({SEEDS}):
+        report = run(Plan(topology, seed, parse("all"), {OPERATIONS}), Random)
+        print(topology, seed, report.digest, report.messages, report.events, report.virtual_ms)
+"""
+
+
+def digests(hash_seed: str) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    return subprocess.run(
+        [sys.executable, "-c", DIGESTS], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_three_hash_seeds_give_the_same_traces():
+    first, *others = [digests(hash_seed) for hash_seed in ("0", "1", "4242")]
+
+    assert len(first.splitlines()) == 3 * SEEDS
+    assert all(other == first for other in others)
+
+
+def test_another_seed_is_another_run():
+    assert calm_or_storm("flat", 1, operations=10).digest != calm_or_storm("flat", 2, operations=10).digest
