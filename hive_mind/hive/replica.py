@@ -120,7 +120,8 @@ class Replica:
 
     def index_some(self, facts_max: int, judge: Judge) -> bool:
         """Look again at a few of the facts that changed, so that who asks next need not wait for it. Whether more are left."""
-        self._note_version(judge)
+        if not self._dirty:
+            return False
         for fact_id in list(islice(self._dirty, facts_max)):
             self._derive(fact_id, self._dirty.pop(fact_id), judge)
         return bool(self._dirty)

@@ -29,6 +29,9 @@ from hive_mind.ranking.adaptive import anchors
 _log = logging.getLogger(__name__)
 
 
+_NAMES_SHOWN = 5
+
+
 class DistributedCognitiveMemory:
     """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts."""
 
@@ -225,7 +228,7 @@ class DistributedCognitiveMemory:
         asking = Asking(self._hive, self._home_of(awake))
         found = await self._candidates(awake, asking, query)
         self.last_gathered = found.gathered
-        self._tell_reached(found.gathered.completeness, f"silent: {', '.join(found.gathered.silent) or 'nobody'}")
+        self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
         return await asking.hits(found, query.limit)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
@@ -273,6 +276,11 @@ class DistributedCognitiveMemory:
         elif share > self._reached:
             _log.info("the hive was reached to %.1f %%", 100 * share)
         self._reached = share
+
+
+def _listed_names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN]) or "nobody"
+    return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"
 
 
 def _is_id(text: str) -> bool:
