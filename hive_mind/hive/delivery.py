@@ -53,8 +53,8 @@ class Parcel(msgspec.Struct):
 class Outbox:
     """Parcels by id. Lookups of what a dot is go to the node's shares."""
 
-    def __init__(self, settings: DeliverySettings, chance: Chance, shares: Mapping[str, Share]) -> None:
-        self._settings, self._chance, self._shares = settings, chance, shares
+    def __init__(self, settings: DeliverySettings, chance: Chance, share_of: Callable[[str], Share]) -> None:
+        self._settings, self._chance, self._share_of = settings, chance, share_of
         self._parcels: dict[str, Parcel] = {}
         self.undelivered = Undelivered()
         self._next_due_ms: int | None = None
@@ -150,7 +150,7 @@ class Outbox:
         return Send(tuple(sorted(parcel.waiting)), Replicate(parcel.id, changes))
 
     def _changes(self, partition: str, dots: Iterable[Dot]) -> Changes:
-        share = self._shares[partition]
+        share = self._share_of(partition)
         known = list(dots)
         found = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
         adds = tuple(given for given in found if given is not None)
@@ -158,7 +158,7 @@ class Outbox:
         return Changes(partition, adds, tuple(removals.values()), share.own_heads())
 
     def _facts_of(self, parcel: Parcel) -> list[str]:
-        shares = ((self._shares[partition], dots) for partition, dots in parcel.items)
+        shares = ((self._share_of(partition), dots) for partition, dots in parcel.items)
         return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
 
     def _keep(self, parcel: Parcel) -> None:

@@ -103,7 +103,8 @@ class Exchanges:
         summaries = []
         for share in shares:
             outline = self._outline(share)
-            summaries.append(Summary(share.partition, outline.live_root(session), outline.seen_root(session)))
+            roots = outline.live_root(session), outline.seen_root(session)
+            summaries.append(Summary(share.partition, *roots, share.is_complete))
         if peer:
             self._open[peer] = session, {summary.partition for summary in summaries}
         return SyncOffer(

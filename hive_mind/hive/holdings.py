@@ -4,7 +4,7 @@ A new holder is incomplete until it agrees with a member that is complete; a for
 it. Every change returns records to persist, and names the facts that searches must look at again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hive_mind.hive.admission import malformed
 from hive_mind.hive.effects import Delete, Held, Promotion, Put, Record, Retracted
@@ -184,20 +184,20 @@ class Holdings:
         self.leaving.setdefault(partition, set()).update(self.topology.holders(partition))
         return True
 
-    def agreed(self, peer: str, partitions: Iterable[str], complete: Iterable[str]) -> list[Record]:
+    def agreed(self, peer: str, partitions: Iterable[str], complete: Collection[str]) -> list[Record]:
         """A peer has the same of these partitions as this node, of some of them everything.
 
         A new holder has everything once it agreed with somebody who has, or with each of those who had it before: two that were
         given each other's place would otherwise wait for one another.
         """
-        records: list[Record] = []
-        whole = frozenset(complete)
+        still = [name for name in partitions if name in self.sources]
+        return [record for name in still for record in self._heard(name, peer, is_whole=name in complete)]
+
+    def handed_over(self, peer: str, partitions: Iterable[str]) -> None:
+        """A peer has said that it has all of these that is here."""
         for name in partitions:
-            if name in self.sources:
-                records += self._heard(name, peer, is_whole=name in whole)
             if name in self.leaving:
                 self.leaving[name].discard(peer)
-        return records
 
     def _heard(self, partition: str, peer: str, *, is_whole: bool) -> list[Record]:
         """A peer has no more of a partition than this node. Whether that is everything, and what to persist of it."""

@@ -114,7 +114,7 @@ class HiveNode:
         self.standing = Standing(self.settings.standing, seal, self.registry, self.time)
         self.holdings = Holdings(name, self.incarnation, actor, topology, self.standing)
         self.replica = Replica(new_arm, self.settings.model, self.holdings.searchable())
-        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.shares)
+        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.share)
         self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
         self.council = Council(self.registry, self.standing, self.holdings, self._clock)
         self.council.own_actors.add(actor)
@@ -289,7 +289,7 @@ class HiveNode:
                 return self._take_entries(message.entries)
             case SyncOffer():
                 records, answers = self.repair.on_offer(sender, message, self.standing.now)
-                return [*self._took(self.holdings.let_go(), records), *answers]
+                return [*self._took({}, records), *answers]
             case SyncState():
                 return self._on_state(sender, message)
             case SyncStep():
@@ -330,7 +330,9 @@ class HiveNode:
         if (answers := self.repair.on_state(sender, state)) is None:
             return []
         taken, records = self._hear_time(sender, state)
-        records += self.holdings.agreed(sender, state.agrees, state.complete)
+        records += self.holdings.agreed(sender, state.agrees, frozenset(state.complete))
+        # Only now: whoever says that it agrees has written down that it has everything.
+        self.holdings.handed_over(sender, state.agrees)
         entries = self._take_entries(state.registry)
         return [*self._took(taken), *entries, *self._took(self.holdings.let_go(), records), *answers]
 

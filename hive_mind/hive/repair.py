@@ -45,7 +45,7 @@ class Repair:
         complete = {name for name, share in shares.items() if share.is_complete}
         messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
         equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
-        records = self._holdings.agreed(sender, equal, ())
+        records = self._holdings.agreed(sender, equal, {one.partition for one in offer.summaries if one.is_complete})
         return records, [Send((sender,), _with_complete(message, complete)) for message in messages]
 
     def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:

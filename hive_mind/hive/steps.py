@@ -32,6 +32,11 @@ class Share(Protocol):
         ...
 
     @property
+    def is_complete(self) -> bool:
+        """Whether everything of it is here, as far as this node knows."""
+        ...
+
+    @property
     def members(self) -> ORSet[str]:
         """Live dots, and what was seen."""
         ...

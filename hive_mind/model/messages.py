@@ -45,6 +45,8 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
     partition: str
     live: bytes
     seen: bytes
+    is_complete: bool = True
+    """Whether the sender has everything of it, as far as it knows."""
 
 
 class SyncOffer(msgspec.Struct, frozen=True, tag="sync"):
@@ -121,9 +123,9 @@ class SyncState(msgspec.Struct, frozen=True, tag="state"):
     clock: ClockSample
     agrees: tuple[str, ...] = ()
     """Partitions found equal."""
-    complete: tuple[str, ...] = ()
-    """Of these, those of which the sender has everything."""
     registry: tuple[RegistryEntry, ...] = ()
+    complete: tuple[str, ...] = ()
+    """Of the partitions that agree, those of which the sender has everything."""
 
 
 class Announce(msgspec.Struct, frozen=True, tag="announce"):

@@ -19,7 +19,7 @@ def outbox(*contents: str, tuned: DeliverySettings = SETTINGS):
     """An outbox over one share, and the dots in it."""
     own = share()
     said(own, *(assertion(text) for text in contents or (PUMP,)))
-    return Outbox(tuned, Random(1), {"all": own}), own, tuple(given.dot for given in own.all_sealed())
+    return Outbox(tuned, Random(1), {"all": own}.__getitem__), own, tuple(given.dot for given in own.all_sealed())
 
 
 def holders(_: str) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ def test_large_posts_are_cut_and_every_dot_travels_once():
 def test_another_boot_sends_again_what_nobody_confirmed():
     box, own, dots = outbox()
     (record,), _ = box.post(["n1"], (("all", dots),), 0)
-    again = Outbox(SETTINGS, Random(2), {"all": own})
+    again = Outbox(SETTINGS, Random(2), {"all": own}.__getitem__)
 
     again.load(record.value, 77)
 

@@ -6,7 +6,7 @@ from hive_mind.hive.effects import Rearrange
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.sharded import Sharded
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import PoolReply, PoolRequest, SyncState, SyncStep
+from hive_mind.model.messages import PoolReply, PoolRequest, SyncOffer, SyncState, SyncStep
 from tests.hives import FORGETFUL, HOUR_MS, PUMP, PUMP_ID, Hive, federated, flat, probe, sharded
 
 FACTS = [f"Pump {number} is red." for number in range(40)]
@@ -115,7 +115,7 @@ def test_who_stops_holding_keeps_it_until_the_new_holders_have_it_and_lets_go_th
 
 def test_a_new_holder_says_what_it_does_not_have_yet():
     hive = filled(sharded(3))
-    hive.is_lost = lambda *args: isinstance(args[2], SyncStep | SyncState)
+    hive.is_lost = lambda *args: isinstance(args[2], SyncOffer | SyncStep | SyncState)
     hive.rearrange(hive.topology.with_nodes([f"n{number}" for number in range(6)]))
     hive.wait(3_000)
     moved = {name for name in hive.topology.held_by("n4") if "n0" not in hive.topology.holders(name)}
