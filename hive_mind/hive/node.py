@@ -330,7 +330,7 @@ class HiveNode:
         if (answers := self.repair.on_state(sender, state)) is None:
             return []
         taken, records = self._hear_time(sender, state)
-        records += self.holdings.agreed(sender, state.agrees, frozenset(state.complete))
+        records += self.holdings.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
         # Only now: whoever says that it agrees has written down that it has everything.
         self.holdings.handed_over(sender, state.agrees)
         entries = self._take_entries(state.registry)

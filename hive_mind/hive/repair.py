@@ -46,7 +46,8 @@ class Repair:
         messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
         equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
         records = self._holdings.agreed(sender, equal, {one.partition for one in offer.summaries if one.is_complete})
-        return records, [Send((sender,), _with_complete(message, complete)) for message in messages]
+        nothing = tuple(one.partition for one in offer.summaries if one.partition not in shares)
+        return records, [Send((sender,), _with_holdings(message, complete, nothing)) for message in messages]
 
     def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """What a step brought: changes, further records, and what to send."""
@@ -86,8 +87,9 @@ class Repair:
         return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
 
 
-def _with_complete(message: Message, complete: set[str]) -> Message:
-    """An agreement is worth most from who has everything."""
+def _with_holdings(message: Message, complete: set[str], nothing: tuple[str, ...]) -> Message:
+    """An agreement is worth most from who has everything; and who has nothing need not be waited for."""
     if not isinstance(message, SyncState):
         return message
-    return msgspec.structs.replace(message, complete=tuple(name for name in message.agrees if name in complete))
+    whole = tuple(name for name in message.agrees if name in complete)
+    return msgspec.structs.replace(message, complete=whole, nothing=nothing)

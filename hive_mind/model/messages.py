@@ -126,6 +126,8 @@ class SyncState(msgspec.Struct, frozen=True, tag="state"):
     registry: tuple[RegistryEntry, ...] = ()
     complete: tuple[str, ...] = ()
     """Of the partitions that agree, those of which the sender has everything."""
+    nothing: tuple[str, ...] = ()
+    """Partitions of the offer of which the sender keeps nothing that it could hand over."""
 
 
 class Announce(msgspec.Struct, frozen=True, tag="announce"):
