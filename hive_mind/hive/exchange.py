@@ -119,6 +119,7 @@ class Exchanges:
             return ()
         steps: list[Message] = []
         agrees: list[str] = []
+        same_past: list[str] = []
         # One answer per partition, however often an offer names it.
         for partition, summary in {summary.partition: summary for summary in offer.summaries}.items():
             if (share := shares.get(partition)) is None:
@@ -126,14 +127,17 @@ class Exchanges:
             outline = self._outline(share)
             if outline.live_root(offer.session) == summary.live:
                 agrees.append(partition)
-                if outline.seen_root(offer.session) != summary.seen:
+                if outline.seen_root(offer.session) == summary.seen:
+                    same_past.append(partition)
+                else:
                     steps.append(self._told_seen(offer, share, "whole", outline.seen()))
             else:
                 steps.append(self._step(offer, share, _opening(outline, offer.session)))
         self._agree(sender, offer.session, agrees)
         entries = () if registry.fingerprint(offer.session) == offer.registry else tuple(registry.entries())
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
-        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), registry=entries), *steps)
+        equal = tuple(agrees), tuple(same_past)
+        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, *equal, entries), *steps)
 
     def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
         """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""

@@ -332,7 +332,7 @@ class HiveNode:
         taken, records = self._hear_time(sender, state)
         records += self.holdings.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
         # Only now: whoever says that it agrees has written down that it has everything.
-        self.holdings.handed_over(sender, state.agrees)
+        self.holdings.handed_over(sender, state.same_past)
         entries = self._take_entries(state.registry)
         return [*self._took(taken), *entries, *self._took(self.holdings.let_go(), records), *answers]
 

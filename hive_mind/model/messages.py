@@ -114,7 +114,7 @@ class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
     seal: bytes = b""
 
 
-class SyncState(msgspec.Struct, frozen=True, tag="state"):
+class SyncState(msgspec.Struct, frozen=True, tag="state", omit_defaults=True):
     """The reply to an offer, as far as it concerns no partition: a clock sample, what agrees, the registry if it differs."""
 
     session: bytes
@@ -122,7 +122,9 @@ class SyncState(msgspec.Struct, frozen=True, tag="state"):
     answers: bytes
     clock: ClockSample
     agrees: tuple[str, ...] = ()
-    """Partitions found equal."""
+    """Partitions found equal, as far as live assertions go."""
+    same_past: tuple[str, ...] = ()
+    """Of these, those of which both have also seen the same: nothing that is gone could come back from either."""
     registry: tuple[RegistryEntry, ...] = ()
     complete: tuple[str, ...] = ()
     """Of the partitions that agree, those of which the sender has everything."""

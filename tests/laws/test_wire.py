@@ -70,13 +70,13 @@ FACT = st.builds(
 MESSAGES = {
     Replicate: st.builds(Replicate, TEXT, some(st.builds(Changes, TEXT, some(SEALED), some(REMOVAL), some(HEAD)))),
     Receipt: st.builds(Receipt, TEXT),
-    SyncOffer: st.builds(SyncOffer, BYTES, BYTES, some(st.builds(Summary, TEXT, BYTES, BYTES)), BYTES, SAMPLE),
+    SyncOffer: st.builds(SyncOffer, BYTES, BYTES, some(st.builds(Summary, TEXT, BYTES, BYTES, st.booleans())), BYTES, SAMPLE),
     SyncStep: st.builds(
         SyncStep,
         *(BYTES, BYTES, BYTES, TEXT, some(SPAN), some(SEALED), some(REMOVAL), BYTES, some(HEAD), some(BYTES), some(BYTES), BYTES),
         st.sampled_from(["", "whole", "rest"]),
     ),
-    SyncState: st.builds(SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, some(ENTRY)),
+    SyncState: st.builds(SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, TEXTS, some(ENTRY), TEXTS, TEXTS),
     Announce: st.builds(Announce, some(ENTRY)),
     StatisticsRequest: st.builds(StatisticsRequest, TEXT, TEXT, MS, TEXTS, MS),
     StatisticsReply: st.builds(StatisticsReply, TEXT, TEXT, COUNTS, TEXTS),
