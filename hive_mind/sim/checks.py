@@ -94,7 +94,11 @@ def agreement(world: World) -> float:
 
 def promises_of(world: World) -> Promises:
     """What clients were promised."""
-    return Promises(world.history.operations, stamps_lie=bool(world.weather.clock_error_ms or world.weather.clock_step_share))
+    return Promises(
+        world.history.operations,
+        stamps_lie=bool(world.weather.clock_error_ms or world.weather.clock_step_share),
+        forgetful=world.restored,
+    )
 
 
 def settled(world: World) -> Iterator[Violation]:
@@ -117,10 +121,14 @@ def unretracted(world: World) -> Iterator[Violation]:
 
 
 def expired(world: World) -> Iterator[Violation]:
-    """I8, after a day and more: whatever had a day or less to live is collected."""
+    """I8, after a day and more: whatever had a day or less to live is collected.
+
+    By holders: who only hands something on counts its time from when it came, and nobody asks it.
+    """
     for machine in members(world):
+        shares = shares_of(machine)
         for partition, given in assertions_of(machine):
-            if 0 < given.assertion.ttl_ms <= DAY_MS:
+            if shares[partition].is_holder and 0 < given.assertion.ttl_ms <= DAY_MS:
                 yield Violation("I8 what expired is collected", f"{voiced(given)} is live in {partition} of {machine.name}")
 
 

@@ -4,7 +4,7 @@ An acknowledged assertion is live at all holders unless somebody may have taken 
 back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from hive_mind.hive.effects import Held, Promote, Promotion, Retract, Retracted, Write
@@ -33,10 +33,13 @@ class _TakenBack(NamedTuple):
 
 
 class Promises:
-    """Derived from a history. `stamps_lie`: clocks were wrong, so "before" by stamps need not be before in truth."""
+    """Derived from a history. `stamps_lie`: clocks were wrong, so "before" by stamps need not be before in truth.
 
-    def __init__(self, operations: list[Operation], *, stamps_lie: bool) -> None:
-        self._operations, self._stamps_lie = operations, stamps_lie
+    `forgetful` nodes were set back to a backup, and with it the stamps they had given out.
+    """
+
+    def __init__(self, operations: list[Operation], *, stamps_lie: bool, forgetful: Collection[str] = ()) -> None:
+        self._operations, self._stamps_lie, self._forgetful = operations, stamps_lie, forgetful
         self._taken_back = _by_fact(operations)
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
         self._quarantined = {fact for operation in operations for fact in _quarantined_by(operation)}
@@ -87,7 +90,8 @@ class Promises:
 
     def _may_be_stamped_later(self, one: _TakenBack, last: Operation) -> bool:
         """On another node, with a clock that is a little ahead or quite wrong, what came before may bear the later stamp."""
-        return one.node != last.node and (self._stamps_lie or last.started_ms - one.over_ms < TIME_SLACK_MS)
+        is_known = one.node == last.node and last.node not in self._forgetful
+        return not is_known and (self._stamps_lie or last.started_ms - one.over_ms < TIME_SLACK_MS)
 
 
 def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promotion, Held | None]]:
