@@ -10,7 +10,7 @@ from pathlib import Path
 
 WITHOUT_DATA = (
     *("learn", "store", "fleet"),
-    *("crdt", "placement", "gossip", "trust", "tail", "journal", "runner", "hive_query", "hive"),
+    *("crdt", "placement", "gossip", "trust", "tail", "journal", "runner", "bus", "bus_query", "hive_query", "hive"),
 )
 WITH_DATA = ("search", "ann", "retrieval", "answers")
 

@@ -12,6 +12,8 @@ from statistics import median
 from time import process_time
 
 from hive_mind import backends
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Put, Received, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, SearchReply, SearchRequest
 from hive_mind.runtime.runner import NodeRunner
@@ -62,7 +64,7 @@ class Echo:
 
 async def measured() -> list[float]:
     """CPU milliseconds per question, round by round."""
-    bus = await backends.load("bus", "memory").open()
+    bus = await backends.load("bus", "memory").open(address_of("memory"), BusSettings())
     names = [f"n{number}" for number in range(NODES + 1)]
     runners = []
     for name in names:

@@ -49,6 +49,9 @@ _EXTRAS = {
     ("llm", "providers"): "llm",
 }
 
+# Modules that are no back end: what those of a kind have in common.
+SHARED = frozenset({"base", "address", "codec", "mailbox"})
+
 
 def _is_public(module: str) -> bool:
-    return module != "base" and not module.startswith("_")
+    return module not in SHARED and not module.startswith("_")

@@ -11,7 +11,8 @@
     │   ├─ BackendTimeout          .retryable
     │   ├─ BackendThrottled        .retryable, .retry_after_s
     │   └─ BackendRejected         not retryable: credentials, quota, a damaged or foreign file
-    │       └─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
+    │       ├─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
+    │       └─ MessageTooLarge     .size_bytes, .bytes_max: nothing was sent
     ├─ WireError                   bytes that are no message of ours: log, count, dead-letter
     └─ ModelOutputError            a language model's reply did not fit what was asked
         └─ BudgetExceeded          the token budget is spent; nothing more is sent
@@ -96,6 +97,14 @@ class BackendRejected(BackendError):
 
 class DatabaseUnreadable(BackendRejected):
     """A database file that is damaged, foreign, or written by a newer version. Nothing was changed."""
+
+
+class MessageTooLarge(BackendRejected):
+    """Larger than the other side takes. Nothing was sent."""
+
+    def __init__(self, backend: str, size_bytes: int, bytes_max: int) -> None:
+        self.size_bytes, self.bytes_max = size_bytes, bytes_max
+        super().__init__(backend, f"a message of {size_bytes} bytes is larger than the {bytes_max} it takes")
 
 
 class WireError(HiveError):

@@ -1,11 +1,12 @@
-"""One subscriber's queue in this process: bounded, in order, with deliveries that stay until they are acknowledged."""
+"""One subscriber's queue in this process: a mailbox, and a line of publishers before it when it is full."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Protocol
 
-from hive_mind.bus.base import DeadLetter, Envelope, Subscription
+from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.bus.mailbox import Held, Mailbox
 
 Room = asyncio.Future[bool]
 """Becomes true when an envelope that found a full queue needs to wait no longer, false when the bus is closed instead."""
@@ -14,7 +15,7 @@ Room = asyncio.Future[bool]
 class Owner(Protocol):
     """What a queue tells its bus."""
 
-    def put_aside(self, letter: DeadLetter) -> None:
+    def keep_dead(self, name: str, delivery: Held[int], reason: str) -> None:
         """Keep a dead letter."""
         ...
 
@@ -32,43 +33,48 @@ class Queue:
 
     def __init__(self, owner: Owner, subscription: Subscription, on_ready: Callable[[], None]) -> None:
         self.subscription = subscription
-        self.is_closed = False
-        self._owner, self._on_ready = owner, on_ready
-        self._waiting: deque[_Delivery] = deque()
+        self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
+        self._owner = owner
+        self._numbers = count(1)
         # What found no room, in order, by what wakes its publisher.
-        self._outside: dict[Room, _Delivery] = {}
-        self._delayed: dict[_Delivery, asyncio.TimerHandle] = {}
-        self._inflight = 0
+        self._outside: dict[Room, Envelope] = {}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody takes from it any more."""
+        return self.mailbox.is_closed
+
+    @property
+    def waiting(self) -> int:
+        """How many were not handed out yet."""
+        return self.mailbox.waiting + len(self._outside)
 
     @property
     def is_drained(self) -> bool:
         """Whether nothing waits and nothing is unacknowledged."""
-        return not (self._waiting or self._outside or self._delayed or self._inflight)
+        return self.mailbox.is_drained and not self._outside
 
     def offer(self, envelope: Envelope) -> Room | None:
         """Queue an envelope; where there is no room, behind those that wait for it: then a future tells when it is in."""
         # Whoever waits outside is let in as soon as there is room, so room here means that nobody does.
-        delivery = _Delivery(self, envelope)
-        if len(self._waiting) < self.subscription.waiting_max:
-            self._waiting.append(delivery)
-            self._on_ready()
+        if self.mailbox.room:
+            self.mailbox.offer(next(self._numbers), envelope)
             return None
         room: Room = asyncio.get_running_loop().create_future()
-        self._outside[room] = delivery
+        self._outside[room] = envelope
         return room
 
     def withdraw(self, room: Room) -> None:
         """A publisher waits no longer: what is not in the queue by now is not sent."""
         self._outside.pop(room, None)
 
-    def take(self, deliveries_max: int) -> "Sequence[_Delivery]":
+    def take(self, deliveries_max: int) -> Sequence[Delivery]:
         """Those in front."""
-        waiting = self._waiting
-        count = min(deliveries_max, len(waiting), self.subscription.inflight_max - self._inflight)
-        taken = [waiting.popleft() for _ in range(count)]
-        self._inflight += len(taken)
-        if self._outside:
-            self._let_in()
+        taken = self.mailbox.take(deliveries_max)
+        while self._outside and self.mailbox.room:
+            room = next(iter(self._outside))
+            self.mailbox.offer(next(self._numbers), self._outside.pop(room))
+            _tell(room, True)
         return taken
 
     async def close(self) -> None:
@@ -79,83 +85,21 @@ class Queue:
         """Drop everything. Publishers that wait for room are told whether their envelopes count as accepted."""
         if self.is_closed:
             return
-        self.is_closed = True
-        for timer in self._delayed.values():
-            timer.cancel()
+        self.mailbox.end()
         for room in self._outside:
             _tell(room, is_accepted)
-        self._waiting.clear()
-        self._delayed.clear()
         self._outside.clear()
-        self._inflight = 0
         self._owner.forget(self)
 
-    def settle(self) -> None:
-        """A delivery is out of the subscriber's hands."""
-        self._inflight -= 1
-        if self._waiting:
-            self._on_ready()
+    def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
+        """For the mailbox: nothing of it is kept anywhere else."""
+        del mailbox, delivery
         self._owner.look_whether_drained()
 
-    def put_back(self, delivery: "_Delivery", delay_s: float, reason: str) -> None:
-        """Deliver again what was refused, as a new delivery, unless that was its last chance."""
-        if delivery.attempt >= self.subscription.attempts_max:
-            self.put_aside(delivery, reason)
-            return
-        again = _Delivery(self, delivery.envelope, delivery.attempt + 1)
-        if delay_s > 0:
-            self._delayed[again] = asyncio.get_running_loop().call_later(delay_s, self._return, again)
-        else:
-            self._return(again)
-
-    def put_aside(self, delivery: "_Delivery", reason: str) -> None:
-        """Make it a dead letter."""
-        self._owner.put_aside(DeadLetter(self.subscription.name, delivery.envelope, delivery.attempt, reason))
-
-    def _return(self, delivery: "_Delivery") -> None:
-        self._delayed.pop(delivery, None)
-        self._waiting.appendleft(delivery)
-        self._on_ready()
-
-    def _let_in(self) -> None:
-        while self._outside and len(self._waiting) < self.subscription.waiting_max:
-            room = next(iter(self._outside))
-            self._waiting.append(self._outside.pop(room))
-            _tell(room, True)
-        self._on_ready()
-
-
-class _Delivery:
-    """See `base.Delivery`."""
-
-    __slots__ = ("_is_settled", "_queue", "attempt", "envelope")
-
-    def __init__(self, queue: Queue, envelope: Envelope, attempt: int = 1) -> None:
-        self._queue, self.envelope, self.attempt = queue, envelope, attempt
-        self._is_settled = False
-
-    async def ack(self) -> None:
-        """Forget it."""
-        if self._settles():
-            self._queue.settle()
-
-    async def nack(self, *, delay_s: float = 0.0, reason: str = "") -> None:
-        """Put it back."""
-        if self._settles():
-            self._queue.put_back(self, delay_s, reason)
-            self._queue.settle()
-
-    async def dead_letter(self, reason: str) -> None:
-        """Put it aside."""
-        if self._settles():
-            self._queue.put_aside(self, reason)
-            self._queue.settle()
-
-    def _settles(self) -> bool:
-        if self._is_settled or self._queue.is_closed:
-            return False
-        self._is_settled = True
-        return True
+    def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
+        """For the mailbox: make it a dead letter."""
+        self._owner.keep_dead(mailbox.subscription.name, delivery, reason)
+        self._owner.look_whether_drained()
 
 
 def _tell(room: Room, is_accepted: bool) -> None:

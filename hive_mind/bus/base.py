@@ -1,17 +1,25 @@
 """What every bus does: carry envelopes to named nodes, at least once where it can, and say what it can.
 
-A bus publishes and delivers; requests, replies and deadlines are the business of `hive`. Names follow CloudEvents 1.0, so that an
-envelope can be written as one.
+A bus publishes and delivers; requests, replies and deadlines are the business of `hive`. A back end is one module with
+`async def open(address: BusAddress, settings: BusSettings) -> EventBus`, which raises `ConfigError` for an address it can't take,
+`BackendRejected` for credentials or entities the broker refuses, and `BackendUnavailable` where it can't be reached in time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from hive_mind.model.messages import Message
+
+EVERYONE = ("*",)
+"""As a target: every subscription of the hive there is now, but the sender's own."""
+
+
+CORRELATION_CHARS_MAX = 256
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -22,11 +30,38 @@ class Envelope(msgspec.Struct, frozen=True):
     hive: str
     sender: str
     target: tuple[str, ...]
-    """Names of nodes, at least one, each once."""
+    """Names of nodes, at least one, each once; or `EVERYONE`."""
     type: str
     message: Message
     correlation_id: str = ""
     """Names what this belongs to, such as a query; "" for what stands alone."""
+    trace: str = ""
+    """A `traceparent` of W3C Trace Context; "" where nobody traces."""
+    sent_ms: int = 0
+    """The sender's wall clock, for people and metrics; 0: not said."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusSettings:
+    """What a back end may need besides an address. Those that need less ignore it."""
+
+    credential: str = field(default="", repr=False)
+    """A password, key or connection string; never logged."""
+    state: Path | None = None
+    """Folder for positions and dead letters of a broker that keeps none itself; None: they are gone with the process."""
+    certificate: Path | None = None
+    """Authorities to trust for TLS, instead of the system's."""
+    connect_timeout_s: float = 10.0
+    reconnect_s_max: float = 30.0
+    """Longest pause between attempts to reach a broker that is gone. Raise it to spare the broker, lower it to be back sooner."""
+    watch_every_s: float = 30.0
+    """How often a reader makes sure that it still hears what is sent to it; two misses and it connects anew."""
+    envelope_bytes_max: int | None = None
+    """None: what the broker takes."""
+    kept_s: float = 24 * 3600.0
+    """How long the broker keeps what nobody has read. Longer helps members that were away, and costs the broker memory."""
+    measure: "Measure | None" = None
+    """Bytes of a message, to count traffic by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +72,43 @@ class BusCapabilities:
     """Whether what was published while a subscriber was away reaches it later."""
     survives_restart: bool
     """Whether what was accepted outlives the bus itself."""
+    can_share: bool = False
+    """Whether several subscriptions of one name may share the work."""
+    can_watch: bool = False
+    """Whether `watch` works."""
     envelope_bytes_max: int | None = None
     """None: no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Who wants to be sent what is addressed to `name` within `hive`, and how much of it at a time."""
+    """Who wants to be sent what is addressed to `name` within `hive`, and how much of it at a time.
+
+    `name` is a durable identity: where the bus is durable, whoever subscribes under it later goes on where the last one stopped.
+    """
 
     hive: str
     name: str
     waiting_max: int = 1024
-    """Envelopes that may wait; then publishers wait. More costs memory and hides a slow subscriber longer."""
+    """Envelopes that may wait; then publishers wait, or the broker keeps them. More costs memory and hides a slow subscriber."""
     inflight_max: int = 256
     """Deliveries taken and not yet acknowledged; then no more are handed out. More lets a journal commit larger groups."""
     attempts_max: int = 5
     """Deliveries of one envelope before it is a dead letter."""
+    ack_wait_s: float = 30.0
+    """Taken and not settled for so long, a delivery is handed out again. Raise it for slow work, or `extend` the delivery."""
+    types: frozenset[str] | None = None
+    """Only envelopes of these types; others are acknowledged unseen. None: all."""
+    start: Literal["new", "earliest"] = "new"
+    """Where a name begins that never subscribed before: with what is published from now on, or with all that is still kept."""
+    is_shared: bool = False
+    """Whether others of this name take turns with it. Raises `ConfigError` where the bus can't."""
 
 
 class Delivery(Protocol):
-    """An envelope in the hands of a subscriber, until one of the three is called; a second call changes nothing.
+    """An envelope in the hands of a subscriber, until `ack`, `nack` or `dead_letter` is called; a second call does nothing.
 
-    They raise `BackendError` where the bus could not be told: then the envelope may be delivered again.
+    The bus is told soon after. Where it can't be told the envelope is delivered again, to be known by its id.
     """
 
     @property
@@ -83,15 +133,50 @@ class Delivery(Protocol):
         """It can't be handled, now or later: put it aside."""
         ...
 
+    def extend(self, seconds: float) -> None:
+        """It takes longer: hand it out again only when so many seconds from now have passed without an answer."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An envelope put aside, for whom and why."""
+    """What was put aside, for whom and why. `envelope` is None where the bytes were no envelope; then `data` has them."""
 
     name: str
-    envelope: Envelope
+    envelope: Envelope | None
     attempts: int
     reason: str
+    id: str = ""
+    """Names it within its bus."""
+    at_ms: int = 0
+    """When, by the wall clock of who put it aside."""
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """What lies on the bus for one name. None where the broker does not tell."""
+
+    name: str
+    waiting: int | None
+    unacknowledged: int | None
+    dead: int | None
+    oldest_s: float | None = None
+    """Age of the oldest that waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusHealth:
+    """How a bus does, since it was opened."""
+
+    is_connected: bool
+    reconnects: int = 0
+    redelivered: int = 0
+    duplicates: int = 0
+    """Deliveries of an id that was acknowledged already; nobody saw them again."""
+    dead_letters: int = 0
+    last_error: str = ""
+    """"" while nothing has failed."""
 
 
 class Inbox(Protocol):
@@ -120,24 +205,58 @@ class EventBus(Protocol):
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
         """Hand envelopes over, in order; when this returns, the bus has accepted all.
 
-        Nobody subscribed under a target's name is no error. Waits while a subscriber's queue is full and raises
-        `BackendThrottled` when that takes longer than `timeout_s`, `BackendUnavailable` when the bus is closed or not reachable;
-        then some targets may have been reached. A caller that is cancelled leaves each envelope whole or unsent.
+        Nobody subscribed under a target's name is no error. Waits while there is no room and raises `BackendThrottled` when that
+        takes longer than `timeout_s`, `BackendUnavailable` when the bus is closed or not reachable; then some may have been
+        accepted. Raises `MessageTooLarge` before anything is sent. A cancelled caller leaves each envelope whole or unsent.
         """
         ...
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """From now on, keep what is addressed to a name. Raises `InvalidInput` when the name is taken.
+        """From now on, keep what is addressed to a name; when this returns, nothing published from here on is missed.
 
         `on_ready` is called on the event loop whenever there may be something to take; it must not wait, nor publish or take.
+        Raises `InvalidInput` when this bus has the name already and does not share it.
         """
         ...
 
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "Watch":
+        """See everything that is published in a hive from now on, and take nothing away. Raises `ConfigError` where it can't."""
+        ...
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """What lies on the bus, by name of the subscription, sorted."""
+        ...
+
+    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+        """What was put aside in a hive, oldest first."""
+        ...
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Deliver dead letters again, each to the name it was put aside for. How many there were; unreadable ones stay."""
+        ...
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Forget dead letters. How many there were."""
+        ...
+
+    @property
+    def health(self) -> BusHealth:
+        """How it does, as far as it knows without asking anybody."""
+        ...
+
     async def close(self, *, drain_s: float = 5.0) -> None:
-        """Accept nothing more, wait until everything was acknowledged or `drain_s` have passed, leave no task behind.
+        """Accept nothing more, wait until everything was acknowledged or `drain_s` have passed, leave no task or thread behind.
 
         Closing twice is fine.
         """
+        ...
+
+
+class Watch(Protocol):
+    """Somebody who watches."""
+
+    async def close(self) -> None:
+        """Look away."""
         ...
 
 
@@ -173,4 +292,6 @@ def _tag_of(kind: type[Message]) -> str:
 
 def correlation_of(message: Message) -> str:
     """What a message belongs to: its query or its request, "" where it has none."""
-    return getattr(message, "query", "") or getattr(message, "request", "")
+    name: str = getattr(message, "query", "") or getattr(message, "request", "")
+    # Ours are short; a longer one came from somebody else, and its answer must still be an envelope.
+    return name[:CORRELATION_CHARS_MAX]

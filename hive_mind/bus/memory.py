@@ -6,22 +6,38 @@ and looks at nothing twice: a subscriber is called when there is something to ta
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+
+import msgspec
 
 from hive_mind.bus._queue import Queue, Room
-from hive_mind.bus.base import BusCapabilities, DeadLetter, Envelope, Inbox, Measure, Subscription, Traffic
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import (
+    EVERYONE,
+    BusCapabilities,
+    BusHealth,
+    BusSettings,
+    DeadLetter,
+    Envelope,
+    Inbox,
+    Measure,
+    QueueState,
+    Subscription,
+    Traffic,
+)
+from hive_mind.bus.mailbox import Held
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
 
 # Enough to see what goes wrong; the oldest are dropped first.
 DEAD_LETTERS_MAX = 1000
 
-__all__ = ["Measure", "MemoryBus", "Traffic", "open"]
 
-
-async def open(*, measure: Measure | None = None) -> "MemoryBus":
-    """An empty bus. With `measure` (bytes of a message) it counts its traffic."""
-    return MemoryBus(measure)
+async def open(address: BusAddress, settings: BusSettings) -> "MemoryBus":
+    """An empty bus. With a `measure` in the settings it counts its traffic."""
+    del address
+    return MemoryBus(settings.measure)
 
 
 class MemoryBus:
@@ -30,15 +46,17 @@ class MemoryBus:
     def __init__(self, measure: Measure | None = None) -> None:
         self._measure = measure
         self._traffic: dict[str, Traffic] = {}
-        self._queues: dict[tuple[str, str], Queue] = {}
-        self._dead: deque[DeadLetter] = deque(maxlen=DEAD_LETTERS_MAX)
+        self._queues: dict[tuple[str, str], list[Queue]] = {}
+        self._watchers: list[_Watcher] = []
+        self._dead: dict[str, tuple[str, DeadLetter]] = {}
+        self._numbers = count(1)
         self._is_closed = False
         self._drained: asyncio.Future[None] | None = None
 
     @property
     def capabilities(self) -> BusCapabilities:
         """Nothing lasts, nothing is too large."""
-        return BusCapabilities(is_durable=False, survives_restart=False)
+        return BusCapabilities(is_durable=False, survives_restart=False, can_share=True, can_watch=True)
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
@@ -46,66 +64,142 @@ class MemoryBus:
         return dict(self._traffic)
 
     @property
-    def dead_letters(self) -> Sequence[DeadLetter]:
-        """What was put aside, oldest first; the last `DEAD_LETTERS_MAX` of them."""
-        return tuple(self._dead)
+    def health(self) -> BusHealth:
+        """Counted over the subscriptions that are open."""
+        boxes = [queue.mailbox for queue in self._all()]
+        redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
+        return BusHealth(not self._is_closed, 0, redelivered, duplicates, len(self._dead))
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
         """Put each envelope into the queues of its targets. Suspends only where one is full."""
         self._refuse_if_closed()
         full: list[tuple[Queue, Room]] = []
         for envelope in envelopes:
+            targets = list(self._targets(envelope))
             if self._measure is not None:
-                self._count(envelope, self._measure)
-            for name in envelope.target:
-                queue = self._queues.get((envelope.hive, name))
-                if queue is not None and (room := queue.offer(envelope)) is not None:
-                    full.append((queue, room))
+                self._count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target), self._measure)
+            full += [(queue, room) for queue in targets if (room := queue.offer(envelope)) is not None]
+            for watcher in self._watchers:
+                watcher.see(envelope)
         if full:
             await _wait_for_room(full, timeout_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Give a name its queue."""
         self._refuse_if_closed()
-        place = subscription.hive, subscription.name
-        if place in self._queues:
+        queues = self._queues.setdefault((subscription.hive, subscription.name), [])
+        if queues and not (subscription.is_shared and queues[0].subscription.is_shared):
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
-        self._queues[place] = queue = Queue(self, subscription, on_ready)
+        queues.append(queue := Queue(self, subscription, on_ready))
         return queue
+
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "_Watcher":
+        """See what is published."""
+        self._refuse_if_closed()
+        self._watchers.append(watcher := _Watcher(self._watchers, hive, on_envelope))
+        return watcher
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """What waits in this process."""
+        states = []
+        for (its_hive, name), queues in sorted(self._queues.items()):
+            if its_hive == hive:
+                waiting = sum(queue.waiting for queue in queues)
+                held = sum(len(queue.mailbox.held) - queue.mailbox.waiting for queue in queues)
+                dead = sum(1 for where, letter in self._dead.values() if (where, letter.name) == (hive, name))
+                states.append(QueueState(name, waiting, held, dead))
+        return states
+
+    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+        """The last `DEAD_LETTERS_MAX` of all hives."""
+        return [letter for where, letter in self._dead.values() if where == hive][:limit]
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Publish them again, each to its name alone."""
+        letters = [letter for letter in self._of(hive, ids) if letter.envelope is not None]
+        await self.drop(hive, [letter.id for letter in letters])
+        for letter in letters:
+            if letter.envelope is not None:
+                await self.publish([msgspec.structs.replace(letter.envelope, target=(letter.name,))])
+        return len(letters)
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Forget them."""
+        letters = self._of(hive, ids)
+        for letter in letters:
+            del self._dead[letter.id]
+        return len(letters)
 
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Wait until every queue is empty and acknowledged, or the time is up."""
         self._is_closed = True
-        if any(not queue.is_drained for queue in self._queues.values()):
+        if any(not queue.is_drained for queue in self._all()):
             self._drained = self._drained or asyncio.get_running_loop().create_future()
             await asyncio.wait([self._drained], timeout=drain_s)
-        for queue in tuple(self._queues.values()):
+        for queue in tuple(self._all()):
             queue.end(is_accepted=False)
 
-    def put_aside(self, letter: DeadLetter) -> None:
+    def keep_dead(self, name: str, delivery: Held[int], reason: str) -> None:
         """For queues: keep a dead letter."""
-        self._dead.append(letter)
+        letter = DeadLetter(
+            name, delivery.envelope, delivery.attempt, reason, f"{next(self._numbers)}", time.time_ns() // 1_000_000
+        )
+        self._dead[letter.id] = delivery.envelope.hive, letter
+        while len(self._dead) > DEAD_LETTERS_MAX:
+            del self._dead[next(iter(self._dead))]
 
     def forget(self, queue: Queue) -> None:
         """For queues: one was closed."""
-        self._queues.pop((queue.subscription.hive, queue.subscription.name), None)
+        place = queue.subscription.hive, queue.subscription.name
+        self._queues[place].remove(queue)
+        if not self._queues[place]:
+            del self._queues[place]
         self.look_whether_drained()
 
     def look_whether_drained(self) -> None:
         """For queues: something left one for good."""
-        if self._drained is None or self._drained.done():
-            return
-        if all(queue.is_drained for queue in self._queues.values()):
+        if self._drained is not None and not self._drained.done() and all(queue.is_drained for queue in self._all()):
             self._drained.set_result(None)
 
-    def _count(self, envelope: Envelope, measure: Measure) -> None:
-        copies = len(envelope.target)
+    def _all(self) -> Iterable[Queue]:
+        return [queue for queues in self._queues.values() for queue in queues]
+
+    def _targets(self, envelope: Envelope) -> Iterable[Queue]:
+        if envelope.target == EVERYONE:
+            names = [name for hive, name in self._queues if hive == envelope.hive and name != envelope.sender]
+        else:
+            names = list(envelope.target)
+        for name in names:
+            if queues := self._queues.get((envelope.hive, name)):
+                yield min(queues, key=lambda queue: queue.waiting)
+
+    def _of(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
+        return [self._dead[id][1] for id in dict.fromkeys(ids) if id in self._dead and self._dead[id][0] == hive]
+
+    def _count(self, envelope: Envelope, copies: int, measure: Measure) -> None:
         messages, size = self._traffic.get(envelope.type, (0, 0))
         self._traffic[envelope.type] = Traffic(messages + copies, size + copies * measure(envelope.message))
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise BackendUnavailable("memory", "the bus is closed; open another one")
+
+
+class _Watcher:
+    """See `base.Watch`."""
+
+    def __init__(self, all_watchers: "list[_Watcher]", hive: str, on_envelope: Callable[[Envelope], None]) -> None:
+        self._all, self._hive, self._on_envelope = all_watchers, hive, on_envelope
+
+    def see(self, envelope: Envelope) -> None:
+        """Something was published."""
+        if envelope.hive == self._hive:
+            self._on_envelope(envelope)
+
+    async def close(self) -> None:
+        """Look away."""
+        if self in self._all:
+            self._all.remove(self)
 
 
 async def _wait_for_room(full: Sequence[tuple[Queue, Room]], timeout_s: float) -> None:

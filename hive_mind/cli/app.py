@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hive_mind import __version__
-from hive_mind.cli import ask, demo, doctor, evaluate, facts, learn, reembed, simulate, stats
+from hive_mind.cli import agent, ask, broker, bus, demo, doctor, evaluate, events, facts, learn, reembed, simulate, stats
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import STOPPED
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (learn, ask, facts, simulate, stats, doctor, demo, evaluate, reembed):
+for module in (learn, ask, facts, simulate, stats, doctor, demo, evaluate, reembed, agent, broker, bus, events):
     module.register(app)
 
 

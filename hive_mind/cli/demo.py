@@ -16,6 +16,7 @@ import typer
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
 from hive_mind.cli.demo_fleet import show_fleet
+from hive_mind.cli.demo_processes import ProcessesPlan, show_processes
 from hive_mind.cli.demo_results import ask, plain_result, show_question, show_summary
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
@@ -44,12 +45,15 @@ Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this f
 _EPILOG = examples(
     "hive-mind demo",
     "hive-mind demo --topology sharded --agents 6",
+    "hive-mind demo --bus redis://127.0.0.1:6379 --processes 4",
     "hive-mind demo --keep demo-home",
     "hive-mind demo --embed sentence_transformers",
 )
 
 Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(TOPOLOGIES)}.")]
 Agents = Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")]
+Bus = Annotated[str, typer.Option("--bus", help="Run every agent as a process of its own, over this bus.", show_default=False)]
+Processes = Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -62,6 +66,8 @@ async def demo(
     keep: Keep = None,
     topology: Topology = "single",
     agents: Agents = 4,
+    bus: Bus = "",
+    processes: Processes = 4,
     embed: Embed = "none",
     model: options.Model = None,
     output: options.Output = Format.TEXT,
@@ -69,12 +75,19 @@ async def demo(
     """See it work in a few seconds: learn an example, answer questions, measure.
 
     With --topology flat, federated or sharded several agents each learn a part of it, and one of them answers from what all have
-    shared. Databases are temporary unless --keep says where to put them. Nothing else is needed or touched.
+    shared. With --bus each of them is a process of its own. Databases are temporary unless --keep says where to put them. Nothing
+    else is needed or touched.
     """
     is_text = output is Format.TEXT
     if topology not in TOPOLOGIES:
         raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(TOPOLOGIES)}")
     with _folder(keep) as home:
+        if bus:
+            over = "sharded" if topology == "single" else topology
+            # Two copies of each fact, so that already four processes have something to ask one another.
+            given = ("--replicas", "2", "--embed", embed, *(("--model", model) if model else ()))
+            await show_processes(ProcessesPlan(bus, over, names_of(processes), home, given), is_text=is_text)
+            return
         if topology != "single":
             plan = FleetPlan(topology, names_of(agents), group_size=2)
             await show_fleet(plan, _settings(home, embed, model), keep, is_text=is_text)

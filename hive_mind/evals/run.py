@@ -18,7 +18,7 @@ from hive_mind.evals.fleets import Arrangement, ask_fleet
 from hive_mind.evals.methods import NEEDS_VECTORS, search_by
 from hive_mind.evals.retrieval import Asked, Progress, ask_all, identical_share, scorecard_row
 from hive_mind.memory.base import Memory
-from hive_mind.runtime.fleet import Borrowed
+from hive_mind.runtime.nodes import Borrowed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
 

@@ -84,10 +84,20 @@ class Council:
                 self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
 
     def mend(self, hive_ms: int) -> list[RegistryEntry]:
-        """Forget what is stamped beyond hive time; what this node wrote of it is written again, or it would be lost."""
-        swept = self._registry.sweep(hive_ms, lambda entry: entry.stamp.actor in self.own_actors)
+        """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
+        swept = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._standing.seal)
         return [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
+
+    def _is_to_keep(self, entry: RegistryEntry) -> bool:
+        """What it wrote itself; and a redaction, if it holds the writer's key: who wrote that may have lost its memory since.
+
+        Of nothing else: only what is for ever may be said again by anybody and at any time, without meaning something else.
+        """
+        if entry.stamp.actor in self.own_actors:
+            return True
+        seal = self._standing.seal
+        return kind_of(entry.key) == "redacted" and is_sealed_entry(seal, sealed_entry(seal, entry))
 
     def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
         """Now; but an agent's retraction stays before what the agent has said again since, or it would take that back too."""

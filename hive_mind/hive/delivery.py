@@ -124,6 +124,12 @@ class Outbox:
         self._next_due_ms = min((parcel.due_ms for parcel in self._parcels.values()), default=None)
         return records, sends
 
+    def hasten(self, mono_ms: int) -> None:
+        """Send everything again soon, as if for the first time."""
+        for parcel in self._parcels.values():
+            parcel.attempts, parcel.due_ms = 0, mono_ms
+        self._next_due_ms = mono_ms if self._parcels else None
+
     def wake_at_ms(self) -> int | None:
         """When something is to be sent again, monotonic."""
         return self._next_due_ms
@@ -139,6 +145,10 @@ class Outbox:
         """Facts that nobody else is known to have."""
         unkept = (parcel for parcel in self._parcels.values() if not parcel.is_kept)
         return frozenset(fact for parcel in unkept for fact in self._facts_of(parcel))
+
+    def has_unkept(self) -> bool:
+        """Whether nobody else is known to have something of what this node wrote."""
+        return any(not parcel.is_kept for parcel in self._parcels.values())
 
     def _sent(self, parcel: Parcel, mono_ms: int) -> Send:
         step = min(self._settings.first_retry_ms << min(parcel.attempts, 16), self._settings.last_retry_ms)

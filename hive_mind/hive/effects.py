@@ -119,12 +119,36 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Rearrange:
-    """Members joined or left: another topology holds from now on. One of a lower epoch changes nothing."""
+    """Members joined or left: another topology holds from now on. One of a lower epoch changes nothing.
+
+    `is_next`: no other came between the one this node knew and this one, so whoever held a partition then is who has it now.
+    """
 
     topology: Topology
+    is_next: bool = True
 
 
-Event = Promote | Retract | Write | Ask | Fetch | Listing | Received | Tick | Rearrange
+@dataclass(frozen=True, slots=True)
+class Reconnected:
+    """The bus was away: what was sent lately may be lost, and what waits to be repeated should not wait longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """This process is to end for good: others take over what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Tell a node of the hive, or all others, something of an application's own, once. `Done` when that is sure to happen."""
+
+    request: str
+    to: tuple[str, ...]
+    kind: str
+    data: bytes
+
+
+Event = Promote | Retract | Write | Ask | Fetch | Listing | Received | Tick | Rearrange | Reconnected | Leave | Say
 
 # ── effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

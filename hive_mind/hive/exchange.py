@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from hive_mind.crdt.reconcile import listing, whole
+from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.gossip import GossipSettings
@@ -151,6 +151,22 @@ class Exchanges:
         news = tuple(mine for mine in registry.entries() if _is_news(mine, theirs.get((mine.key, mine.by))))
         return (Announce(news),) if news else ()
 
+    def has_begun(self, peer: str, session: bytes) -> bool:
+        """Whether this is the exchange last begun with a peer."""
+        return self._open.get(peer, (b"",))[0] == session
+
+    def index(self, share: Share, session: bytes) -> DotIndex:
+        """The live dots of a share, ready to be compared."""
+        return self._outline(share).index(session)
+
+    def opened(self, state: SyncState, share: Share, spans: tuple[Span, ...]) -> SyncStep:
+        """A first step about a part of a partition that no offer named."""
+        return self._step(state, share, some(spans, SPANS_MAX, state.session))
+
+    def settled(self, step: SyncStep, share: Share) -> SyncStep:
+        """What answers a step that leaves nothing to say: there is no difference any more."""
+        return self._step(step, share, ())
+
     # ── steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def admits(self, sender: str, step: SyncStep) -> bool:
@@ -242,7 +258,7 @@ class Exchanges:
 
     def _step(
         self,
-        answered: SyncOffer | SyncStep,
+        answered: SyncOffer | SyncState | SyncStep,
         share: Share,
         spans: tuple[Span, ...],
         adds: tuple[Sealed, ...] = (),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import ClassVar
 
 from hive_mind.errors import InvalidInput
@@ -58,19 +59,21 @@ class Federated:
         """All nodes, sorted; the root too."""
         return tuple(sorted(self._group_of))
 
-    def with_nodes(self, nodes: Iterable[str]) -> "Federated":
+    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = MappingProxyType({})) -> "Federated":
         """The next version, for these nodes; this one where they are the same.
 
-        Each joiner goes to the group that is smallest then, so groups that lost members fill up first. An empty group waits for
-        joiners and is not asked; the root's own ends with it.
+        Each joiner goes to the group it wishes, new or not, or else to the one that is smallest then, so groups that lost members
+        fill up first. An empty group waits for joiners and is not asked; the root's own ends with it.
         """
         wanted = frozenset(nodes)
         if wanted == frozenset(self.nodes):
             return self
         stays = [group for group in self.groups if group in self._open_groups or self.root in wanted]
         groups = {group: [node for node in self.groups[group] if node in wanted] for group in stays}
-        for joiner in sorted(wanted - frozenset(self.nodes)):
-            groups[min(self._open_groups, key=lambda group: (len(groups[group]), group))].append(joiner)
+        joiners = sorted(wanted - frozenset(self.nodes), key=lambda joiner: (not wishes.get(joiner), joiner))
+        for joiner in joiners:
+            wish = wishes.get(joiner) or min(self._open_groups, key=lambda group: (len(groups[group]), group))
+            groups.setdefault(wish, []).append(joiner)
         domains = {group: self.domains[group] for group in stays if group in self.domains}
         root = self.root if self.root in wanted else None
         return replace(self, groups=groups, domains=domains, root=root, epoch=self.epoch + 1)

@@ -17,6 +17,8 @@ from hive_mind.model.evidence import Actor, Assertion, Dot, Reason, Stamp, actor
 from hive_mind.model.ids import fact_id
 
 INCOMING, HELD = "incoming", "held"
+# What a record of a partition says that moved away, and is kept until others have it: whether everything of it is here.
+_WHOLE, _PART = b"whole", b"part"
 SHARE_TABLES = frozenset({ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS})
 
 
@@ -77,6 +79,10 @@ class Holdings:
         kept = self.kept_here()
         return kept if is_member else {name: share for name, share in kept.items() if name in self.sources}
 
+    def expect(self, leavers: Iterable[str]) -> None:
+        """These are no members, but of this hive: they may have something to hand over, and have to be told what arrived."""
+        self._former.update(leavers)
+
     def peers(self) -> tuple[str, ...]:
         """Whom to exchange with."""
         moving = {peer for some in (*self.sources.values(), *self.leaving.values()) for peer in some}
@@ -98,7 +104,7 @@ class Holdings:
             home = self._home_of(assertion.fact_id)
             held.append(Held(assertion.fact_id, "", self.share(home).is_holder))
             sureness = 1.0 if promotion.is_escalated else assertion.confidence
-            for partition in (home, *self.topology.copies(assertion.fact_id, self.node, sureness)):
+            for partition in (home, *self._copies(assertion, sureness)):
                 if not self._has_alike(partition, assertion):
                     fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
         for partition, assertions in fresh.items():
@@ -152,36 +158,49 @@ class Holdings:
 
     # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
 
-    def rearrange(self, topology: Topology) -> list[Record]:
-        """Another topology holds. What moves away stays until a new holder has it."""
+    def rearrange(self, topology: Topology, *, is_next: bool = True) -> list[Record]:
+        """Another topology holds. What moves away stays until a new holder has it.
+
+        Where it is not the next one, who had a partition before is not known: then only somebody who has everything of it can say
+        that it is whole.
+        """
         former, self.topology = self.topology, topology
         self._former.update(former.nodes)
         held, was_held = set(topology.held_by(self.node)), set(former.held_by(self.node))
-        records: list[Record] = []
-        records += [Put(HELD, _key(name), b"") for name in sorted(held - was_held)]
-        records += [Delete(HELD, _key(name)) for name in sorted(was_held - held)]
+        records: list[Record] = [Put(HELD, _key(name), b"") for name in sorted(held - was_held)]
         for name in sorted(held - was_held):
             share = self.share(name)
             share.is_holder = True
-            sources = tuple(node for node in former.holders(name) if node != self.node)
+            before = former.holders(name) if is_next else (*former.holders(name), *topology.holders(name))
+            sources = tuple(dict.fromkeys(node for node in before if node != self.node))
             self.leaving.pop(name, None)
+            share.is_complete = not sources
             if sources:
-                share.is_complete = False
-                self.sources[name], self._unheard[name] = sources, set(sources)
-                records.append(_incoming(name, sources, sources))
+                unheard = sources if is_next else ()
+                self.sources[name], self._unheard[name] = sources, set(unheard)
+                records.append(_incoming(name, sources, unheard))
         for name in sorted(was_held - held):
             self.share(name).is_holder = False
-            records += self._arrived(name)
-        for name in sorted((was_held - held) | self.leaving.keys()):
+            records += [*self._arrived(name), self._leaves(name)]
+        for name in self.leaving:
             # Also what was on its way to nodes that are holders no longer.
             self.leaving[name] = {node for node in topology.holders(name) if node != self.node}
         return records
+
+    def _leaves(self, partition: str) -> Record:
+        """Keep a partition that moved away until others have it, restarts or not: they wait for its word, though it is empty."""
+        self.leaving[partition] = {node for node in self.topology.holders(partition) if node != self.node}
+        return Put(HELD, _key(partition), _WHOLE if self.share(partition).is_complete else _PART)
 
     def is_astray(self, partition: str) -> bool:
         """Whether something came here that others hold now; then it is kept until they have it."""
         if self.shares[partition].is_holder:
             return False
-        self.leaving.setdefault(partition, set()).update(self.topology.holders(partition))
+        if partition not in self.leaving:
+            self.leaving[partition] = set()
+            # One who never held it, or has handed it over, has only what came by chance.
+            self.shares[partition].is_complete = False
+        self.leaving[partition].update(self.topology.holders(partition))
         return True
 
     def agreed(self, peer: str, partitions: Iterable[str], complete: Collection[str]) -> list[Record]:
@@ -216,7 +235,9 @@ class Holdings:
         taken: dict[str, Taken] = {}
         for name in [name for name, waiting in self.leaving.items() if not waiting]:
             del self.leaving[name]
-            self.shares[name].drop_others(taken.setdefault(name, Taken()))
+            some = taken.setdefault(name, Taken())
+            some.records.append(Delete(HELD, _key(name)))
+            self.shares[name].drop_others(some)
         return taken
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,6 +248,7 @@ class Holdings:
         A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it.
         """
         was_held: set[str] = set()
+        has_left: dict[str, bool] = {}
         up_to: dict[str, dict[Actor, int]] = {}
         beyond: dict[str, list[Dot]] = {}
         for record in kept:
@@ -236,6 +258,8 @@ class Holdings:
                 up_to.setdefault(partition, {})[key] = int.from_bytes(record.value, "big")
             elif record.table == BEYOND:
                 beyond.setdefault(partition, []).append(key)
+            elif record.table == HELD and record.value:
+                has_left[partition] = record.value == _WHOLE
             elif record.table == HELD:
                 was_held.add(partition)
             elif record.table == INCOMING:
@@ -247,11 +271,23 @@ class Holdings:
             else:
                 self.share(partition).load(record.table, key, record.value)
         for partition in {*up_to, *beyond, *self.shares}:
-            share = self.share(partition)
-            share.finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
-            if not share.is_holder and share.has_of_others():
+            self.share(partition).finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
+        records = self._moved_away(was_held, has_left)
+        records += self._taken_over(was_held, is_founding=is_founding and not was_held and not has_left)
+        for partition, share in self.shares.items():
+            if share.has_of_others():
                 self.is_astray(partition)
-        return self._taken_over(was_held, is_founding=is_founding and not was_held)
+        return records
+
+    def _moved_away(self, was_held: set[str], has_left: Mapping[str, bool]) -> list[Record]:
+        """Partitions that were to be handed over, or went to others while this node was away."""
+        held = self.topology.held_by(self.node)
+        records: list[Record] = []
+        for name in sorted(was_held.union(has_left).difference(held)):
+            share = self.share(name)
+            share.is_complete = has_left.get(name, share.is_complete)
+            records += [*self._arrived(name), self._leaves(name)]
+        return records
 
     def _taken_over(self, was_held: set[str], *, is_founding: bool) -> list[Record]:
         """Partitions that came to this node while it was away."""
@@ -295,6 +331,17 @@ class Holdings:
                 head = copy.heads.get(actor_of(dot))
                 return self.topology.home(fact_id, head.node) if head and head.node in self.topology.nodes else home
         return home
+
+    def _copies(self, assertion: Assertion, sureness: float) -> list[str]:
+        """Where it is copied to: where it is sure enough, and where a former word of the same voice would contradict it."""
+        possible = self.topology.copies(assertion.fact_id, self.node, 1.0)
+        wanted = self.topology.copies(assertion.fact_id, self.node, sureness) if possible else ()
+        return [name for name in possible if name in wanted or self._has_said(name, assertion)]
+
+    def _has_said(self, partition: str, assertion: Assertion) -> bool:
+        share = self.shares.get(partition)
+        voices = ((one.assertion.agent, one.assertion.root) for one in share.assertions(assertion.fact_id)) if share else ()
+        return (assertion.agent, assertion.root) in voices
 
     def _has_alike(self, partition: str, assertion: Assertion) -> bool:
         """Whether it would say nothing new: same voice, same words, same confidence, and no time to live to renew."""

@@ -6,6 +6,7 @@ What a journal would keep is kept in dictionaries, so that a node can be started
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from hive_mind.hive.arrangement import EVERYBODY
 from hive_mind.hive.effects import (
     Acknowledge,
     Done,
@@ -69,7 +70,8 @@ class SynchronousHost:
                         else:
                             kept.pop((record.table, record.key), None)
                 case Send(to, message):
-                    self._inbox.extend((one, name, message) for one in to)
+                    others = [other for other in self.nodes if other != name] if EVERYBODY in to else to
+                    self._inbox.extend((one, name, message) for one in others)
                 case SearchLocal(request, reply_to):
                     if (reply := self.nodes[name].search(request, self._clock())) is not None:
                         self._inbox.append((reply_to, name, reply))

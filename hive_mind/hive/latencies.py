@@ -30,6 +30,9 @@ class ScatterSettings:
     """Never sooner: nobody would notice what it saves."""
     suspect_ms: int = 10_000
     """So long a member that stayed silent is tried last."""
+    doubted_ms: int = 100
+    """So long members that are believed dead are waited for, in each of the two rounds, where nobody else can answer. Raise it
+    and a member that lives all the same is heard more often; every question waits that long while a group is dead."""
 
 
 _ENOUGH = 20
@@ -48,6 +51,8 @@ class Latencies:
         self._seen = 0
         self._tokens = float(self._settings.hedge_burst)
         self._suspected: dict[str, int] = {}
+        self.suspects: frozenset[str] = frozenset()
+        """Members believed dead by who counts their beats."""
 
     @property
     def slow_ms(self) -> int:
@@ -80,9 +85,15 @@ class Latencies:
     def heard(self, node: str) -> None:
         """It lives. Worth telling for any message of it."""
         self._suspected.pop(node, None)
+        if node in self.suspects:
+            self.suspects -= {node}
+
+    def doubt(self, node: str, now_ms: int) -> int:
+        """How little an answer of it is to be expected: 0, 1 where it did not answer lately, 2 where it is believed dead."""
+        return 2 if node in self.suspects else int(self.is_suspect(node, now_ms))
 
     def is_suspect(self, node: str, now_ms: int) -> bool:
-        """Whether it stayed silent lately."""
+        """Whether it did not answer lately."""
         until = self._suspected.get(node)
         if until is not None and until <= now_ms:
             del self._suspected[node]

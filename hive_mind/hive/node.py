@@ -11,6 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from hive_mind.crdt.clock import HybridClock
+from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.council import REGISTRY, Council, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
@@ -29,6 +30,7 @@ from hive_mind.hive.effects import (
     Put,
     Rearrange,
     Received,
+    Reconnected,
     Record,
     Retract,
     Retracted,
@@ -82,10 +84,6 @@ _IDLE_MS = 60_000
 _INDEXED_AT_ONCE = 32
 
 
-def _no_vectors() -> VectorArm | None:
-    return None
-
-
 class HiveNode:
     """A member of one hive. Call `start` once, then `handle` for each event; perform the effects in their order.
 
@@ -101,7 +99,7 @@ class HiveNode:
         chance: Chance,
         settings: HiveSettings | None = None,
         seal: Seal = UNSEALED,
-        new_arm: Callable[[], VectorArm | None] = _no_vectors,
+        new_arm: Callable[[], VectorArm | None] = lambda: None,
         is_founding: bool = True,
     ) -> None:
         self._is_founding = is_founding
@@ -173,12 +171,15 @@ class HiveNode:
             case Fetch():
                 return self.questions.fetch(event)
             case Received(sender, message, delivery):
-                effects = self._receive(sender, message)
-                return [*effects, Acknowledge(delivery)] if delivery else effects
-            case Rearrange(topology):
-                return self._rearrange(topology)
+                return self._receive(sender, message) + ([Acknowledge(delivery)] if delivery else [])
+            case Rearrange(topology, is_next):
+                return self._rearrange(topology, is_next=is_next)
             case Tick():
                 return self._tick()
+            case Reconnected():
+                return self.repair.hasten(self.outbox, now)
+            case _:
+                raise InvalidInput(f"a node by itself does not know how to {type(event).__name__.lower()}")
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search this node's replica for a peer. None: not for a topology this node does not know."""
@@ -293,18 +294,22 @@ class HiveNode:
             case SyncState():
                 return self._on_state(sender, message)
             case SyncStep():
-                return self._on_step(sender, message)
+                taken, records, answers = self.repair.on_step(sender, message)
+                return [*self._took(taken, records), *answers]
             case StatisticsRequest() | PoolRequest() | FactsRequest() | ListRequest():
                 return [SearchLocal(message, sender)]
             case StatisticsReply() | PoolReply() | FactsReply() | ListReply():
                 return self.questions.take(sender, message)
+            case _:
+                return []
 
     def _replicate(self, sender: str, message: Replicate) -> list[Effect]:
-        """Keep what is new. For a partition that moved away it is kept until the new holders have it."""
+        """Keep what is new, also where a partition is named twice; of one that moved away until the new holders have it."""
         taken: dict[str, Taken] = {}
         for changes in message.changes:
             if self.topology.holders(changes.partition):
-                taken[changes.partition] = self.holdings.share(changes.partition).take_changes(changes, self.standing)
+                some = self.holdings.share(changes.partition).take_changes(changes, self.standing)
+                taken.setdefault(changes.partition, Taken()).extend(some)
         astray = {name: some for name, some in taken.items() if self.holdings.is_astray(name)}
         posted, sends = self._post(astray) if astray else ([], [])
         return [*self._took(taken, posted), *sends, Send((sender,), Receipt(message.parcel))]
@@ -349,10 +354,6 @@ class HiveNode:
         stamp = self._clock.tick(self.standing.hive_ms())
         self.holdings.withdraw(self.standing.withdrawn(), self.name, stamp, taken)
 
-    def _on_step(self, sender: str, step: SyncStep) -> list[Effect]:
-        taken, records, answers = self.repair.on_step(sender, step)
-        return [*self._took(taken, records), *answers]
-
     # ── time passes ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _tick(self) -> list[Effect]:
@@ -376,20 +377,21 @@ class HiveNode:
             return []
         self._clock.pull_back(hive_ms)
         self.holdings.collect(self._clock.tick(hive_ms), taken)
+        # Before anything is removed: what is taken back by an entry written again goes in the same step.
+        again = self.council.mend(hive_ms)
         self._remove_withdrawn(taken)
         for partition, share in self.holdings.shares.items():
             share.forget_proofs(
                 round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())
             )
         self.standing.forget_first_seen(one for share in self.holdings.shares.values() for one in share.all_sealed())
-        again = self.council.mend(hive_ms)
         return [*self._took(taken, [record_of(entry) for entry in again]), *self._announced(again)]
 
-    def _rearrange(self, topology: Topology) -> list[Effect]:
+    def _rearrange(self, topology: Topology, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:
             return []
         former = set(self.topology.nodes)
-        records = self.holdings.rearrange(topology)
+        records = self.holdings.rearrange(topology, is_next=is_next)
         self.questions.rearranged()
         self.time.members = len(topology.nodes)
         self.time.forget(former - set(topology.nodes))

@@ -8,8 +8,10 @@ from functools import partial
 
 import msgspec
 
+from hive_mind.hive.authorship import Authorship
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Now, Record, Send
+from hive_mind.hive.delivery import Outbox
+from hive_mind.hive.effects import Effect, Now, Record, Send
 from hive_mind.hive.exchange import Exchanges
 from hive_mind.hive.gossip import Gossip, GossipSettings
 from hive_mind.hive.holdings import Holdings
@@ -29,6 +31,7 @@ class Repair:
         self._holdings, self._standing, self._registry, self._chance = holdings, standing, standing.registry, chance
         self.gossip = Gossip(holdings.node, settings, chance)
         self.exchanges = Exchanges(incarnation, settings)
+        self.authorship = Authorship(holdings, self.exchanges)
 
     def offers(self, now: Now) -> Iterator[Send]:
         """Offers that are due."""
@@ -51,10 +54,14 @@ class Repair:
 
     def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """What a step brought: changes, further records, and what to send."""
-        # A late step for a partition that has moved away: nobody would ever take from here what it brings.
-        share = self._holdings.kept_here().get(step.partition)
-        if share is None or not self.exchanges.admits(sender, step):
+        if not self.exchanges.admits(sender, step):
             return {}, [], []
+        share = self._holdings.kept_here().get(step.partition)
+        if share is None:
+            # Besides, what a late step brings to a partition that has moved away nobody would ever take from here.
+            if (written := self.authorship.share_of(sender, step, self._standing.now.mono_ms)) is None:
+                return {}, [], []
+            share, step = written
         taken = share.take(step.adds, step.removals, step.heads, self._standing)
         answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share))
         joined = Taken()
@@ -62,16 +69,32 @@ class Repair:
             joined = share.join(answer.up_to, answer.beyond, step.heads, self._standing)
         if answer.deferred:
             self.gossip.resume(sender, self._standing.now)
-        return {step.partition: taken}, joined.records, [Send((sender,), message) for message in answer.messages]
+        messages = answer.messages
+        is_author = sender not in self._holdings.topology.holders(step.partition)
+        if not messages and step.spans and is_author and share.is_complete:
+            # It waits to hear that; from who has everything, as others might know better.
+            messages = (self.exchanges.settled(step, share),)
+        return {step.partition: taken}, joined.records, [Send((sender,), message) for message in messages]
 
     def on_state(self, sender: str, state: SyncState) -> list[Send] | None:
-        """What the sender lacks of the registry; None for a state that answers another boot."""
+        """What the sender lacks of the registry, and what it is asked about; None for a state that answers another boot."""
         answers = self.exchanges.on_state(sender, state, self._registry)
-        return None if answers is None else [Send((sender,), answer) for answer in answers]
+        if answers is None:
+            return None
+        return [
+            Send((sender,), message) for message in (*answers, *self.authorship.steps(sender, state, self._standing.now.mono_ms))
+        ]
+
+    def hasten(self, outbox: Outbox, now: Now) -> list[Effect]:
+        """Say again, and exchange, soon: what was said lately may be lost."""
+        outbox.hasten(now.mono_ms)
+        self.gossip.hasten(now)
+        return []
 
     def rearranged(self, now: Now) -> None:
         """Another topology holds: look soon whether anything has to move."""
         self.exchanges.keep_only(frozenset(self._holdings.peers()))
+        self.authorship.keep_only(frozenset(self._holdings.topology.nodes))
         self.gossip.hasten(now)
 
     def _allowance(self, share: Share, agent: str) -> int:

@@ -1,10 +1,12 @@
 """Asking until everything has been spoken for: one round of requests to the members of several replica sets.
 
 One member of each set is asked. One that is slow gets a rival, one that is silent is asked again and then replaced, one that
-can't speak for all its set holds is complemented. What is asked, and what a reply means, is for `scatter` and `fetching` to say.
+can't speak for all its set holds is complemented. Those believed dead are asked last, all together, and hardly waited for: they
+may live after all, but an answer must not wait for a group that is gone. What is asked, and what a reply means, is for `scatter`
+and `fetching` to say.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -35,6 +37,10 @@ class To(NamedTuple):
 class _Asked:
     first_ms: int
     sent_ms: int
+    patience_ms: int
+    """After what time a request to it counts as lost."""
+    is_dead: bool
+    """Whether it is believed to be."""
     times: int = 1
     is_answered: bool = False
     is_given_up: bool = False
@@ -58,13 +64,18 @@ class _Quest:
     def next_member(self) -> str | None:
         return next((member for member in self.part.members if member not in self.asked), None)
 
+    def next_members(self, dead: Container[str]) -> list[str]:
+        """Whom to ask next: one, or all that are left where the next is believed dead, and so those after it too."""
+        left = [member for member in self.part.members if member not in self.asked]
+        return left if left and left[0] in dead else left[:1]
+
     @property
     def is_over(self) -> bool:
         if not self.open:
             return True
         if self.next_member() is not None:
             return False
-        return all(one.is_answered or (self.is_doubted and one.is_given_up) for one in self.asked.values())
+        return all(one.is_answered or (one.is_given_up and (self.is_doubted or one.is_dead)) for one in self.asked.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,7 @@ class Round:
         # Those that somebody is still waited for.
         self._active = {name: quest for name, quest in self._quests.items() if not quest.is_over}
         self._lost_ms = _lost_ms(self._active.values(), window, settings, latencies)
+        self._doubted_ms = max(1, settings.doubted_ms // _ASKS_MAX)
         self._censored_ms = settings.reask_ms
         self.requests = 0
 
@@ -171,9 +183,8 @@ class Round:
         quest.asked[sender].is_answered = True
         quest.open &= set(missing)
         out: list[To] = []
-        if quest.open and not any(quest.awaited()) and (member := quest.next_member()) is not None:
-            out.append(self._first(quest, member, now_ms))
-            self._latencies.asked()
+        if quest.open and not any(quest.awaited()):
+            out += self._others(quest, now_ms)
         if quest.is_over:
             self._active.pop(name, None)
         else:
@@ -200,12 +211,14 @@ class Round:
     def _quest(self, part: Part) -> _Quest:
         now_ms, others = self._window.start_ms, self._latencies
         # Sorting is stable: among equals the topology's order holds.
-        order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.is_suspect(m, now_ms))
-        is_doubted = bool(order) and order[0] != self._node and others.is_suspect(order[0], now_ms)
+        order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.doubt(m, now_ms))
+        is_doubted = bool(order) and order[0] != self._node and others.doubt(order[0], now_ms) > 0
         return _Quest(part._replace(members=tuple(order)), is_doubted, set(part.items))
 
     def _first(self, quest: _Quest, member: str, now_ms: int) -> To:
-        quest.asked[member] = _Asked(now_ms, now_ms)
+        is_dead = member in self._latencies.suspects
+        patience_ms = min(self._lost_ms, self._doubted_ms) if is_dead else self._lost_ms
+        quest.asked[member] = _Asked(now_ms, now_ms, patience_ms, is_dead)
         quest.rival_ms = now_ms + self._latencies.slow_ms
         return self._to(quest, member)
 
@@ -218,18 +231,23 @@ class Round:
         member = quest.next_member()
         if member is not None:
             if not any(quest.awaited()):
-                out.append(self._first(quest, member, now_ms))
-                self._latencies.asked()
-            elif now_ms >= quest.rival_ms:
+                out += self._others(quest, now_ms)
+            elif now_ms >= quest.rival_ms and member not in self._latencies.suspects:
                 quest.rival_ms = now_ms + self._latencies.slow_ms
                 if self._latencies.take_hedge():
                     out.append(self._first(quest, member, now_ms))
         self._set_due(quest)
         return out
 
+    def _others(self, quest: _Quest, now_ms: int) -> list[To]:
+        """Ask further members, as nobody is waited for any more."""
+        members = quest.next_members(self._latencies.suspects)
+        self._latencies.asked(len(members))
+        return [self._first(quest, member, now_ms) for member in members]
+
     def _repeat(self, quest: _Quest, node: str, one: _Asked, now_ms: int) -> Iterator[To]:
         """Ask again what may have got lost; give up the second time. Within a node nothing gets lost."""
-        if now_ms < one.sent_ms + self._lost_ms:
+        if now_ms < self._due_ms(one):
             return
         if one.times < _ASKS_MAX and node != self._node:
             one.times, one.sent_ms = one.times + 1, now_ms
@@ -240,10 +258,16 @@ class Round:
                 self._latencies.suspect(node, now_ms)
 
     def _set_due(self, quest: _Quest) -> None:
-        due = [one.sent_ms + self._lost_ms for _, one in quest.awaited()]
-        if due and quest.next_member() is not None:
+        due = [self._due_ms(one) for _, one in quest.awaited()]
+        if due and quest.next_member() not in (None, *self._latencies.suspects):
             due.append(quest.rival_ms)
         quest.due_ms = min(due, default=_NEVER)
+
+    def _due_ms(self, one: _Asked) -> int:
+        """Until when a reply is waited for. Giving up takes longer than asking again, where there is much time."""
+        if one.times < _ASKS_MAX or one.is_dead:
+            return one.sent_ms + one.patience_ms
+        return one.sent_ms + max(one.patience_ms, (self._window.end_ms - self._window.start_ms) // 10)
 
 
 def _lost_ms(quests: Collection[_Quest], window: Window, settings: ScatterSettings, latencies: Latencies) -> int:

@@ -42,6 +42,15 @@ class Taken:
     gone: list[Sealed] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
 
+    def extend(self, later: "Taken") -> None:
+        """What a change after this one did, too."""
+        self.records += later.records
+        self.facts |= later.facts
+        self.adds += later.adds
+        self.removals += later.removals
+        self.gone += later.gone
+        self.refused += later.refused
+
 
 class Share:
     """One partition on one node. A node that only writes to it keeps just its own assertions (`is_holder` False).

@@ -27,6 +27,7 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.store.base import AddEpisode, Change, Link, PutVector, ReviseFact, SetMeta
+from hive_mind.tracing import operation
 
 Clock = Callable[[], int]
 Listener = Callable[[Fact], None]
@@ -71,6 +72,7 @@ class CognitiveMemory:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
         return (await self.store_facts([Candidate(content, concept, confidence, said_at)], source))[0]
 
+    @operation("create_memory")
     async def store_facts(
         self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None, *, held_back: str = ""
     ) -> list[Fact]:
@@ -102,6 +104,7 @@ class CognitiveMemory:
             summary=summary,
         )
 
+    @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
@@ -131,6 +134,7 @@ class CognitiveMemory:
         async with self.awake() as awake:
             return [fact for fact_id, fact in awake.recall.facts.items() if fact_id.startswith(prefix)]
 
+    @operation("delete_memory")
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
         async with self.awake() as awake:
@@ -142,6 +146,7 @@ class CognitiveMemory:
             replaced = [fact.id for fact in awake.recall.replaced_by(fact_id)]
             return await self._commits.run(awake.store, [fact_id, *replaced], plan)
 
+    @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
         """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
         newer = new_fact(replacement, source, self._clock())

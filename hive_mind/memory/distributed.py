@@ -25,6 +25,7 @@ from hive_mind.model.fact import KEPT_HOME, Fact, Relation
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
+from hive_mind.tracing import operation
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class DistributedCognitiveMemory:
         """Keep one statement; durable and findable when this returns, and shared if it may be. Raises `InvalidInput`."""
         return (await self.store_facts([Candidate(content, concept, confidence, said_at)], source))[0]
 
+    @operation("create_memory")
     async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
         """Keep many statements of one source, all or none, with the episode they derive from."""
         await self._settle_after_waking()
@@ -70,6 +72,7 @@ class DistributedCognitiveMemory:
         """Content as the episode it would be kept as; nothing is stored."""
         return self._local.episode_of(content, summary)
 
+    @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
         """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
@@ -105,11 +108,13 @@ class DistributedCognitiveMemory:
         """This agent's facts whose id begins like this, superseded and retracted ones too."""
         return await self._local.facts_with_prefix(prefix)
 
+    @operation("delete_memory")
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`."""
         await self._settle_after_waking()
         return (await self._settled([await self._local.retract_fact(fact_id)]))[0]
 
+    @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
         """Keep a newer statement in place of a fact of this agent, whose old form leaves the hive."""
         await self._settle_after_waking()

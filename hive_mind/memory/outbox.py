@@ -44,6 +44,8 @@ class Outbox:
     def __init__(self, local: CognitiveMemory, hive: Hive, agent: str, gate: PromotionSettings) -> None:
         self._local, self._hive, self._agent, self._gate = local, hive, agent, gate
         self._due: dict[str, None] = {}
+        # Said to be shared before it was written down here that the hive has them.
+        self._shared_early: set[str] = set()
         # One at a time: who waits here finds that others have told the hive of its facts together with theirs.
         self._turn = asyncio.Lock()
         self._has_failed = False
@@ -75,8 +77,8 @@ class Outbox:
         try:
             async with self._local.awake() as awake:
                 facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
-                ours = [fact.id for fact in facts if fact.sharing is Sharing.HELD]
-                await self._local.revise(awake, ours, lambda fact: answered(fact, [Held(fact.id, is_shared=True)]))
+                self._shared_early.update(fact.id for fact in facts if fact.sharing is Sharing.PROPOSED)
+                await self._note_shared(awake, [fact.id for fact in facts if fact.sharing is Sharing.HELD])
         except InvalidInput:
             if not self._is_closed:
                 raise
@@ -148,12 +150,18 @@ class Outbox:
         vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
         return promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
 
+    async def _note_shared(self, awake: Awake, fact_ids: Sequence[str]) -> None:
+        await self._local.revise(awake, fact_ids, lambda fact: answered(fact, [Held(fact.id, is_shared=True)]))
+
     async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
+        self._shared_early.clear()
         with _telling():
             answers = iter(await self._hive.promote([one for some in promotions for one in some]))
         told = [[next(answers) for _ in some] for some in promotions]
         by_id = {held[0].fact_id: held for held in told}
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
+        if early := self._shared_early.intersection(by_id):
+            await self._note_shared(awake, sorted(early))
 
     def _give_up(self, refused: Mapping[str, str]) -> None:
         """Until the next waking: to ask the same again with every write would change nothing."""

@@ -138,6 +138,58 @@ class Announce(msgspec.Struct, frozen=True, tag="announce"):
     entries: tuple[RegistryEntry, ...]
 
 
+class Beat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
+    """Says that its sender lives, what it knows of who is a member, and what it wants. Worth something only while it is fresh."""
+
+    incarnation: bytes
+    number: int
+    """Grows with every beat of a boot, so that one that was repeated or came late is known as such."""
+    epoch: int
+    """Of the topology the sender knows; 0 where it knows none."""
+    digest: bytes = b""
+    """Of that topology: the same epoch with another digest is another topology."""
+    wants_in: bool = False
+    is_leaving: bool = False
+    group: str = ""
+    """Where groups matter, the one it wants to join; "" for any."""
+
+
+class ArrangementRequest(msgspec.Struct, frozen=True, tag="arrangement?"):
+    """Asks for the topologies that came after that of this epoch, if the receiver knows a higher one."""
+
+    epoch: int
+
+
+class Arrangement(msgspec.Struct, frozen=True, tag="arrangement"):
+    """Which topology holds; of two the higher epoch counts."""
+
+    epoch: int
+    steps: tuple[bytes, ...]
+    """The topologies that led to it, as `hive.arrangement` packs them, in their order; the last is the one of `epoch`."""
+    follows: int = 0
+    """The epoch that the first of them was made from; 0 where that is not known."""
+
+
+class Tell(msgspec.Struct, frozen=True, tag="tell"):
+    """Something of an application's own, to be acted on once, by who receives it, in the order of the numbers of its lane."""
+
+    lane: bytes
+    """Names what the sender has to tell this one receiver, as long as the sender keeps its memory."""
+    number: int
+    """From 1."""
+    first: int
+    """Every smaller number was confirmed."""
+    kind: str
+    data: bytes
+
+
+class TellReceipt(msgspec.Struct, frozen=True, tag="told"):
+    """What the receiver did about everything of a lane up to this number is durable."""
+
+    lane: bytes
+    up_to: int
+
+
 class StatisticsRequest(msgspec.Struct, frozen=True, tag="statistics?"):
     """How often the terms occur in the sender's partitions of a replica set. Deadlines are time left, not a time of day."""
 
@@ -215,4 +267,6 @@ class ListReply(msgspec.Struct, frozen=True, tag="list"):
 
 SearchRequest = StatisticsRequest | PoolRequest | FactsRequest | ListRequest
 SearchReply = StatisticsReply | PoolReply | FactsReply | ListReply
-Message = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce | SearchRequest | SearchReply
+MembershipMessage = Beat | ArrangementRequest | Arrangement
+HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
+Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply

@@ -8,18 +8,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hive_mind.hive.effects import Effect, Persist
+from hive_mind.hive.effects import Persist
 from hive_mind.journal.base import Journal
+from hive_mind.runtime.carrier import Work
 
 
 class Barrier:
     """`release` gets effects in their order once their records are durable; `fail` the error, once, if they can't be made so."""
 
     def __init__(
-        self, journal: Journal, *, release: Callable[[Sequence[Effect]], None], fail: Callable[[BaseException], None]
+        self, journal: Journal, *, release: Callable[[Sequence[Work]], None], fail: Callable[[BaseException], None]
     ) -> None:
         self._journal, self._release, self._fail = journal, release, fail
-        self._held: list[Effect] = []
+        self._held: list[Work] = []
         self._under_way: asyncio.Task[None] | None = None
         self._is_scheduled = False
         self._is_broken = False
@@ -29,7 +30,7 @@ class Barrier:
         """Whether anything waits; what comes later must wait as well."""
         return bool(self._held) or self._under_way is not None
 
-    def hold(self, effects: Sequence[Effect]) -> None:
+    def hold(self, effects: Sequence[Work]) -> None:
         """Keep effects, behind those that are held, until their records are durable."""
         if self._is_broken:
             return
@@ -61,7 +62,7 @@ class Barrier:
         self._under_way = asyncio.ensure_future(self._journal.write(records))
         self._under_way.add_done_callback(partial(self._written, group))
 
-    def _written(self, group: Sequence[Effect], write: "asyncio.Task[None]") -> None:
+    def _written(self, group: Sequence[Work], write: "asyncio.Task[None]") -> None:
         self._under_way = None
         if self._is_broken:
             _ = write.cancelled() or write.exception()
@@ -73,7 +74,7 @@ class Barrier:
             self.break_down()
             self._fail(error)
 
-    def _let_go(self, group: Sequence[Effect]) -> None:
+    def _let_go(self, group: Sequence[Work]) -> None:
         self._release(group)
         if not self._is_scheduled:
             self._begin()

@@ -1,21 +1,22 @@
-"""Carries out what a node wants, in its order: answers requests, searches, sends, acknowledges.
+"""Carries out what a node wants: answers requests, searches, sends, acknowledges.
 
-What needs no waiting is done at once, so a question this node can answer alone costs no switch of tasks. From the first effect
-that needs the bus on, the rest waits for the runner's task.
+What needs no waiting is done at once, so a question this node can answer alone costs no switch of tasks, however busy the bus
+is. What is to be sent goes into a line of its own. Questions of others and acknowledgements wait for the runner's task.
 """
 
-import asyncio
 import logging
 import secrets
+from asyncio import Future
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
-from hive_mind.bus.base import Delivery, Envelope, EventBus, correlation_of, type_of
+from hive_mind import tracing
+from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.errors import BackendError
-from hive_mind.hive.effects import Acknowledge, Done, Effect, Outcome, SearchLocal, Send, Shared
+from hive_mind.hive.effects import Acknowledge, Done, Effect, Now, Outcome, SearchLocal, Send, Shared
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 
 _log = logging.getLogger(__name__)
@@ -29,6 +30,34 @@ class PutAside:
 
     delivery: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A `Send` that is on its envelope."""
+
+    envelope: Envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A `SearchLocal` for another node, which waits no longer than until `due_ms`."""
+
+    request: SearchRequest
+    reply_to: str
+    due_ms: int
+    trace: str
+
+
+Work = Effect | PutAside | Post | Answer
+
+
+class Outlet(Protocol):
+    """Where messages go out."""
+
+    def add(self, envelope: Envelope) -> None:
+        """Send it, some time soon."""
+        ...
 
 
 class Host(Protocol):
@@ -46,52 +75,57 @@ class Host(Protocol):
         """Let the runner's task call `carry_out`."""
         ...
 
+    def now(self) -> Now:
+        """The clocks."""
+        ...
+
 
 class Carrier:
     """`requests` are futures of who waits, `deliveries` what is not acknowledged yet; the runner fills both."""
 
-    def __init__(self, name: str, hive: str, bus: EventBus, host: Host, *, send_wait_s: float) -> None:
-        self._name, self._hive, self._bus, self._host, self._send_wait_s = name, hive, bus, host, send_wait_s
+    def __init__(self, name: str, hive: str, outgoing: Outlet, host: Host) -> None:
+        self._name, self._hive, self._outgoing, self._host = name, hive, outgoing, host
         self._ids = unique_ids()
-        self._waiting: deque[Effect | PutAside] = deque()
+        self._waiting: deque[Answer | Acknowledge | PutAside] = deque()
         self._own_replies: deque[SearchReply] = deque()
-        self._stuck: set[str] = set()
-        self.requests: dict[str, asyncio.Future[Outcome]] = {}
+        self.requests: dict[str, Future[Outcome]] = {}
         self.deliveries: dict[str, Delivery] = {}
         self.listeners: list[SharedListener] = []
-        self.sends_lost = 0
+        self.answers_late = 0
+        """Questions of others whose time was over before it was their turn."""
 
     @property
     def has_work(self) -> bool:
         """Whether `carry_out` has something to do."""
         return bool(self._waiting)
 
-    def carry(self, effects: Iterable[Effect | PutAside]) -> None:
-        """Do effects, behind those that wait. Persisting is done already."""
-        for effect in effects:
-            if self._waiting or not self._does_at_once(effect):
-                self._waiting.append(effect)
-        self._hear_own_replies()
+    def prepared(self, effects: Iterable[Effect], now: Now, trace: str = "") -> list[Work]:
+        """The same, with what only now is known: on whose behalf something is sent, and since when a question waits."""
+        return [self._prepared(effect, now, trace) for effect in effects]
+
+    def carry(self, work: Iterable[Work]) -> None:
+        """Do it, or put it behind what waits. Persisting is done already."""
+        for one in work:
+            self._carry(one)
+        while self._own_replies:
+            self._host.hear(self._own_replies.popleft())
         if self._waiting:
             self._host.ring()
 
-    async def carry_out(self) -> None:
-        """Do everything that waits."""
+    async def carry_out(self, answers_max: int) -> None:
+        """Do what waits, but answer no more than so many questions: then others want their turn."""
         while self._waiting:
-            effect = self._waiting.popleft()
-            if self._does_at_once(effect):
-                self._hear_own_replies()
-                continue
-            match effect:
-                case Send(to, message):
-                    await self._send(to, message)
-                case SearchLocal(request, reply_to):
-                    if (reply := self._host.search(request)) is not None:
-                        await self._send((reply_to,), reply)
+            if isinstance(self._waiting[0], Answer):
+                answers_max -= 1
+                if answers_max < 0:
+                    return
+            match self._waiting.popleft():
+                case Answer() as answer:
+                    self._answer(answer)
                 case Acknowledge(name):
-                    await self._settle(name, lambda delivery: delivery.ack())
+                    await self._settle(name)
                 case PutAside(name, reason):
-                    await self._settle(name, lambda delivery, reason=reason: delivery.dead_letter(reason))  # type: ignore[misc]
+                    await self._settle(name, reason)
 
     def stop(self, error: Callable[[], Exception]) -> None:
         """Do nothing more; who waits gets an `error` each."""
@@ -102,13 +136,22 @@ class Carrier:
             if not waiting.done():
                 waiting.set_exception(error())
 
-    def _does_at_once(self, effect: Effect | PutAside) -> bool:
+    def _prepared(self, effect: Effect, now: Now, trace: str) -> Work:
         match effect:
-            case Send() | Acknowledge() | PutAside():
-                return False
-            case SearchLocal(request, reply_to):
-                if reply_to != self._name:
-                    return False
+            case Send(to, message):
+                return Post(self.envelope(to, message, now, trace))
+            case SearchLocal(request, reply_to) if reply_to != self._name:
+                return Answer(request, reply_to, now.mono_ms + request.left_ms, trace)
+            case _:
+                return effect
+
+    def _carry(self, one: Work) -> None:
+        match one:
+            case Post(envelope):
+                self._outgoing.add(envelope)
+            case Answer() | Acknowledge() | PutAside():
+                self._waiting.append(one)
+            case SearchLocal(request):
                 if (reply := self._host.search(request)) is not None:
                     self._own_replies.append(reply)
             case Done(name, outcome):
@@ -119,36 +162,42 @@ class Carrier:
                 self._tell(fact_ids)
             case _:
                 pass
-        return True
 
-    def _hear_own_replies(self) -> None:
-        while self._own_replies:
-            self._host.hear(self._own_replies.popleft())
-
-    async def _send(self, to: tuple[str, ...], message: Message) -> None:
-        envelope = Envelope(next(self._ids), self._hive, self._name, to, type_of(message), message, correlation_of(message))
-        # Whoever had no room the last time does not hold up the others again.
-        wait_s = self._send_wait_s if self._stuck.isdisjoint(to) else 0.0
-        try:
-            await self._bus.publish((envelope,), timeout_s=wait_s)
-        except BackendError as error:
-            self._stuck.update(to)
-            self.sends_lost += 1
-            # At 1, 2, 4, 8, …: a broken bus is heard of, and fills no disk.
-            if self.sends_lost & (self.sends_lost - 1) == 0:
-                _log.warning(
-                    "node %s: %d messages lost so far, what matters is sent again: %s", self._name, self.sends_lost, error
-                )
+    def _answer(self, answer: Answer) -> None:
+        """Search, unless nobody waits any more. Only the time it waited here counts: others' clocks may be wrong."""
+        now = self._host.now()
+        if now.mono_ms > answer.due_ms:
+            self.answers_late += 1
+        elif answer.trace:
+            with tracing.span("hive answer", parent=answer.trace, kind="server") as span:
+                self._reply(answer, now, span.traceparent or answer.trace)
         else:
-            if self._stuck:
-                self._stuck.difference_update(to)
+            self._reply(answer, now, "")
 
-    async def _settle(self, name: str, how: Callable[[Delivery], Awaitable[None]]) -> None:
+    def _reply(self, answer: Answer, now: Now, trace: str) -> None:
+        if (reply := self._host.search(answer.request)) is not None:
+            self._outgoing.add(self.envelope((answer.reply_to,), reply, now, trace))
+
+    def envelope(self, to: Sequence[str], message: Message, now: Now, trace: str = "") -> Envelope:
+        """A message as it is sent from here."""
+        return Envelope(
+            next(self._ids),
+            self._hive,
+            self._name,
+            tuple(to),
+            type_of(message),
+            message,
+            correlation_of(message),
+            trace,
+            now.wall_ms,
+        )
+
+    async def _settle(self, name: str, reason: str = "") -> None:
         delivery = self.deliveries.pop(name, None)
         if delivery is None:
             return
         try:
-            await how(delivery)
+            await (delivery.dead_letter(reason) if reason else delivery.ack())
         except BackendError as error:
             _log.debug("node %s: the bus was not told of a delivery, so it will come again: %s", self._name, error)
 

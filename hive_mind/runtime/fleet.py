@@ -5,14 +5,13 @@ no hive at all. The agents are the same in each of them and can't tell.
 """
 
 import asyncio
-import random
-import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
 from hive_mind import backends
-from hive_mind.bus.base import EventBus
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.federated import Federated
@@ -22,14 +21,15 @@ from hive_mind.hive.placement import first_placement
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.topology import Topology
-from hive_mind.journal.base import Journal
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Message
-from hive_mind.runtime.runner import NodeRunner, RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
+from hive_mind.runtime.nodes import Borrowed, News, make_node, open_journal
+from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with, vector_arms
+from hive_mind.runtime.wiring import memory_with
 
 TopologyName = Literal["single", "flat", "federated", "sharded"]
 TOPOLOGIES: tuple[TopologyName, ...] = get_args(TopologyName)
@@ -129,31 +129,22 @@ class Fleet:
 
 
 class HostedNode:
-    """A node, what runs it, and what it still has to tell the memories attached to it."""
+    """A node, what runs it, and the memories attached to it."""
 
     def __init__(self, node: HiveNode, runner: NodeRunner) -> None:
         self.node, self.runner = node, runner
-        self._telling: set[asyncio.Task[None]] = set()
-
-    def attach(self, memory: DistributedCognitiveMemory) -> None:
-        """Tell a memory when its facts have reached others."""
-
-        def tell(fact_ids: tuple[str, ...]) -> None:
-            task = asyncio.ensure_future(memory.on_shared(fact_ids))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
-
-        self.runner.on_shared(tell)
+        self._news = News(runner)
+        self.attach = self._news.attach
 
     @property
     def is_busy(self) -> bool:
         """Whether something is under way that was begun here: to others, to a memory, or into an index."""
-        return bool(len(self.node.outbox) or self._telling or self.runner.is_busy or self.node.replica.is_behind)
+        return bool(len(self.node.outbox) or self._news.is_busy or self.runner.is_busy or self.node.replica.is_behind)
 
     async def close(self) -> None:
         """Finish what is under way."""
         await self.runner.close()
-        await asyncio.gather(*self._telling)
+        await self._news.finish()
 
 
 async def open_fleet(
@@ -165,7 +156,7 @@ async def open_fleet(
     """
     _refuse(plan)
     topology = plan.arranged()
-    bus = cast(EventBus, await backends.load("bus", "memory").open(measure=measure))
+    bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings(measure=measure)))
     nodes: dict[str, HostedNode] = {}
     try:
         for name in topology.nodes if topology else ():
@@ -181,53 +172,18 @@ async def open_fleet(
     return Fleet(plan, memories, nodes, bus)
 
 
-class Borrowed:
-    """An embedder many memories use; closing it is the business of whoever opened it."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.embed_passages, self.embed_query = embedder.embed_passages, embedder.embed_query
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self._embedder.model
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._embedder.dimension
-
-    async def close(self) -> None:
-        """Nothing: it is borrowed."""
-
-
 async def _hosted(
     name: str, plan: FleetPlan, topology: Topology | None, settings: Settings, embedder: Embedder, bus: EventBus
 ) -> HostedNode:
     assert topology is not None  # noqa: S101 - there are nodes only where there is one
-    new_arm = vector_arms(settings)
-    node = HiveNode(
-        name,
-        topology,
-        chance=random.Random(secrets.randbits(128)),  # noqa: S311 - for jitter and names that must not repeat
-        settings=replace(plan.hive, model=embedder.model),
-        new_arm=lambda: new_arm(embedder.dimension) if embedder.dimension else None,
-    )
-    hosted = HostedNode(node, NodeRunner(node, await _journal(name, plan, settings), bus, settings=plan.runner))
+    node = make_node(name, topology, plan.hive, settings, embedder)
+    hosted = HostedNode(node, NodeRunner(node, await open_journal(settings, plan.runner.hive, name), bus, settings=plan.runner))
     try:
         await hosted.runner.start()
     except BaseException:
         await hosted.close()
         raise
     return hosted
-
-
-async def _journal(name: str, plan: FleetPlan, settings: Settings) -> Journal:
-    """In a file beside the agents' databases, or nowhere where these keep nothing either."""
-    kind = "memory" if settings.store == "memory" else "sqlite"
-    path = settings.home / "hives" / plan.runner.hive / f"{name}.sqlite"
-    return cast(Journal, await backends.load("journal", kind).open(path))
 
 
 def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: FleetPlan) -> DistributedCognitiveMemory:

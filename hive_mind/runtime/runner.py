@@ -6,109 +6,54 @@ promises is durable. Searches alone don't wait for that: they promise nothing.
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, cast, get_args
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, get_args
 
-from hive_mind.bus.base import Delivery, EventBus, Inbox, Subscription
-from hive_mind.errors import BackendError, BackendUnavailable, HiveError
+from hive_mind import tracing
+from hive_mind.bus.base import BusHealth, EventBus, Inbox
+from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import (
     Ask,
     Done,
     Effect,
     Event,
     Fetch,
-    Held,
-    Listed,
     Listing,
     Now,
     Outcome,
     Persist,
-    Promote,
-    Promotion,
-    Put,
-    Rearrange,
     Received,
-    Retract,
-    Retracted,
+    Reconnected,
     Tick,
-    Write,
 )
-from hive_mind.hive.topology import Topology
 from hive_mind.journal.base import Journal
-from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.messages import SearchReply, SearchRequest
-from hive_mind.model.probe import Probe
+from hive_mind.model.messages import Message, SearchReply, SearchRequest
+from hive_mind.runtime.alarm import Alarm
 from hive_mind.runtime.barrier import Barrier
-from hive_mind.runtime.carrier import Carrier, PutAside, SharedListener, unique_ids
+from hive_mind.runtime.carrier import Carrier, SharedListener, Work
+from hive_mind.runtime.intake import Intake
+from hive_mind.runtime.node import Clock, Figures, Node, RunnerSettings, system_clock
+from hive_mind.runtime.requests import Requests
+from hive_mind.runtime.routes import Lines
+
+__all__ = ["Node", "NodeRunner", "RunnerSettings", "system_clock"]
 
 _log = logging.getLogger(__name__)
 
 _SEARCHES = get_args(SearchRequest) + get_args(SearchReply)
 
-# More than any hive holds; a limit travels as a number.
-_ALL = 1 << 31
+# Questions of others that are answered before anybody else has a turn: some milliseconds.
+_ANSWERS_AT_ONCE = 8
 
-Clock = Callable[[], Now]
-
-
-class Node(Protocol):
-    """What is run: `hive.node.HiveNode`."""
-
-    @property
-    def name(self) -> str:
-        """Unique in the hive."""
-        ...
-
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
-        """Take back what the journal kept. Once."""
-        ...
-
-    def handle(self, event: Event, now: Now) -> list[Effect]:
-        """What is to be done about an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
-        ...
-
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """Search the replica; None where there is nothing to say."""
-        ...
-
-    def index_some(self, now: Now) -> bool:
-        """Do a little of what the next search would otherwise wait for. Whether more is left."""
-        ...
-
-    def wake_at_ms(self, now: Now) -> int:
-        """Monotonic time at which a `Tick` has something to do."""
-        ...
+_LOOK_EVERY_S = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerSettings:
-    """`ask_deadline_ms`: an answer comes by then, complete or not. Raise it for slow members; every silent one costs that long.
-
-    `send_wait_s`: how long a full queue of another node may hold this one up before the message counts as lost, which the node's
-    own repetition heals. Raise it and a stuck member slows the others down; lower it and a busy one gets more things twice.
-    """
-
-    hive: str = "hive"
-    ask_deadline_ms: int = 2_000
-    fetch_deadline_ms: int = 2_000
-    send_wait_s: float = 0.25
-    waiting_max: int = 1024
-    inflight_max: int = 256
-
-
-def system_clock() -> Now:
-    """The machine's clocks."""
-    return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
-
-
-class NodeRunner:
+class NodeRunner(Requests):
     """The hive as agents of this process see it. Begins with `start`; belongs to one event loop; owns its journal, not the bus.
 
     When the journal can't be written the runner stops: who waits gets the error, and nothing more is acknowledged. Start
-    another one over the same journal when that is mended.
+    another one over the same journal when that is mended. A bus that is gone stops nothing. `knows` says who is a member.
     """
 
     def __init__(
@@ -118,75 +63,50 @@ class NodeRunner:
         bus: EventBus,
         *,
         clock: Clock = system_clock,
-        settings: RunnerSettings = RunnerSettings(),
+        settings: RunnerSettings | None = None,
+        knows: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        self._node, self._journal, self._bus = node, journal, bus
-        self._clock, self._settings = clock, settings
-        self._ids = unique_ids()
+        self._settings = settings = settings or RunnerSettings()
+        super().__init__(settings.ask_deadline_ms, settings.fetch_deadline_ms)
+        self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
         self._barrier = Barrier(journal, release=self._released, fail=self._fail)
-        self._carrier = Carrier(node.name, settings.hive, bus, self, send_wait_s=settings.send_wait_s)
-        self._task: asyncio.Task[None] | None = None
+        self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
+        self._carrier = Carrier(node.name, settings.hive, self._outgoing, self)
+        self._intake = Intake(node.name, settings.hive, self._carrier, self._handle, knows, self.timings)
+        self._alarm = Alarm(self._on_time)
+        self._reconnects, self._look_at_s = 0, 0.0
+        self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
-        self._idle: asyncio.Future[None] | None = None
+        self._idle = asyncio.Event()
         self._failure: BaseException | None = None
         self._is_ending = False
         self._bell = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at_ms = 0
         self._tick_is_due = False
 
-    # ── what agents and their hosts ask ──────────────────────────────────────────────────────────────────────────────
-
-    async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
-        """Share statements; those not refused are durable here when this returns, and on their way to the others."""
-        request = next(self._ids)
-        return cast("tuple[Held, ...]", await self._answer(request, Promote(request, tuple(promotions))))
-
-    async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
-        """Take facts back for an agent."""
-        request = next(self._ids)
-        return cast("tuple[Retracted, ...]", await self._answer(request, Retract(request, tuple(fact_ids), by, why)))
-
-    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
-        """Write registry entries (key, JSON value); what comes back is what the node says of each."""
-        request = next(self._ids)
-        return cast("tuple[str, ...]", await self._answer(request, Write(request, tuple(entries), by)))
-
-    async def ask(
-        self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = (), is_local: bool = False
-    ) -> Gathered:
-        """Search the hive, or with `is_local` this node's replica alone; says what is missing rather than be late."""
-        request = next(self._ids)
-        event = Ask(request, probe, self._settings.ask_deadline_ms, confidence_min, domains, is_local)
-        return cast("Gathered", await self._answer(request, event))
-
-    async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
-        """The facts themselves, by (fact id, holder); those that nobody gave in time are left out."""
-        request = next(self._ids)
-        event = Fetch(request, tuple(wanted), self._settings.fetch_deadline_ms)
-        return cast("tuple[HiveFact, ...]", await self._answer(request, event))
-
-    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
-        """Facts, newest first by when they were first shared; those about a concept where one is given."""
-        request = next(self._ids)
-        event = Listing(request, _ALL if limit is None else limit, self._settings.fetch_deadline_ms, concept)
-        return cast("Listed", await self._answer(request, event))
-
-    async def rearrange(self, topology: Topology) -> None:
-        """Members joined or left. Returns when this node has taken note durably; moving facts goes on."""
-        request = next(self._ids)
-        await self._answer(request, Rearrange(topology), then=(Done(request, ()),))
+    # ── what hosts ask ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def on_shared(self, listener: SharedListener) -> Callable[[], None]:
         """Call `listener` with fact ids once others keep them too. Returns what ends that."""
         self._carrier.listeners.append(listener)
         return lambda: self._carrier.listeners.remove(listener)
 
+    async def ping(self, message: Message, *, timeout_s: float = 10.0) -> None:
+        """See that a message to itself comes back over the bus; the node does not hear of it. Raises `BackendError`."""
+        envelope = self._carrier.envelope((self._node.name,), message, self._clock())
+        back = self._intake.expected[envelope.id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._bus.publish([envelope], timeout_s=timeout_s)
+            await asyncio.wait_for(back, timeout_s)
+        except TimeoutError:
+            text = f"what {self._node.name} sends to itself does not come back within {timeout_s:g} s; see what reads this bus"
+            raise BackendTimeout("bus", text) from None
+        finally:
+            self._intake.expected.pop(envelope.id, None)
+
     @property
     def is_busy(self) -> bool:
         """Whether something it has begun is not done yet."""
-        carrier = self._carrier
-        return bool(carrier.requests or carrier.deliveries or carrier.has_work or self._barrier.is_standing)
+        return self._has_work or bool(len(self._outgoing))
 
     @property
     def failure(self) -> BaseException | None:
@@ -194,22 +114,30 @@ class NodeRunner:
         return self._failure
 
     @property
-    def sends_lost(self) -> int:
-        """Messages the bus did not take."""
-        return self._carrier.sends_lost
+    def figures(self) -> Figures:
+        """What it counted so far."""
+        carrier, counts = self._carrier, self._intake.counts
+        return Figures(
+            self._outgoing.lost, len(carrier.deliveries), carrier.answers_late, counts.foreign, counts.strangers, counts.refused
+        )
+
+    @property
+    def health(self) -> BusHealth:
+        """How its bus does."""
+        return self._bus.health
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def start(self) -> None:
         """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
         kept = await self._journal.load()
-        some = self._settings
-        subscription = Subscription(some.hive, self._node.name, some.waiting_max, some.inflight_max)
-        inbox = await self._bus.subscribe(subscription, self.ring)
-        self._task = asyncio.create_task(self._run(inbox), name=f"node {self._node.name}")
+        inbox = await self._bus.subscribe(self._settings.subscription(self._node.name), self.ring)
+        self._reconnects = self._bus.health.reconnects
+        self._begin(f"node {self._node.name}", self._run(inbox))
+        self._begin(f"sends of {self._node.name}", self._outgoing.run())
         request = next(self._ids)
         with_start = [*self._node.start(kept, self._clock()), Done(request, ())]
-        await self._wait_for(request, lambda: self._barrier.hold(with_start))
+        await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
 
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Take no more requests, finish those there are, at the latest after `drain_s`; close the journal. Twice is fine."""
@@ -217,42 +145,61 @@ class NodeRunner:
             self._closing = asyncio.ensure_future(self._close(drain_s))
         await asyncio.shield(self._closing)
 
+    def _begin(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
     async def _close(self, drain_s: float) -> None:
         try:
-            if self._task is not None:
-                self._idle = asyncio.get_running_loop().create_future()
+            if self._tasks:
+                if not self._is_ending:
+                    self._idle.clear()
                 self.ring()
-                await asyncio.wait([self._idle, self._task], timeout=drain_s, return_when=asyncio.FIRST_COMPLETED)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._drained(), drain_s)
                 self._end()
-                await asyncio.wait([self._task])
+                await asyncio.wait(self._tasks)
             await self._barrier.finish()
         finally:
             await self._journal.close()
 
+    async def _drained(self) -> None:
+        await self._idle.wait()
+        await self._outgoing.until_empty()
+
     async def _run(self, inbox: Inbox) -> None:
         try:
             while not self._is_ending:
+                self._look_at_bus()
                 self._receive(inbox)
                 # What was rung for until here is done next, and needs no other turn.
                 self._bell.clear()
-                await self._carrier.carry_out()
-                self._set_timer()
+                await self._carrier.carry_out(_ANSWERS_AT_ONCE)
+                self._set_alarm()
                 self._tell_if_idle()
-                if not self._bell.is_set() and self._node.index_some(self._clock()):
+                if self._carrier.has_work or (not self._bell.is_set() and self._node.index_some(self._clock())):
                     self.ring()
                 if self._bell.is_set():
                     # There is more to do, but others want their turn.
                     await asyncio.sleep(0)
                 if not self._is_ending:
                     await self._bell.wait()
-        except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
-            self._fail(error)
         finally:
             await inbox.close()
 
+    @property
+    def _has_work(self) -> bool:
+        carrier = self._carrier
+        return bool(carrier.requests or carrier.deliveries or carrier.has_work or self._barrier.is_standing)
+
     def _tell_if_idle(self) -> None:
-        if self._idle is not None and not self._idle.done() and not self.is_busy:
-            self._idle.set_result(None)
+        if not self._has_work:
+            self._idle.set()
 
     def _fail(self, error: BaseException) -> None:
         if not self._is_ending:
@@ -265,8 +212,10 @@ class NodeRunner:
         self._is_ending = True
         self._barrier.break_down()
         self._carrier.stop(self._stopped)
-        if self._timer is not None:
-            self._timer.cancel()
+        self._intake.stop(self._stopped)
+        self._outgoing.stop()
+        self._alarm.cancel()
+        self._idle.set()
         self.ring()
 
     def _stopped(self) -> HiveError:
@@ -279,9 +228,9 @@ class NodeRunner:
     # ── events in ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
-        if self._task is None or self._closing is not None or self._is_ending:
+        if not self._tasks or self._closing is not None or self._is_ending:
             raise self._stopped()
-        return await self._wait_for(request, lambda: self._handle(event, self._clock(), then))
+        return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
 
     async def _wait_for(self, request: str, begin: Callable[[], None]) -> Outcome:
         requests = self._carrier.requests
@@ -290,7 +239,7 @@ class NodeRunner:
         try:
             begin()
             if not waiting.done():
-                # What it waits for may move the timer.
+                # What it waits for may move the alarm.
                 self.ring()
             return await waiting
         finally:
@@ -298,30 +247,38 @@ class NodeRunner:
             if self._closing is not None:
                 self.ring()
 
+    def _look_at_bus(self) -> None:
+        """A reader may notice that the bus was away when nothing was to be sent. Not at every turn: to ask it costs something."""
+        if (now_s := asyncio.get_running_loop().time()) < self._look_at_s:
+            return
+        self._look_at_s = now_s + _LOOK_EVERY_S
+        reconnects = self._bus.health.reconnects
+        if reconnects != self._reconnects:
+            self._reconnects = reconnects
+            self._reconnected()
+
+    def _reconnected(self) -> None:
+        self._tell(Reconnected(), self._clock())
+        self.ring()
+
+    def _tell(self, event: Event, now: Now) -> None:
+        """An event that nobody asked for, so nobody hears of a refusal."""
+        try:
+            self._handle(event, now)
+        except HiveError as error:
+            _log.warning("node %s: %s", self._node.name, error)
+
     def _receive(self, inbox: Inbox) -> None:
         """Take what is there; while closing, only as long as somebody waits for an answer."""
         if self._closing is not None and not self._carrier.requests:
             return
-        deliveries = inbox.take(self._settings.inflight_max)
-        if deliveries:
-            now = self._clock()
-            for delivery in deliveries:
-                self._receive_one(delivery, now)
+        self._intake.take(inbox, self._settings.inflight_max, self._clock)
 
-    def _receive_one(self, delivery: Delivery, now: Now) -> None:
-        name, envelope = next(self._ids), delivery.envelope
-        self._carrier.deliveries[name] = delivery
-        try:
-            self._handle(Received(envelope.sender, envelope.message, name), now)
-        except HiveError as error:
-            _log.warning("node %s refuses a %s from %s: %s", self._node.name, envelope.type, envelope.sender, error)
-            self._carrier.carry((PutAside(name, str(error)),))
-
-    def _handle(self, event: Event, now: Now, then: Sequence[Effect] = ()) -> None:
+    def _handle(self, event: Event, now: Now, trace: str = "", then: Sequence[Effect] = ()) -> None:
         if self._is_ending:
             return
         try:
-            effects = [*self._node.handle(event, now), *then]
+            effects = self._carrier.prepared([*self._node.handle(event, now), *then], now, trace)
         except HiveError:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to everybody who relies on this node
@@ -333,37 +290,26 @@ class NodeRunner:
         else:
             self._carrier.carry(effects)
 
-    def _released(self, effects: Sequence[Effect]) -> None:
+    def _released(self, effects: Sequence[Work]) -> None:
         self._carrier.carry(effects)
         if self._tick_is_due:
             self._tick_is_due = False
-            self._handle(Tick(), self._clock())
+            self._tell(Tick(), self._clock())
         self.ring()
 
-    def _set_timer(self) -> None:
-        if self._is_ending:
-            return
-        now = self._clock()
-        at_ms = self._node.wake_at_ms(now)
-        if self._timer is not None:
-            if self._timer_at_ms <= at_ms:
-                return
-            self._timer.cancel()
-        self._timer_at_ms = at_ms
-        # At least a millisecond, or a node that always wants a tick would leave nobody else a turn.
-        self._timer = asyncio.get_running_loop().call_later(max(at_ms - now.mono_ms, 1) / 1000, self._on_time)
+    def _set_alarm(self) -> None:
+        if not self._is_ending:
+            now = self._clock()
+            self._alarm.set(self._node.wake_at_ms(now), now.mono_ms)
 
     def _on_time(self) -> None:
-        self._timer = None
         now = self._clock()
-        if self._node.wake_at_ms(now) > now.mono_ms:
-            pass
-        elif self._barrier.is_standing:
-            # One after the write, instead of more and more behind it.
-            self._tick_is_due = True
-            return
-        else:
-            self._handle(Tick(), now)
+        if self._node.wake_at_ms(now) <= now.mono_ms:
+            if self._barrier.is_standing:
+                # One after the write, instead of more and more behind it.
+                self._tick_is_due = True
+                return
+            self._tell(Tick(), now)
         self.ring()
 
     # ── for the carrier ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -379,6 +325,10 @@ class NodeRunner:
     def hear(self, reply: SearchReply) -> None:
         """The node's answer to itself."""
         self._handle(Received(self._node.name, reply), self._clock())
+
+    def now(self) -> Now:
+        """The clocks."""
+        return self._clock()
 
     def ring(self) -> None:
         """Wake the task: there may be something to do."""

@@ -37,6 +37,8 @@ class Settings:
     """Tokens a language model may cost in one run; nothing is sent beyond it."""
     lock_wait_s: int = 0
     """How long to wait for a database that another process has open. Raise it where processes take turns."""
+    bus: str = ""
+    """URL of the bus that members share, such as "redis://127.0.0.1:6379"; its credential is the secret "BUS_CREDENTIAL"."""
 
 
 _PREFIX = "HIVE_MIND_"
@@ -66,6 +68,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         llm_url=given("LLM_URL", default.llm_url),
         token_budget=_count(_PREFIX + "TOKEN_BUDGET", given("TOKEN_BUDGET", str(default.token_budget))),
         lock_wait_s=_count(_PREFIX + "LOCK_WAIT_S", given("LOCK_WAIT_S", str(default.lock_wait_s))),
+        bus=given("BUS", default.bus),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hive_mind.hive.seal import is_sealed
+from hive_mind.hive.share import Share
 from hive_mind.model.evidence import actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
@@ -46,7 +47,28 @@ def unfinished(world: World) -> str:
             lacking := [p for p, share in shares_of(machine).items() if share.is_holder and not share.is_complete]
         ):
             return f"{machine.name} still waits for {', '.join(lacking)}"
+    return _unasked(world)
+
+
+def _unasked(world: World) -> str:
+    """Which author has not yet looked whether a holder that was set back still has what it wrote."""
+    back = [machine for machine in members(world) if machine.name in world.restored]
+    for machine in members(world):
+        for holder in back:
+            asked = node_of(machine).repair.authorship.unconfirmed(holder.name, node_of(holder).incarnation)
+            # Who is not complete confirms nothing, and with a liar about may never be.
+            shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in asked]
+            if found := [name for name, here, there in shares if there.is_complete and _has_other_words(here, there)]:
+                return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(found)}"
     return ""
+
+
+def _has_other_words(author: Share, holder: Share) -> bool:
+    """Whether of what an author wrote other things are live at a holder. Otherwise there is nothing to hear."""
+    own = {head.actor for head in author.own_heads()}
+    return {dot for dot in author.members.live if actor_of(dot) in own} != {
+        dot for dot in holder.members.live if actor_of(dot) in own
+    }
 
 
 def is_only_lingering(world: World) -> bool:
@@ -101,11 +123,11 @@ def promises_of(world: World) -> Promises:
     )
 
 
-def settled(world: World) -> Iterator[Violation]:
-    """I1, I3, I5, I9, I13, I14: what must hold once members agree."""
+def settled(world: World, *, is_late: bool = False) -> Iterator[Violation]:
+    """I1, I3, I5, I9, I13, I14: what must hold once members agree. `is_late`: a day later, when everybody has asked everybody."""
     promises = promises_of(world)
     yield from _kept(world, promises)
-    yield from _taken_back(world, promises)
+    yield from _taken_back(world, promises, is_late=is_late)
     yield from _sane(world)
     yield from _compact(world)
     yield from _authentic(world)
@@ -142,24 +164,23 @@ def _kept(world: World, promises: Promises) -> Iterator[Violation]:
                     yield Violation("I1 what was acknowledged is kept", what)
 
 
-def _taken_back(world: World, promises: Promises) -> Iterator[Violation]:
+def _taken_back(world: World, promises: Promises, *, is_late: bool) -> Iterator[Violation]:
     redacted = promises.redacted()
     dead = dict(promises.dead())
     for machine in members(world):
         for partition, given in assertions_of(machine):
             operation = dead.get((partition, given.dot))
-            # An author that is no holder may remember its own writes, and one that handed over to a liar what it had: nobody
-            # searches there.
-            if operation is not None and (shares_of(machine)[partition].is_holder or _must_know(world, machine, operation)):
+            if operation is not None and (is_late or _must_know(world, machine, partition, operation)):
                 what = f"{voiced(given)}, retracted by {operation.event.request}, is live on {machine.name}"
                 yield Violation("I3 a retract stays a retract", what)
             if given.assertion.fact_id in redacted:
                 yield Violation("I3 redacted is for ever", f"{voiced(given)} is live on {machine.name}")
 
 
-def _must_know(world: World, machine: Machine, operation: Operation) -> bool:
-    """Whether a machine did this itself, and was not set back since."""
-    return machine.name == operation.node and machine.name not in world.restored
+def _must_know(world: World, machine: Machine, partition: str, operation: Operation) -> bool:
+    """Holders must, and who did this itself and was not set back since. An author that was may ask them only hours later."""
+    is_holder = shares_of(machine)[partition].is_holder
+    return is_holder or (machine.name == operation.node and machine.name not in world.restored)
 
 
 def _sane(world: World) -> Iterator[Violation]:

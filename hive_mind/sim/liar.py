@@ -107,7 +107,8 @@ class Liar:
     def _spam(self, node: HiveNode, now: Now) -> list[Message]:
         if self._chance.random() > 0.1:
             return []
-        partition = self._chance.choice(sorted(node.holdings.shares))
+        # One that keeps nothing lies about what others keep.
+        partition = self._chance.choice(sorted(node.holdings.shares) or [node.topology.home(FACT_IDS[0], self._name)])
         adds = tuple(self._forged_add(node, now) for _ in range(_FLOOD))
         forged = Changes(partition, adds, self._forged_removals(node), ())
         return [Replicate(f"{self._chance.getrandbits(64):016x}", (forged,)), Announce(self._forged_entries(now))]

@@ -2,6 +2,7 @@
 
 from hive_mind.hive.effects import Promote, Retract, Write
 from hive_mind.hive.rights import clamped
+from hive_mind.model.evidence import actor_of
 from hive_mind.sim.history import Operation
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.views import Place, shares_of
@@ -16,17 +17,19 @@ def note_restored(world: World, machine: Machine) -> None:
     world.restored.add(machine.name)
     # Also what something newer took the place of: the newer one may be lost with it.
     places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
-    lost = {place for place in places if not _has_holder(world, place, others)}
+    lost = {place for place in places if not any(_keeps(world, other, place) for other in others)}
     for operation in world.history.operations:
         if operation.is_acknowledged and not _is_known(operation, machine, others, lost):
             operation.is_unsure = True
             operation.dots = {place for place in operation.dots if _is_gone(place, others)}
 
 
-def _has_holder(world: World, place: Place, others: list[Machine]) -> bool:
-    """Whether another holder has it: an author that is none does not send again what holders once said they had."""
-    holders = world.topology.holders(place[0])
-    return any(other.name in holders and _has_seen(other, place) for other in others)
+def _keeps(world: World, machine: Machine, place: Place) -> bool:
+    """Whether a machine brings it to the holders again: one of them, or its author. Who was handing it over may be done."""
+    if not _has_seen(machine, place):
+        return False
+    authors = (head.actor for head in shares_of(machine)[place[0]].own_heads())
+    return machine.name in world.topology.holders(place[0]) or actor_of(place[1]) in authors
 
 
 def _is_known(operation: Operation, machine: Machine, others: list[Machine], lost: set[Place]) -> bool:

@@ -131,7 +131,8 @@ class Run:
         self.world.schedule.skip(_AGE_MS)
         self._settle()
         self._first(expired(self.world))
-        self._first(settled(self.world))
+        # With a liar among them, who is to hand over to it may never be rid of what it had: nobody searches there.
+        self._first(settled(self.world, is_late=not self.world.liar))
 
     def _first(self, violations: Iterator[Violation]) -> None:
         if self.world.violation is None and (found := next(violations, None)) is not None:

@@ -96,7 +96,7 @@ class World:
         """Another topology holds: everybody hears of it, each in its own time."""
         self.topology = topology
         for machine in list(self.machines.values()):
-            self._rearrange_later(machine, Rearrange(topology))
+            self._rearrange_later(machine, topology)
 
     def calm_down(self) -> None:
         """No more faults: everything runs and everybody reaches everybody. Clocks stay as they are."""
@@ -105,7 +105,7 @@ class World:
         for machine in self.machines.values():
             self.attempt(machine.start)
             self.attempt(machine.wake_up)
-            machine.tell(Rearrange(self.topology))
+            _rearrange(machine, self.topology)
 
     def run(self, span_ms: int) -> None:
         """Let time pass."""
@@ -143,11 +143,13 @@ class World:
         boots = self.machines[name].boots
         chance = self._new_chance(f"node {name} {boots}")
         is_founding = name in self._founders
-        if name != self.liar:
-            return node_of(HiveNode, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
-        lying = node_of(LyingNode, name, self.topology, chance, is_sealed=True, is_founding=is_founding)
-        lying.liar = Liar(name, self._new_chance(f"liar {boots}"))
-        return lying
+        kind = LyingNode if name == self.liar else HiveNode
+        node = node_of(kind, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
+        # As the membership does: who has left may have something to hand over.
+        node.holdings.expect(self.machines.keys() - self.topology.nodes)
+        if isinstance(node, LyingNode):
+            node.liar = Liar(name, self._new_chance(f"liar {boots}"))
+        return node
 
     def handled(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> None:
         """Trace it, and look at once at what can only be seen now."""
@@ -238,8 +240,14 @@ class World:
         if places and persists and places[0] < persists[-1]:
             self.violate("I7b acknowledged after it is durable", f"{type(event.message).__name__} was acknowledged first")
 
-    def _rearrange_later(self, machine: Machine, event: Rearrange) -> None:
-        self.schedule.after(self._chance.expovariate(1 / 5_000), lambda: machine.tell(event))
+    def _rearrange_later(self, machine: Machine, topology: Topology) -> None:
+        self.schedule.after(self._chance.expovariate(1 / 5_000), lambda: _rearrange(machine, topology))
+
+
+def _rearrange(machine: Machine, topology: Topology) -> None:
+    """Tell a machine of a topology, and whether it has heard of the one before."""
+    if machine.node is not None:
+        machine.tell(Rearrange(topology, machine.node.topology.epoch + 1 >= topology.epoch))
 
 
 def _place(defect: BaseException) -> str:

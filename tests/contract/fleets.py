@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hive_mind import backends
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.base import Embedder
@@ -22,13 +24,20 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.runtime.fleet import FleetPlan, HostedNode, TopologyName
-from hive_mind.runtime.runner import NodeRunner, RunnerSettings, system_clock
+from hive_mind.runtime.node import RunnerSettings, system_clock
+from hive_mind.runtime.runner import NodeRunner
 from tests.builders import BagOfWords, Home
+from tests.contract.process_homes import ProcessHome
+from tests.contract.wires import WIRES
 
 SHARING: tuple[TopologyName, ...] = ("flat", "federated", "sharded")
 # Every store alone, every topology, and one hive over real files.
 HOMES = tuple(f"single over {store}" for store in backends.known("store")) + tuple(f"{one} over memory" for one in SHARING)
 HOMES += ("sharded over kuzu",)
+# Four processes, of which three only hold facts and answer questions: see `process_homes`. Over AMQP one topology has to do:
+# to connect takes longer there than a whole test elsewhere.
+REDIS_HOMES = (*HOMES, *(pytest.param(f"{one} over redis", marks=pytest.mark.slow) for one in SHARING))
+ALL_HOMES = (*REDIS_HOMES, pytest.param("sharded over servicebus and eventhubs", marks=pytest.mark.slow))
 AGENTS = ("ada", "ben", "cleo", "dan", "eve", "finn", "gil", "hana")
 
 
@@ -170,6 +179,8 @@ def home_for(name: str, folder: Path) -> Home:
     """One of `HOMES`."""
     topology, store = name.split(" over ")
     path = folder / "memory.db"
+    if store in WIRES:
+        return ProcessHome(topology, store, path)
     return Home(store, path) if topology == "single" else HiveHome(topology, store, path)  # type: ignore[arg-type]
 
 

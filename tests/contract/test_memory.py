@@ -11,12 +11,12 @@ from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, Home, Scenario, found, lines_of, remembering, run, said
-from tests.contract.fleets import HOMES, home_for
+from tests.contract.fleets import ALL_HOMES, home_for
 
 Run = Callable[[Scenario], None]
 
 
-@pytest.fixture(params=HOMES)
+@pytest.fixture(params=ALL_HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     return home_for(request.param, tmp_path)
 

@@ -11,10 +11,10 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from tests.builders import BagOfWords, Home, found, lines_of, remembering, run, said
-from tests.contract.fleets import HOMES, home_for
+from tests.contract.fleets import REDIS_HOMES, home_for
 
 
-@pytest.fixture(params=HOMES)
+@pytest.fixture(params=REDIS_HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     return home_for(request.param, tmp_path)
 

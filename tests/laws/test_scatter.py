@@ -22,12 +22,14 @@ FACTS_OF_A_PARTITION = 2
 
 @dataclass
 class Member:
-    """Answers after a while, several times, or never; lacks some partitions; sometimes pretends to be another."""
+    """Answers after a while, several times, or never; lacks some partitions; pretends to be another; is believed to be dead."""
 
     delay_ms: int
     copies: int
     missing: frozenset[str]
     is_forger: bool
+    is_suspected: bool = False
+    """Rightly or wrongly."""
 
 
 @st.composite
@@ -43,6 +45,7 @@ def hives(draw):
             draw(delays),
             draw(st.integers(1, 3)),
             frozenset(draw(st.sets(st.sampled_from(one.partitions)))) if draw(st.booleans()) else frozenset(),
+            draw(st.booleans()),
             draw(st.booleans()),
         )
         for one in sets
@@ -71,7 +74,9 @@ def ask(hive, deadline_ms: int, terms: tuple[str, ...], node: str, seed: int = 0
     sets, members = hive
     by_name, chance = {one.name: one for one in sets}, random.Random(seed)
     asked = Ask("q", Probe(terms, Anchors(), None, 1_000), deadline_ms)
-    scatter = Scatter(asked, tuple(chance.sample(sets, len(sets))), node, 1, ScatterSettings(), Latencies(), 0)
+    latencies = Latencies()
+    latencies.suspects = frozenset(name for name, member in members.items() if member.is_suspected)
+    scatter = Scatter(asked, tuple(chance.sample(sets, len(sets))), node, 1, ScatterSettings(), latencies, 0)
     arriving: list[tuple[int, float, int, str, SearchReply]] = []
     spoken, sent, now_ms = {}, 0, 0
 
@@ -151,6 +156,30 @@ def test_what_any_member_can_speak_for_is_found_when_there_is_time(hive, terms):
     }
     assert possible <= {id.partition("/")[0] for id in found.pool.ids}
     assert set(found.silent) <= {node for node, member in members.items() if member.delay_ms > 30}
+
+
+@settings(max_examples=60, deadline=None)
+@given(hive=hives(), terms=st.sampled_from([(), ("red",)]))
+def test_those_that_are_dead_and_known_to_be_cost_little_and_change_nothing_else(hive, terms):
+    sets, members = hive
+    for member in members.values():
+        member.is_suspected = member.delay_ms > 30
+        member.delay_ms = 1_000_000 if member.is_suspected else member.delay_ms
+
+    found, spoken, ended_ms = ask(hive, 5_000, terms, "me")
+
+    # In each round, at most every member in its turn, and then all dead ones at once.
+    assert ended_ms <= 2 * (3 * 30 + ScatterSettings().doubted_ms)
+    alive = {partition for partitions in spoken.values() for partition in partitions}
+    possible = {
+        partition
+        for one in sets
+        for node in one.members
+        if not members[node].is_suspected
+        for partition in set(one.partitions) - members[node].missing
+    }
+    assert alive == possible
+    assert {id.partition("/")[0] for id in found.pool.ids} == possible
 
 
 @settings(max_examples=60, deadline=None)

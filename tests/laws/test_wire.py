@@ -12,6 +12,9 @@ from hive_mind.errors import WireError
 from hive_mind.model.evidence import Assertion, Head, HiveFact, Provenance, Removal, Sealed, Stamp, Statement
 from hive_mind.model.messages import (
     Announce,
+    Arrangement,
+    ArrangementRequest,
+    Beat,
     Changes,
     ClockSample,
     FactsReply,
@@ -31,6 +34,8 @@ from hive_mind.model.messages import (
     SyncOffer,
     SyncState,
     SyncStep,
+    Tell,
+    TellReceipt,
 )
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
@@ -78,6 +83,11 @@ MESSAGES = {
     ),
     SyncState: st.builds(SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, TEXTS, some(ENTRY), TEXTS, TEXTS),
     Announce: st.builds(Announce, some(ENTRY)),
+    Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT),
+    ArrangementRequest: st.builds(ArrangementRequest, MS),
+    Arrangement: st.builds(Arrangement, MS, some(BYTES), MS),
+    Tell: st.builds(Tell, BYTES, MS, MS, TEXT, BYTES),
+    TellReceipt: st.builds(TellReceipt, BYTES, MS),
     StatisticsRequest: st.builds(StatisticsRequest, TEXT, TEXT, MS, TEXTS, MS),
     StatisticsReply: st.builds(StatisticsReply, TEXT, TEXT, COUNTS, TEXTS),
     PoolRequest: st.builds(PoolRequest, TEXT, TEXT, MS, PROBE, MS, SHARE),

@@ -11,6 +11,19 @@ SEEDS = 500
 CHUNK = 25
 # What a continuous run can afford: the storm is shorter than by default, what follows it is the same.
 OPERATIONS = 60
+# Found in longer runs. What a seed does changes with every message that is sent more or less, so most are ordinary seeds by now.
+FOUND = [
+    ("federated", 50476, 100),
+    ("federated", 100417, 100),
+    ("federated", 120051, 100),
+    ("federated", 130099, 100),
+    ("federated", 130249, 100),
+    ("federated", 130471, 100),
+    ("sharded", 2060, 60),
+    ("sharded", 3465, 60),
+    ("sharded", 110801, 100),
+    ("sharded", 130351, 100),
+]
 
 
 @pytest.mark.slow
@@ -18,6 +31,11 @@ OPERATIONS = 60
 @pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 def test_no_promise_is_broken(topology, start):
     assert first_violation(topology, range(start, start + CHUNK), OPERATIONS) == ""
+
+
+@pytest.mark.parametrize(("topology", "seed", "operations"), FOUND)
+def test_what_once_broke_a_promise(topology, seed, operations):
+    assert first_violation(topology, range(seed, seed + 1), operations) == ""
 
 
 @pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])

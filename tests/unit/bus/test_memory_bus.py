@@ -1,44 +1,163 @@
-"""What the memory bus has besides the contract: dead letters to look at, and its traffic counted."""
+"""What the memory bus has besides the contract: publishers that wait for room, bounded dead letters, and its traffic counted."""
 
 import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hive_mind.bus import memory
-from hive_mind.bus.base import correlation_of, type_of
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, correlation_of, type_of
 from hive_mind.bus.memory import DEAD_LETTERS_MAX, MemoryBus, Traffic
+from hive_mind.errors import BackendThrottled, BackendUnavailable
 from hive_mind.model.messages import FactsRequest, Message, Receipt
-from tests.contract.bus_builders import envelope, listener, texts
+from tests.contract.bus_builders import envelope, listener, text, texts
 
 
-def test_after_its_last_attempt_an_envelope_is_a_dead_letter_with_the_reason() -> None:
-    async def scenario() -> None:
-        bus = await memory.open()
-        bob = await listener(bus, attempts_max=3)
-        poison = envelope("poison")
-        await bus.publish([poison, envelope("good")])
-        for _ in range(3):
+def with_bus(scenario: Callable[[MemoryBus], Awaitable[None]], **options: Any) -> None:
+    async def whole() -> None:
+        bus = await memory.open(address_of("memory"), BusSettings(**options))
+        async with asyncio.timeout(20):
+            await scenario(bus)
+        await bus.close(drain_s=0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(whole())
+
+
+# ── publishers that wait ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_full_queue_makes_its_publishers_wait_and_keeps_their_order() -> None:
+    async def scenario(bus: MemoryBus) -> None:
+        bob = await listener(bus, waiting_max=2)
+        publishers = [asyncio.create_task(bus.publish([envelope(str(n))])) for n in range(6)]
+        await asyncio.sleep(0.01)
+        assert [task.done() for task in publishers] == [True, True, False, False, False, False]
+
+        assert texts(await bob.take(6)) == [str(n) for n in range(6)]
+        await asyncio.gather(*publishers)
+
+    with_bus(scenario)
+
+
+def test_a_queue_that_stays_full_is_an_error_and_holds_up_nobody_else() -> None:
+    async def scenario(bus: MemoryBus) -> None:
+        await listener(bus, waiting_max=1)
+        cid = await listener(bus, "cid")
+        await bus.publish([envelope("fills it")])
+
+        with pytest.raises(BackendThrottled, match="bob"):
+            await bus.publish([envelope("too much", "bob", "cid")], timeout_s=0.02)
+        assert texts(await cid.take()) == ["too much"]
+        await bus.publish([envelope("more", "cid")])
+        assert texts(await cid.take()) == ["more"]
+
+    with_bus(scenario)
+
+
+def test_what_a_publisher_gave_up_is_not_sent() -> None:
+    async def scenario(bus: MemoryBus) -> None:
+        bob = await listener(bus, waiting_max=1)
+        await bus.publish([envelope("kept")])
+        with pytest.raises(BackendThrottled):
+            await bus.publish([envelope("too late")], timeout_s=0.01)
+        cancelled = asyncio.create_task(bus.publish([envelope("cancelled")]))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+
+        assert texts(await bob.take()) == ["kept"]
+        assert await bob.has_nothing()
+
+    with_bus(scenario)
+
+
+def test_closing_an_inbox_lets_its_publishers_go() -> None:
+    async def scenario(bus: MemoryBus) -> None:
+        bob = await listener(bus, waiting_max=1)
+        publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b"), envelope("c")]))
+        await asyncio.sleep(0)
+        await bob.inbox.close()
+
+        await publishing
+
+    with_bus(scenario)
+
+
+def test_closing_the_bus_tells_publishers_that_wait() -> None:
+    async def scenario(bus: MemoryBus) -> None:
+        await listener(bus, waiting_max=1)
+        publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b")]))
+        await asyncio.sleep(0)
+        await bus.close(drain_s=0.01)
+
+        with pytest.raises(BackendUnavailable, match="closed"):
+            await publishing
+
+    with_bus(scenario)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    senders=st.lists(st.sampled_from("xyz"), max_size=30),
+    waiting_max=st.integers(1, 5),
+    inflight_max=st.integers(1, 5),
+    seed=st.integers(0, 1000),
+)
+def test_whatever_is_refused_everything_is_delivered_and_first_deliveries_are_in_order(
+    senders: list[str], waiting_max: int, inflight_max: int, seed: int
+) -> None:
+    rng = random.Random(seed)
+    sent = {sender: [f"{sender}{n}" for n, s in enumerate(senders) if s == sender] for sender in "xyz"}
+
+    async def publish(bus: MemoryBus, sender: str) -> None:
+        for what in sent[sender]:
+            await bus.publish([envelope(what, sender=sender)])
+
+    async def scenario(bus: MemoryBus) -> None:
+        bob = await listener(bus, waiting_max=waiting_max, inflight_max=inflight_max, attempts_max=1000)
+        publishing = [asyncio.create_task(publish(bus, sender)) for sender in "xyz"]
+        first, done = [], []
+        while len(done) < len(senders):
             (delivery,) = await bob.take()
-            await delivery.nack(reason=f"attempt {delivery.attempt} failed")
+            if delivery.attempt == 1:
+                first.append(text(delivery))
+            if rng.random() < 0.4:
+                await delivery.nack(delay_s=rng.choice([0, 0.0001]))
+            else:
+                done.append(text(delivery))
+                await delivery.ack()
+        await asyncio.gather(*publishing)
+        assert sorted(done) == sorted(what for some in sent.values() for what in some)
+        for sender, some in sent.items():
+            assert [what for what in first if what[0] == sender] == some
 
-        assert texts(await bob.take()) == ["good"]
-        (letter,) = bus.dead_letters
-        assert (letter.name, letter.envelope, letter.attempts, letter.reason) == ("bob", poison, 3, "attempt 3 failed")
-
-    asyncio.run(scenario())
+    with_bus(scenario)
 
 
-def test_what_can_not_be_handled_is_put_aside_at_once_and_only_so_many_are_kept() -> None:
-    async def scenario() -> None:
-        bus = await memory.open()
+# ── what it keeps and counts ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_so_many_dead_letters_are_kept() -> None:
+    async def scenario(bus: MemoryBus) -> None:
         bob = await listener(bus, waiting_max=2 * DEAD_LETTERS_MAX)
         await bus.publish([envelope(str(n)) for n in range(DEAD_LETTERS_MAX + 1)])
         for _ in range(DEAD_LETTERS_MAX + 1):
             await (await bob.take())[0].dead_letter("not ours")
 
-        assert [letter.envelope.message for letter in bus.dead_letters] == [
+        kept = await bus.dead_letters("hive", limit=2 * DEAD_LETTERS_MAX)
+        assert [letter.envelope.message for letter in kept if letter.envelope] == [
             Receipt(str(n)) for n in range(1, DEAD_LETTERS_MAX + 1)
         ]
+        assert len(await bus.dead_letters("hive", limit=3)) == 3
+        assert await bus.dead_letters("another") == []
 
-    asyncio.run(scenario())
+    with_bus(scenario)
 
 
 def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
@@ -46,14 +165,17 @@ def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
         assert isinstance(message, Receipt)
         return len(message.parcel)
 
-    async def scenario(bus: MemoryBus) -> dict[str, Traffic]:
+    counted: list[dict[str, Traffic]] = []
+
+    async def scenario(bus: MemoryBus) -> None:
         await listener(bus)
         await bus.publish([envelope("abc"), envelope("12345", "bob", "absent")])
-        await bus.publish([envelope("x")])
-        return dict(bus.traffic)
+        await bus.publish([envelope("x"), envelope("yz", "*")])
+        counted.append(dict(bus.traffic))
 
-    assert asyncio.run(scenario(MemoryBus(size))) == {"receipt": Traffic(4, 14)}
-    assert asyncio.run(scenario(MemoryBus())) == {}
+    with_bus(scenario, measure=size)
+    with_bus(scenario)
+    assert counted == [{"receipt": Traffic(5, 16)}, {}]
 
 
 def test_an_envelope_names_what_its_message_is_and_belongs_to() -> None:

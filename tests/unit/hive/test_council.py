@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from hive_mind.hive.council import REGISTRY
-from hive_mind.hive.effects import Persist, Received, Send, Write
-from hive_mind.hive.seal import is_sealed_entry
+from hive_mind.hive.effects import Persist, Received, Send, Tick, Write
+from hive_mind.hive.seal import UNSEALED, is_sealed_entry
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
 from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Hive, flat, keyring, sharded
@@ -170,3 +170,46 @@ def test_what_was_written_by_a_clock_that_ran_ahead_is_written_again_also_after_
         (entry,) = entries(hive, name)
         assert entry.key == f"redacted/{PUMP_ID}"
         assert entry.stamp.ms < FIRST_MS + TEN_YEARS_MS // 2
+
+
+def test_what_is_written_again_takes_back_in_the_same_step_what_it_takes_back():
+    hive = Hive(flat())
+    hive.say("n1", confidence=0.5)
+    hive.is_lost = lambda *_: True
+    node = hive.nodes["n0"]
+    ahead = RegistryEntry(f"redacted/{PUMP_ID}", "true", Stamp(FIRST_MS + TEN_YEARS_MS, 0, b"x"), MODERATOR)
+    hive.tell("n0", Received("n2", Announce((ahead,))))
+    node.time.members = 1
+    assert "n0" in hive.who_has()
+
+    node.keep_house_next()
+    hive.tell("n0", Tick())
+
+    assert entries(hive, "n0")[0].stamp.ms < FIRST_MS + TEN_YEARS_MS
+    assert "n0" not in hive.who_has()
+
+
+@pytest.mark.parametrize("is_sealed", [False, True], ids=["unsealed", "sealed"])
+def test_a_redaction_by_a_clock_that_ran_ahead_outlives_its_writers_memory(is_sealed):
+    """The writer's disk is set back: it does not know any more that it was the writer, and the others wait for it."""
+    keys = {"n0": keyring("n0", MODERATOR), "n1": keyring("n1"), "n2": keyring("n2")}
+    hive = Hive(flat(), seal_of=keys.__getitem__) if is_sealed else Hive(flat())
+    backup = dict(hive.kept["n0"])
+    hive.boot("n0")
+    hive.clock.wall_ms += TEN_YEARS_MS
+    hive.is_lost = lambda *args: args[0] != "n0" or not isinstance(args[2], Announce)
+    hive.write("n0", f"redacted/{PUMP_ID}")
+    hive.write("n0", "trust/ines", "0.5")
+    hive.clock.wall_ms -= TEN_YEARS_MS
+    hive.kept["n0"] = backup
+    hive.boot("n0")
+    hive.is_lost = lambda *_: False
+
+    hive.tell("n0", Received("n1", Announce(entries(hive, "n1"))))
+    hive.wait(200_000)
+
+    for name in hive.topology.nodes:
+        (entry,) = entries(hive, name)
+        assert entry.key == f"redacted/{PUMP_ID}"
+        assert entry.stamp.ms < FIRST_MS + TEN_YEARS_MS // 2
+        assert is_sealed_entry(keys["n1"] if is_sealed else UNSEALED, entry)

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from hive_mind.hive.delivery import OUTBOX, DeliverySettings, Outbox
-from hive_mind.hive.effects import Delete, Put, Received, Send, Tick
+from hive_mind.hive.effects import Delete, Put, Received, Reconnected, Send, Tick
 from hive_mind.hive.share import Taken
 from hive_mind.hive.undelivered import UNDELIVERED
 from hive_mind.model.evidence import Stamp
@@ -65,6 +65,32 @@ def test_waits_double_up_to_a_bound():
 
     waits = [later - earlier for earlier, later in zip([0, *times], times, strict=False)]
     assert all(500 * 2 ** min(n, 2) <= wait <= 1_000 * 2 ** min(n, 2) for n, wait in enumerate(waits))
+
+
+def test_when_the_bus_is_back_nothing_waits_for_its_time():
+    box, _, dots = outbox()
+    box.post(["n1"], (("all", dots),), 0)
+    for at in (1_000, 3_000, 7_000):
+        box.due(at, holders, "n0")
+    box.hasten(7_100)
+    assert box.wake_at_ms() == 7_100
+
+    _, again = box.due(7_100, holders, "n0")
+    assert len(again) == 1
+    assert box.wake_at_ms() <= 7_100 + SETTINGS.first_retry_ms
+
+
+def test_a_node_that_lost_the_bus_says_again_at_once_what_may_be_lost():
+    hive = Hive(flat("n0", "n1"))
+    hive.is_lost = lambda *_: True
+    hive.say("n0", PUMP)
+    hive.is_lost = lambda *_: False
+    now = hive.clock()
+    assert hive.nodes["n0"].handle(Reconnected(), now) == []
+    assert hive.nodes["n0"].wake_at_ms(now) <= now.mono_ms
+
+    hive.tell("n0", Tick())
+    assert not len(hive.nodes["n0"].outbox)
 
 
 def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere():

@@ -2,11 +2,11 @@
 
 import pytest
 
-from hive_mind.hive.effects import Rearrange
+from hive_mind.hive.effects import Rearrange, Received
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.sharded import Sharded
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import PoolReply, PoolRequest, SyncOffer, SyncState, SyncStep
+from hive_mind.model.messages import Changes, PoolReply, PoolRequest, Replicate, SyncOffer, SyncState, SyncStep
 from tests.hives import FORGETFUL, HOUR_MS, PUMP, PUMP_ID, Hive, federated, flat, probe, sharded
 
 FACTS = [f"Pump {number} is red." for number in range(40)]
@@ -207,6 +207,67 @@ def test_what_is_still_to_come_is_known_after_a_restart():
     assert all(holders_with_everything(hive).values())
 
 
+def test_who_held_a_partition_before_says_so_after_a_restart_though_it_was_empty():
+    hive = Hive(sharded(4, 2))
+    hive.is_lost = lambda *_: True
+    hive.rearrange(hive.topology.with_nodes([f"n{number}" for number in range(6)]))
+    for name in list(hive.nodes):
+        hive.boot(name, is_founding=False)
+    assert hive.nodes["n4"].holdings.sources
+
+    hive.is_lost = lambda *_: False
+    hive.wait(60_000)
+
+    assert not any(node.holdings.sources or node.holdings.leaving for node in hive.nodes.values())
+    assert all(share.is_complete for name in ("n4", "n5") for share in hive.nodes[name].holdings.shares.values())
+
+
+def test_a_former_holder_that_never_had_everything_does_not_say_so_after_a_restart():
+    hive = filled(sharded(3))
+    hive.is_lost = lambda *_: True
+    first = hive.topology
+    hive.rearrange(first.with_nodes([f"n{number}" for number in range(6)]), knows_former=True)
+    moved = set(hive.nodes["n4"].holdings.sources)
+    hive.rearrange(hive.topology.with_nodes(first.nodes))
+    hive.boot("n4")
+
+    holdings = hive.nodes["n4"].holdings
+    assert moved
+    assert set(holdings.leaving) == moved
+    assert not any(holdings.shares[name].is_complete for name in moved)
+
+
+def test_a_partition_that_moved_while_its_holder_was_away_is_handed_over_all_the_same():
+    hive = filled(sharded(3))
+    before = {name: set(hive.topology.held_by(name)) for name in hive.nodes}
+    after = hive.topology.with_nodes([f"n{number}" for number in range(6)])
+    hive.topology = after
+    for name in after.nodes:
+        hive.boot(name, is_founding=False)
+    moved = before["n0"] - set(after.held_by("n0"))
+    assert set(hive.nodes["n0"].holdings.leaving) == moved
+
+    hive.wait(60_000)
+
+    assert all(holders_with_everything(hive).values())
+    assert not any(node.holdings.sources or node.holdings.leaving for node in hive.nodes.values())
+
+
+def test_what_came_by_chance_is_not_everything():
+    """A stray assertion at a node that never held the partition completes nobody who holds it now."""
+    hive = filled(sharded(6))
+    partition = hive.topology.home(PUMP_ID, "")
+    stranger = next(name for name in hive.topology.nodes if name not in hive.topology.holders(partition))
+    holder = hive.nodes[hive.topology.holders(partition)[0]]
+    given = next(iter(holder.holdings.shares[partition].all_sealed()))
+
+    hive.tell(stranger, Received(holder.name, Replicate("parcel", (Changes(partition, (given,), (), ()),))))
+
+    assert not hive.nodes[stranger].holdings.shares[partition].is_complete
+    hive.wait(60_000)
+    assert not hive.live(stranger).get(partition)
+
+
 def test_what_comes_to_a_former_holder_reaches_the_new_ones():
     hive = Hive(Sharded(first_placement(["n0", "n1", "n2"], 1, 8)))
     before = hive.topology
@@ -289,6 +350,18 @@ def test_with_the_fact_its_copies_go():
     assert hive.who_has() == set()
     for name in hive.topology.nodes:
         assert hive.found(name, "", is_local=True) == hive.found(name, "") == []
+
+
+def test_who_becomes_less_sure_is_so_in_every_copy():
+    hive = Hive(federated())
+    hive.say("n0", confidence=0.95)
+    hive.say("n0", agent="bo", confidence=0.95)
+
+    hive.say("n0", confidence=0.4)
+
+    for name in hive.topology.nodes:
+        said = {(one.agent, one.confidence) for one in hive.live(name)["everyone"].values()}
+        assert said == {("ines", 0.4), ("bo", 0.95)}
 
 
 def test_domains_change_the_order_of_asking_and_never_what_is_found():

@@ -4,7 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from hive_mind.hive.effects import Acknowledge, Done, Persist, Promote, Received, Retract, Send, Tick
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.effects import Acknowledge, Done, Leave, Persist, Promote, Received, Retract, Say, Send, Tick
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.standing import StandingSettings
 from hive_mind.model.evidence import Head, Provenance, Sealed, Stamp, dot
@@ -215,6 +216,18 @@ def test_a_moderators_word_covers_what_was_under_way_and_not_what_is_said_later(
     hive.say("n0", agent="bo")
     assert hive.who_has() == {"n0", "n1", "n2"}
     assert hive.found("n2") == [PUMP]
+
+
+def test_a_parcel_that_names_a_partition_twice_is_durable_before_its_receipt():
+    hive = Hive(flat())
+    first, second = (Sealed(dot(b"8 bytes!", n), assertion(content)) for n, content in ((1, "One."), (2, "Two.")))
+
+    hive.tell(
+        "n1", Received("n9", Replicate("", (Changes("all", (first,)), Changes("all", (second,)), Changes("all", (first,)))))
+    )
+
+    hive.boot("n1")
+    assert hive.who_has("One.") == hive.who_has("Two.") == {"n1"}
 
 
 def test_an_author_takes_back_what_it_said_at_another_node_or_before_that_one_lost_its_memory():
@@ -646,3 +659,11 @@ def test_tenants_do_not_hear_each_other():
 
     assert hive.who_has() == set()
     assert hive.nodes["n1"].refused == {"another tenant's": 1}
+
+
+@pytest.mark.parametrize("event", [Leave(), Say("request", ("n1",), "note", b"")])
+def test_what_only_a_member_can_do_is_refused_and_leaves_nobody_waiting(event):
+    hive = Hive(flat())
+
+    with pytest.raises(InvalidInput, match="a node by itself does not know how to"):
+        hive.nodes["n0"].handle(event, hive.clock())

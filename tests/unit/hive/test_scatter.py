@@ -331,6 +331,96 @@ def test_when_all_members_were_silent_they_are_asked_together_and_not_waited_for
     assert scatter.gathered().silent == ("a", "b", "c")
 
 
+def believed_dead(*nodes: str) -> Latencies:
+    latencies = without_rivals()
+    latencies.suspects = frozenset(nodes)
+    return latencies
+
+
+def test_who_is_believed_dead_is_asked_last_also_after_those_that_were_silent():
+    latencies = believed_dead("a")
+    latencies.suspect("b", 0)
+
+    scatter = scatter_of(ONE, latencies=latencies)
+
+    assert asked(scatter.start(0)) == [("c", "s")]
+    assert [(ms, node) for ms, node, _ in wait(scatter, 900)] == [
+        (200, "c"),
+        (400, "b"),
+        (600, "b"),
+        (800, "a"),
+        (800 + SETTINGS.doubted_ms // 2, "a"),
+    ]
+    assert not scatter.is_done, "c and b live, and may still answer"
+
+
+def test_a_set_whose_members_are_all_believed_dead_is_asked_and_hardly_waited_for():
+    scatter = scatter_of([*TWO, ReplicaSet("u", ("x", "y", "z"), ("p3",))], latencies=believed_dead("x", "y", "z"))
+
+    assert asked(scatter.start(0)) == [("a", "s"), ("c", "t"), ("x", "u"), ("y", "u"), ("z", "u")]
+    scatter.take("a", pool_reply("s", "1"), 5)
+    scatter.take("c", pool_reply("t", "2"), 5)
+    wait(scatter, SETTINGS.doubted_ms)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert (found.missing, found.silent, set(found.pool.ids)) == (("p3",), ("x", "y", "z"), {"1", "2"})
+
+
+def test_a_dead_group_costs_a_question_little_of_its_deadline():
+    scatter = scatter_of(TWO, RED, latencies=believed_dead("c", "d"))
+    scatter.start(0)
+    scatter.take("a", statistics_reply("s"), 5)
+    assert not scatter.is_done
+    wait(scatter, SETTINGS.doubted_ms)
+    scatter.take("a", pool_reply("s", "1"), SETTINGS.doubted_ms + 5)
+
+    (*_, (ended_ms, *_)) = wait(scatter) or [(0,)]
+
+    assert scatter.is_done
+    assert ended_ms <= 2 * SETTINGS.doubted_ms
+    assert (scatter.gathered().missing, scatter.gathered().uncounted) == (("p2",), ("t",))
+
+
+def test_one_that_is_believed_dead_and_lives_is_heard():
+    latencies = believed_dead("a", "b", "c")
+    scatter = scatter_of(ONE, latencies=latencies)
+    scatter.start(0)
+
+    scatter.take("b", pool_reply("s", "1"), 30)
+
+    assert scatter.is_done
+    assert scatter.gathered().completeness == 1.0
+    assert latencies.suspects == {"a", "c"}
+
+
+def test_nobody_asks_the_dead_because_somebody_is_slow():
+    latencies = taught(20)
+    latencies.suspects = frozenset("bc")
+    scatter = scatter_of(ONE, latencies=latencies)
+    scatter.start(0)
+
+    assert wait(scatter, 200) == [(200, "a", "s")]
+
+
+def test_when_only_the_dead_are_left_they_are_asked_together():
+    scatter = scatter_of(ONE, latencies=believed_dead("b", "c"))
+    scatter.start(0)
+
+    effects = scatter.take("a", pool_reply("s", "1", missing=("p1",)), 5)
+
+    assert asked(effects) == [("b", "s"), ("c", "s")]
+    wait(scatter, 5 + SETTINGS.doubted_ms)
+    assert scatter.is_done
+    assert scatter.gathered().missing == ("p1",)
+
+
+def test_a_node_that_others_believe_dead_still_asks_itself_first():
+    scatter = scatter_of(ONE, node="c", latencies=believed_dead("a", "b", "c"))
+
+    assert asked(scatter.start(0)) == [("me", "s")]
+
+
 def test_a_member_that_died_costs_one_question():
     latencies = taught(10)
     waits = []

@@ -332,6 +332,29 @@ def test_a_fact_is_held_until_a_node_that_others_ask_has_it():
     run(whole())
 
 
+def test_a_receipt_that_is_quicker_than_the_disk_is_not_lost():
+    home = SharedHome()
+    home.hive.reaches_others = False
+
+    async def whole() -> None:
+        async with home.memory() as memory:
+            promote, told = home.hive.promote, []
+
+            async def promote_and_hear(promotions):
+                held = await promote(promotions)
+                told.append(asyncio.ensure_future(memory.on_shared([fact_id(RED)])))
+                await asyncio.wait(told)
+                return held
+
+            home.hive.promote = promote_and_hear
+            await memory.store_fact("pump", RED)
+            await asyncio.gather(*told)
+
+            assert await states(memory) == {RED: Sharing.SHARED}
+
+    run(whole())
+
+
 def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_itself(caplog):
     home = SharedHome()
 

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
 
-from hive_mind.bus.base import Envelope, Subscription, type_of
+from hive_mind.bus.base import BusHealth, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
-from hive_mind.errors import BackendError
+from hive_mind.errors import BackendError, HiveError, MessageTooLarge
 from hive_mind.hive.effects import Effect, Event, Now, Persist, Put, Record
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, SearchReply, SearchRequest
-from hive_mind.runtime.runner import NodeRunner, RunnerSettings
-from tests.contract.bus_builders import Listener
+from hive_mind.runtime.node import Clock, RunnerSettings, system_clock
+from hive_mind.runtime.runner import NodeRunner
 
 FAR_MS = 1 << 40
+_numbers = count(1)
 Script = Callable[[Event], list[Effect]]
 
 
@@ -82,29 +86,88 @@ class TestedJournal(MemoryJournal):
         await super().close()
 
 
-class TracedBus(MemoryBus):
-    """Says what it was given."""
+class TestedBus(MemoryBus):
+    """Says what the node gave it; waits for `allow` while it is `held`; fails with `error`; may say that it was away."""
+
+    __test__ = False
 
     def __init__(self, trace: list[str]) -> None:
         super().__init__()
         self.trace = trace
+        self.batches: list[list[Envelope]] = []
+        self.error: HiveError | None = None
+        self.refused: set[str] = set()
+        self.reconnects = 0
+        self._gate = asyncio.Event()
+        self._gate.set()
+
+    def hold(self) -> None:
+        self._gate.clear()
+
+    def allow(self) -> None:
+        self._gate.set()
+
+    @property
+    def health(self) -> BusHealth:
+        return replace(super().health, reconnects=self.reconnects)
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
         self.trace += [f"sent {envelope.type} to {','.join(envelope.target)}" for envelope in envelopes]
+        if all(envelope.sender == "node" for envelope in envelopes):
+            await self._gate.wait()
+            if self.error is not None:
+                raise self.error
+            if any(one.type in self.refused for one in envelopes):
+                raise MessageTooLarge("memory", 2, 1)
+            self.batches.append(list(envelopes))
         await super().publish(envelopes, timeout_s=timeout_s)
+
+    def sent(self) -> list[Message]:
+        """What it took of the node."""
+        return [envelope.message for batch in self.batches for envelope in batch]
+
+
+class Listener:
+    """Waits for deliveries as a runner does: asks only after it was called."""
+
+    def __init__(self) -> None:
+        self.inbox: Inbox
+        self._bell = asyncio.Event()
+
+    async def take(self, number: int = 1) -> list[Delivery]:
+        """So many deliveries, as they come."""
+        taken: list[Delivery] = []
+        while True:
+            self._bell.clear()
+            taken += self.inbox.take(number - len(taken))
+            if len(taken) == number:
+                return taken
+            await self._bell.wait()
+
+    def ring(self) -> None:
+        self._bell.set()
+
+
+async def listener(bus: EventBus, name: str = "peer", **bounds: int) -> Listener:
+    """Somebody else on the bus."""
+    made = Listener()
+    made.inbox = await bus.subscribe(Subscription("hive", name, **bounds), made.ring)
+    return made
 
 
 class Stage:
     """A started runner over a scripted node, and a peer to talk to it."""
 
-    def __init__(self, node: ScriptedNode, journal: TestedJournal, bus: MemoryBus, runner: NodeRunner) -> None:
+    def __init__(self, node: ScriptedNode, journal: TestedJournal, bus: TestedBus, runner: NodeRunner) -> None:
         self.node, self.journal, self.bus, self.runner = node, journal, bus, runner
-        self.peer = Listener()
+        self.peer: Listener
 
-    async def say(self, message: Message, times: int = 1) -> None:
+    async def say(self, message: Message, times: int = 1, sender: str = "peer", **fields: Any) -> None:
         """The peer sends something to the node."""
-        envelope = Envelope("id", "hive", "peer", ("node",), type_of(message), message)
-        await self.bus.publish([envelope] * times)
+        for _ in range(times):
+            await self.bus.publish(
+                [Envelope(f"{next(_numbers)}", "hive", sender, ("node",), type_of(message), message, **fields)]
+            )
 
     async def said(self, number: int = 1) -> list[Message]:
         """What the node sent to the peer."""
@@ -112,26 +175,39 @@ class Stage:
 
 
 def on_stage(
-    play: Callable[[Stage], Awaitable[None]], node: ScriptedNode, trace: list[str] | None = None, **settings: object
+    play: Callable[[Stage], Awaitable[None]],
+    node: ScriptedNode,
+    trace: list[str] | None = None,
+    clock: Clock = system_clock,
+    knows: Callable[[str], bool] = lambda _: True,
+    **settings: object,
 ) -> None:
     """Run a scenario; at the end everything is closed, and no task may be left."""
 
     async def whole() -> None:
-        made = TracedBus([] if trace is None else trace)
+        made = TestedBus([] if trace is None else trace)
         journal = TestedJournal(trace)
-        runner = NodeRunner(node, journal, made, settings=RunnerSettings(**settings))  # type: ignore[arg-type]
+        tuned = RunnerSettings(**settings)  # type: ignore[arg-type]
+        runner = NodeRunner(node, journal, made, clock=clock, settings=tuned, knows=knows)
         stage = Stage(node, journal, made, runner)
-        stage.peer.inbox = await made.subscribe(Subscription("hive", "peer", inflight_max=1000), stage.peer.ring)
+        stage.peer = await listener(made, inflight_max=1000)
         async with asyncio.timeout(20):
             await runner.start()
             await play(stage)
         journal.allow()
+        made.allow()
         await runner.close(drain_s=0)
         await made.close(drain_s=0)
         assert journal.is_closed_now
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(whole())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something to become true; the stage bounds how long."""
+    while not condition():  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.001)
 
 
 async def turns(number: int = 10) -> None:

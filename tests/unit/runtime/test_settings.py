@@ -25,6 +25,7 @@ def test_every_setting_can_be_given():
         "LLM_URL": "http://localhost:2/v1",
         "TOKEN_BUDGET": "7",
         "LOCK_WAIT_S": "9",
+        "BUS": "redis://127.0.0.1:6379",
     }
 
     settings = from_environment({f"HIVE_MIND_{name}": value for name, value in given.items()})

@@ -1,0 +1,189 @@
+"""How long a question to a hive of 20 shards takes when every message crosses a real broker: wall time, beside the bus in memory.
+
+Twenty nodes that hold a twentieth of the facts each, or sixty of which three hold the same, in one process with one event loop
+and a Redis server beside it. "ask" is both rounds of questions, "search" a whole search of an agent: ask, merge, rank, fetch.
+Hybrid, with 384-d vectors. `python -m benchmarks.bus_query [--only redis] [--questions 200] [--profile FILE] [--output json]`.
+"""
+
+import argparse
+import asyncio
+import cProfile
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from benchmarks.hive import Prose, RandomVectors, promotions
+from hive_mind import backends
+from hive_mind.bus.address import BusAddress, address_of
+from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.hive.placement import first_placement
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.sharded import Sharded
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.probe import Probe
+from hive_mind.model.query import Query
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.runtime.fleet import HostedNode
+from hive_mind.runtime.node import RunnerSettings
+from hive_mind.runtime.nodes import Borrowed, make_node
+from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with
+from tests.servers.redis_server import RedisServer
+
+SHARDS, LIMIT, DEPTH, WORDS, PARTITIONS = 20, 10, 100, 8, 1024
+BACK_ENDS = ("memory", "redis")
+# The first question after everything was filled finds cold indexes; and as a member over a broker waits for its sends.
+PATIENT = RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000, outgoing=OutgoingSettings(wait_s=5.0))
+Row = dict[str, str | float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table. `is_shared`: all nodes over one bus, as those of one process are; otherwise one each."""
+
+    bus: str
+    facts: int
+    replicas: int = 1
+    is_shared: bool = True
+
+    def __str__(self) -> str:
+        connections = "" if self.bus == "memory" else ", one connection" if self.is_shared else ", a connection each"
+        return f"{self.bus}{connections}: {SHARDS * self.replicas} nodes, R={self.replicas}, {self.facts:,} facts"
+
+
+CASES = (
+    Case("memory", 1_000),
+    Case("redis", 1_000),
+    Case("redis", 1_000, is_shared=False),
+    Case("memory", 20_000),
+    Case("redis", 20_000),
+    Case("memory", 1_000, replicas=3),
+    Case("redis", 1_000, replicas=3),
+)
+
+
+async def measured(case: Case, address: BusAddress, questions: int, profile: cProfile.Profile | None) -> list[Row]:
+    language = Prose(case.facts)
+    async with running(case, address, language) as nodes:
+        agents = list(nodes)
+        for number, batch in enumerate(promotions(language, agents[0], case.facts)):
+            await nodes[agents[number % len(agents)]].runner.promote(batch)
+        await settled(nodes)
+        asker, embedder = nodes[agents[0]], RandomVectors(language)
+        texts = [" ".join(language.words(WORDS)) for _ in range(questions)]
+        memory = DistributedCognitiveMemory(
+            memory_with(Settings(store="memory"), agents[0], Borrowed(embedder)), asker.runner, agent=agents[0]
+        )
+
+        async def ask(text: str) -> None:
+            vector = await embedder.embed_query(text)
+            found = await asker.runner.ask(Probe(tuple(dict.fromkeys(text.split())), anchors(text), vector, DEPTH))
+            assert found.completeness == 1.0
+
+        async def search(text: str) -> None:
+            assert len(await memory.search_facts(Query(text, LIMIT))) == LIMIT
+            assert memory.completeness == 1.0
+
+        first = await timed(f"{case}", "first", search, texts[:1])
+        for text in texts[1:20]:
+            await search(text)
+        if profile is not None:
+            profile.enable()
+        rows = [first, *[await timed(f"{case}", what, work, texts) for what, work in (("ask", ask), ("search", search))]]
+        if profile is not None:
+            profile.disable()
+        await memory.close()
+        return rows
+
+
+async def timed(case: str, what: str, work: Callable[[str], Awaitable[None]], texts: list[str]) -> Row:
+    times, began_cpu_s = [], time.process_time()
+    for text in texts:
+        began_s = time.perf_counter()
+        await work(text)
+        times.append((time.perf_counter() - began_s) * 1e3)
+    cpu_ms = (time.process_time() - began_cpu_s) / len(texts) * 1e3
+    return {
+        "case": case,
+        "what": what,
+        "p50_ms": float(np.median(times)),
+        "p95_ms": float(np.quantile(times, 0.95)),
+        "cpu_ms": cpu_ms,
+    }
+
+
+@asynccontextmanager
+async def running(case: Case, address: BusAddress, language: Prose) -> AsyncIterator[dict[str, HostedNode]]:
+    """The nodes, started."""
+    names = [f"node-{number:02}" for number in range(SHARDS * case.replicas)]
+    topology = Sharded(first_placement(names, case.replicas, PARTITIONS))
+    assert len(topology.read_set(names[0])) == SHARDS
+    async with AsyncExitStack() as stack:
+
+        async def opened() -> EventBus:
+            bus = cast(EventBus, await backends.load("bus", case.bus).open(address, BusSettings()))
+            stack.push_async_callback(bus.close)
+            return bus
+
+        bus = await opened()
+        nodes = {}
+        for name in names:
+            node = make_node(name, topology, HiveSettings(), Settings(), RandomVectors(language))
+            journal = await backends.load("journal", "memory").open()
+            own = bus if case.is_shared else await opened()
+            hosted = HostedNode(node, NodeRunner(node, journal, own, settings=PATIENT))
+            stack.push_async_callback(hosted.close)
+            await hosted.runner.start()
+            nodes[name] = hosted
+        yield nodes
+
+
+async def settled(nodes: dict[str, HostedNode]) -> None:
+    while any(one.is_busy for one in nodes.values()):  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.01)
+
+
+def rows_of(case: Case, questions: int, profile: cProfile.Profile | None) -> list[Row]:
+    if case.bus == "memory":
+        return asyncio.run(measured(case, address_of("memory"), questions, profile))
+    with RedisServer() as server:
+        return asyncio.run(measured(case, address_of(server.url), questions, profile))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=BACK_ENDS, help="one back end")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--profile", help="write what cProfile saw of the first case to this file")
+    parser.add_argument("--output", choices=["table", "json"], default="table")
+    options = parser.parse_args()
+    cases = [case for case in CASES if options.only in (None, case.bus)]
+    if options.profile:
+        profile = cProfile.Profile()
+        rows_of(cases[0], options.questions, profile)
+        profile.dump_stats(options.profile)
+        return
+    rows: list[Row] = []
+    for case in cases:
+        rows += (found := rows_of(case, options.questions, None))
+        if options.output == "table":
+            print(*map(line, found), sep="\n", flush=True)
+    if options.output == "json":
+        json.dump(rows, sys.stdout, indent=1)
+
+
+def line(row: Row) -> str:
+    times = "   ".join(f"{name} {row[key]:>7.2f} ms" for name, key in (("p50", "p50_ms"), ("p95", "p95_ms"), ("CPU", "cpu_ms")))
+    return f"{row['case']:<62} {row['what']:<7} {times}"
+
+
+if __name__ == "__main__":
+    main()

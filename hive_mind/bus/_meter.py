@@ -1,0 +1,30 @@
+"""Counts what is published, by type of message."""
+
+from collections.abc import Mapping
+
+from hive_mind.bus.base import Envelope, Measure, Traffic
+
+
+class Meter:
+    """Counts nothing without a measure."""
+
+    def __init__(self, measure: Measure | None) -> None:
+        self._measure = measure
+        self._traffic: dict[str, Traffic] = {}
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it counts."""
+        return self._measure is not None
+
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """So far. A copy."""
+        return dict(self._traffic)
+
+    def count(self, envelope: Envelope, copies: int) -> None:
+        """So many copies of it were sent."""
+        if self._measure is None:
+            return
+        messages, size = self._traffic.get(envelope.type, (0, 0))
+        self._traffic[envelope.type] = Traffic(messages + copies, size + copies * self._measure(envelope.message))

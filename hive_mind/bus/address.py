@@ -1,0 +1,75 @@
+"""Where a bus is: a URL such as `redis://127.0.0.1:6379/0`, whose scheme names the back end.
+
+A password in it is kept apart at once, so that an address can be shown to anybody.
+"""
+
+import ipaddress
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from hive_mind.errors import InvalidInput
+
+# Schemes that are another one over TLS.
+_ENCRYPTED = {"rediss": "redis"}
+
+
+@dataclass(frozen=True, slots=True)
+class BusAddress:
+    """The parts of a URL. `options` are those behind the `?`."""
+
+    backend: str
+    host: str = ""
+    port: int | None = None
+    path: str = ""
+    """Without the first slash."""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    is_encrypted: bool = False
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it can only be this machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def option(self, name: str, default: str = "") -> str:
+        """What an option says; of several, the last."""
+        return dict(self.options).get(name, default)
+
+    def __str__(self) -> str:
+        scheme = next((s for s, b in _ENCRYPTED.items() if b == self.backend and self.is_encrypted), self.backend)
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port is None else f":{self.port}"
+        return f"{scheme}://{host}{port}" + (f"/{self.path}" if self.path else "")
+
+
+def address_of(url: str) -> BusAddress:
+    """The address a URL names; "memory" alone is one too. Raises `InvalidInput`, which never repeats what may be a secret."""
+    try:
+        parts = urlsplit(url if ":" in url else f"{url}:")
+        port = parts.port
+    except ValueError as error:
+        raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one can't be read") from error
+    if not parts.scheme:
+        raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one has no scheme")
+    return BusAddress(
+        backend=_ENCRYPTED.get(parts.scheme, parts.scheme),
+        host=parts.hostname or "",
+        port=port,
+        path=unquote(parts.path).strip("/"),
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        is_encrypted=parts.scheme in _ENCRYPTED,
+        options=tuple(parse_qsl(parts.query, keep_blank_values=True)),
+    )
+
+
+def refuse_plaintext(address: BusAddress) -> None:
+    """Raises `InvalidInput` for an address off this machine that is not encrypted: facts and passwords would be readable."""
+    if not (address.is_encrypted or address.is_loopback):
+        raise InvalidInput(f"{address} is not on this machine and not encrypted: use TLS, such as rediss:// for Redis")

@@ -1,0 +1,111 @@
+"""Envelopes as bytes and back, the same for every broker: MessagePack behind one byte that says which version this is.
+
+Keys are the attribute names of CloudEvents 1.0; `as_cloud_event` gives the JSON form for people and other tools. Whatever
+arrives is checked; what does not fit is a `WireError` and nothing else.
+"""
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from hive_mind.bus.base import EVERYONE, Envelope, type_of
+from hive_mind.errors import WireError
+from hive_mind.model import wire
+
+VERSION = 1
+ENVELOPE_BYTES_MAX = wire.MESSAGE_BYTES_MAX + (1 << 20)
+_NAME_CHARS_MAX = 256
+_TARGETS_MAX = 10_000
+
+
+class _Packed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An envelope on the wire."""
+
+    id: str
+    source: str
+    type: str
+    hive: str
+    target: tuple[str, ...]
+    data: bytes
+    correlationid: str = ""
+    traceparent: str = ""
+    time: int = 0
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Packed)
+
+
+def encode(envelope: Envelope) -> bytes:
+    """The bytes of an envelope."""
+    packed = _Packed(
+        envelope.id,
+        envelope.sender,
+        envelope.type,
+        envelope.hive,
+        envelope.target,
+        wire.encode(envelope.message),
+        envelope.correlation_id,
+        envelope.trace,
+        envelope.sent_ms,
+    )
+    return bytes([VERSION]) + _encoder.encode(packed)
+
+
+def decode(data: bytes) -> Envelope:
+    """The envelope of some bytes. Raises `WireError`."""
+    if not data or len(data) > ENVELOPE_BYTES_MAX:
+        raise WireError(f"an envelope has between 1 and {ENVELOPE_BYTES_MAX} bytes, not {len(data)}")
+    if data[0] != VERSION:
+        raise WireError(f"version {data[0]} of the envelope is not known here, only {VERSION}: upgrade this member")
+    try:
+        packed = _decoder.decode(memoryview(data)[1:])
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"no envelope: {error}") from error
+    _refuse(packed)
+    message = wire.decode(packed.data)
+    if type_of(message) != packed.type:
+        raise WireError(f"the envelope says {packed.type[:40]!r}, the message in it is a {type_of(message)!r}")
+    return Envelope(
+        packed.id,
+        packed.hive,
+        packed.source,
+        packed.target,
+        packed.type,
+        message,
+        packed.correlationid,
+        packed.traceparent,
+        packed.time,
+    )
+
+
+def as_cloud_event(envelope: Envelope) -> dict[str, Any]:
+    """CloudEvents 1.0 in its JSON form: `msgspec.json.encode` writes it."""
+    event = {
+        "specversion": "1.0",
+        "id": envelope.id,
+        "source": f"hive://{envelope.hive}/{envelope.sender}",
+        "type": f"hive.{envelope.type.rstrip('?')}.{'request' if envelope.type.endswith('?') else 'message'}.v{VERSION}",
+        "time": datetime.fromtimestamp(envelope.sent_ms / 1000, UTC).isoformat() if envelope.sent_ms else "",
+        "datacontenttype": "application/vnd.msgpack",
+        "hive": envelope.hive,
+        "target": ",".join(envelope.target),
+        "correlationid": envelope.correlation_id,
+        "traceparent": envelope.trace,
+        "data_base64": base64.b64encode(wire.encode(envelope.message)).decode(),
+    }
+    return {name: value for name, value in event.items() if value}
+
+
+def _refuse(packed: _Packed) -> None:
+    must, may = (packed.id, packed.source, packed.hive, *packed.target), (packed.correlationid, packed.traceparent)
+    if not packed.target or len(packed.target) > _TARGETS_MAX or len(set(packed.target)) < len(packed.target):
+        raise WireError(f"an envelope has between 1 and {_TARGETS_MAX} targets, each once")
+    if packed.source in EVERYONE or (EVERYONE[0] in packed.target and packed.target != EVERYONE):
+        raise WireError(f"nobody is called {EVERYONE[0]!r}: what is for everyone is for nobody else, and nobody's name")
+    if not all(must) or max(map(len, must + may)) > _NAME_CHARS_MAX:
+        raise WireError(f"the names on an envelope have between 1 and {_NAME_CHARS_MAX} characters")
+    if not 0 <= packed.time < 1 << 53:
+        raise WireError("an envelope was sent at no time that there is")

@@ -1,0 +1,270 @@
+"""A bus over Azure Event Hubs: one hub for any number of hives, whose names are dealt out over its partitions.
+
+Everybody computes the partition of a name alike and sends there by number, so every message reaches its reader whoever else
+reads the hub. A hub only keeps a log: what each name is done with and what it put aside is kept here, in SQLite under
+`settings.state`. After a crash at most the last second, or the last hundred, of what was acknowledged is delivered again.
+Places are numbers of events, so one that was sent twice, in doubt, is known by its id within one life of a reader only.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from hive_mind.bus import codec
+from hive_mind.bus._meter import Meter
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import (
+    BusCapabilities,
+    BusHealth,
+    BusSettings,
+    DeadLetter,
+    Envelope,
+    Inbox,
+    QueueState,
+    Subscription,
+    Traffic,
+    Watch,
+)
+from hive_mind.bus.eventhubs.clients import BACKEND, clients_for
+from hive_mind.bus.eventhubs.frame import AROUND_BYTES, Event
+from hive_mind.bus.eventhubs.hub import Hub, opened
+from hive_mind.bus.eventhubs.inbox import Box, Watching
+from hive_mind.bus.eventhubs.keeping import Chores, Letters, Positions
+from hive_mind.bus.eventhubs.partitions import Position
+from hive_mind.bus.eventhubs.reader import Bounds, Reader
+from hive_mind.bus.eventhubs.state import Dead, Keeper, Place
+from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
+
+
+async def open(address: BusAddress, settings: BusSettings) -> "EventHubsBus":
+    """The bus of the hub that `address` names, `eventhubs://NAMESPACE.servicebus.windows.net/HUB?group=GROUP`.
+
+    `settings.credential` is a connection string or a `SharedAccessSignature …`; without one, it is what `azure-identity` finds.
+    """
+    clients = clients_for(address, settings)
+    keeper = Keeper(settings.state, clients.place)
+    try:
+        async with asyncio.timeout(settings.connect_timeout_s):
+            await keeper.open()
+            hub = await opened(clients, settings)
+    except BaseException as error:
+        await keeper.close()
+        if isinstance(error, TimeoutError):
+            raise BackendUnavailable(BACKEND, f"{address} did not answer within {settings.connect_timeout_s:g} s") from error
+        raise
+    return EventHubsBus(hub, keeper, settings)
+
+
+class EventHubsBus:
+    """See `base.EventBus`."""
+
+    def __init__(self, hub: Hub, keeper: Keeper, settings: BusSettings) -> None:
+        self._hub, self._keeper, self._meter = hub, keeper, Meter(settings.measure)
+        bytes_max = hub.batch_bytes_max - AROUND_BYTES
+        self._envelope_bytes_max = min(settings.envelope_bytes_max or bytes_max, bytes_max)
+        self._chores = Chores()
+        self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper, self._chores)
+        self._boxes: dict[Place, Box | None] = {}
+        self._redelivered = self._duplicates = 0
+        self._is_closed = False
+        self._settled, self._closed = asyncio.Event(), asyncio.Event()
+
+    @property
+    def capabilities(self) -> BusCapabilities:
+        """A hub keeps everything for its retention time, and gives each reader all of it."""
+        bytes_max = self._envelope_bytes_max
+        return BusCapabilities(is_durable=True, survives_restart=True, can_watch=True, envelope_bytes_max=bytes_max)
+
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """What was published so far, by type; empty without a `measure`. A copy."""
+        return self._meter.traffic
+
+    @property
+    def health(self) -> BusHealth:
+        """Counted since it was opened."""
+        boxes = [box.mailbox for box in self._open_boxes()]
+        return BusHealth(
+            not self._is_closed and self._hub.is_connected,
+            self._hub.reconnects,
+            self._redelivered + sum(box.redelivered for box in boxes),
+            self._duplicates + sum(box.duplicates for box in boxes),
+            self._letters.kept,
+            self._hub.last_error,
+        )
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+        """Send what goes to one partition as one batch, all partitions at a time."""
+        self._refuse_if_closed()
+        events: dict[int, list[Event]] = {}
+        for envelope in envelopes:
+            data = codec.encode(envelope)
+            if len(data) > self._envelope_bytes_max:
+                raise MessageTooLarge(BACKEND, len(data), self._envelope_bytes_max)
+            for partition in self._hub.partitions_of(envelope):
+                events.setdefault(partition, []).append(Event(envelope.hive, data))
+        await self._hub.send(events, timeout_s)
+        if self._meter.is_on:
+            for envelope in envelopes:
+                self._meter.count(envelope, len(envelope.target))
+
+    async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
+        """Read for a name: from where it stopped, or from what its partition ends with now."""
+        self._refuse_if_closed()
+        if subscription.is_shared:
+            raise ConfigError("Event Hubs can't share a name among several subscriptions: give each member a name of its own")
+        place, partition = Place(subscription.hive, subscription.name), self._hub.partition_of(subscription.name)
+        if place in self._boxes:
+            raise InvalidInput(f"{place.name!r} is taken in hive {place.hive!r}; give this node another name")
+        self._boxes[place] = None
+        try:
+            stored = await self._positions.of(place, partition)
+            box = await self._hub.listen(
+                partition, lambda bounds: Box(self, subscription, on_ready, _start(stored, subscription, bounds))
+            )
+        except BaseException:
+            del self._boxes[place]
+            raise
+        self._boxes[place] = box
+        # Who stops now must not be new when it comes back.
+        self.moved(box)
+        self._positions.write()
+        await self._chores.finish()
+        return box
+
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
+        """Read all partitions from here on."""
+        self._refuse_if_closed()
+        known: OrderedDict[str, None] = OrderedDict()
+        watch = _Watch()
+
+        async def look(partition: int) -> None:
+            listener = await self._hub.listen(partition, lambda bounds: Watching(hive, bounds.end, known, on_envelope))
+            watch.eyes.append((self._hub.reader(partition), listener))
+
+        found = await asyncio.gather(*map(look, range(self._hub.partitions)), return_exceptions=True)
+        for error in found:
+            if error is not None:
+                await watch.close()
+                raise error
+        return watch
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """Who ever subscribed. Of what nobody here has read yet, all that lies on a name's partition counts as waiting for it."""
+        self._positions.write()
+        stops, dead = await self._positions.all(hive), await self._letters.counts(hive)
+        partitions = sorted({stop.partition for stop in stops.values() if stop.partition < self._hub.partitions})
+        found = await asyncio.gather(*(self._hub.reader(partition).bounds() for partition in partitions))
+        ends = {partition: bounds.end for partition, bounds in zip(partitions, found, strict=True)}
+        states = []
+        for name, (partition, at) in sorted(stops.items()):
+            waiting, held = self._waiting(Place(hive, name), at, ends.get(partition, at.next))
+            states.append(QueueState(name, waiting, held, dead.get(name, 0)))
+        return states
+
+    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+        """Those of this state folder."""
+        return await self._letters.all(hive, limit)
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Publish them again, each to its name alone."""
+        replayed = 0
+        for letter in await self._letters.find(hive, ids):
+            if letter.envelope is not None:
+                await self.publish([msgspec.structs.replace(letter.envelope, target=(letter.name,))])
+                replayed += await self._letters.forget(hive, [letter.id])
+        return replayed
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Forget them."""
+        return await self._letters.forget(hive, ids)
+
+    async def close(self, *, drain_s: float = 5.0) -> None:
+        """Wait for what was read and is not acknowledged, write the positions, end all threads."""
+        if self._is_closed:
+            await self._closed.wait()
+            return
+        self._is_closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(drain_s):
+                while not all(box.mailbox.is_drained for box in self._open_boxes()):
+                    self._settled.clear()
+                    await self._settled.wait()
+        for box in self._open_boxes():
+            box.mailbox.end()
+        await self._hub.close()
+        # Dead letters first: they settle what they were.
+        await self._chores.finish()
+        self._positions.write()
+        await self._chores.finish()
+        await self._keeper.close()
+        self._closed.set()
+
+    # ── for inboxes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def moved(self, box: Box, settled: int = 0) -> None:
+        """See `Box`."""
+        self._positions.moved(box, self._hub.partition_of(box.place.name), settled=settled)
+        self._settled.set()
+
+    def keep_dead(self, box: Box, letter: Dead) -> None:
+        """See `Box`."""
+        self._letters.keep(box, letter)
+
+    def has_room(self, box: Box) -> None:
+        """See `Box`."""
+        self._hub.reader(self._hub.partition_of(box.place.name)).rewind(box)
+
+    async def leave(self, box: Box) -> None:
+        """See `Box`."""
+        self._redelivered += box.mailbox.redelivered
+        self._duplicates += box.mailbox.duplicates
+        self._hub.reader(self._hub.partition_of(box.place.name)).remove(box)
+        try:
+            # Dead letters first: they settle what they were.
+            await self._chores.finish()
+            self.moved(box)
+            self._positions.write()
+            await self._chores.finish()
+        finally:
+            self._boxes.pop(box.place, None)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _open_boxes(self) -> list[Box]:
+        return [box for box in self._boxes.values() if box is not None]
+
+    def _waiting(self, place: Place, at: Position, end: int) -> tuple[int, int]:
+        """How much waits for a name, and how much it holds."""
+        box = self._boxes.get(place)
+        if box is None:
+            return max(end - at.next, 0) + len(at.open), 0
+        return box.mailbox.waiting + max(end - box.next, 0), len(box.mailbox.held) - box.mailbox.waiting
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise BackendUnavailable(BACKEND, "the bus is closed; open another one")
+
+
+class _Watch:
+    """See `base.Watch`."""
+
+    def __init__(self) -> None:
+        self.eyes: list[tuple[Reader, Watching]] = []
+
+    async def close(self) -> None:
+        """Look away."""
+        for reader, listener in self.eyes:
+            reader.remove(listener)
+        self.eyes.clear()
+
+
+def _start(stored: Position | None, subscription: Subscription, bounds: Bounds) -> Position:
+    """Where a name begins to read."""
+    if stored is None:
+        return Position(bounds.first if subscription.start == "earliest" else bounds.end)
+    # Beyond the end: the hub was made anew, and all that is in it is news.
+    return stored if stored.next <= bounds.end else Position(bounds.first)

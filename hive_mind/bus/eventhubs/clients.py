@@ -1,0 +1,186 @@
+"""How to reach an event hub: which host over which transport, who we are, and what the SDK's errors mean.
+
+Off this machine everything is encrypted. On loopback a development broker is spoken to in plain text, unless a certificate says
+that it speaks TLS.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
+from azure.core.exceptions import ClientAuthenticationError
+from azure.eventhub import EventHubConsumerClient, EventHubProducerClient, TransportType, parse_connection_string
+from azure.eventhub.exceptions import AuthenticationError, EventHubError
+
+from hive_mind.bus.address import BusAddress, refuse_plaintext
+from hive_mind.bus.base import BusSettings
+from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
+
+BACKEND = "eventhubs"
+
+Credential = AzureNamedKeyCredential | AzureSasCredential | TokenCredential
+
+# What Microsoft's emulators, and ours, are delivered with. They take connections from this machine only.
+_DEVELOPMENT_KEY = AzureNamedKeyCredential("RootManageSharedAccessKey", "SAS_KEY_VALUE")
+_PORT, _PORT_PLAIN = 5671, 5672
+# The ends of AMQP conditions that no repetition changes.
+_FINAL = {
+    "not-found": "there is no such hub, partition or consumer group",
+    "unauthorized-access": "these credentials may not do that",
+    "resource-limit-exceeded": "a quota is used up, such as five readers of a partition in one group; use another ?group=",
+    "link:stolen": "an exclusive reader took the partition; use another ?group=",
+    "not-allowed": "the broker does not allow it",
+}
+_BUSY = frozenset({"server-busy", "timeout"})
+
+# A silent SDK: its errors and its retries are ours to report.
+for _name in ("azure.eventhub", "azure.identity"):
+    if logging.getLogger(_name).level == logging.NOTSET:
+        logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Makes the SDK's clients for one hub. None of them repeats what failed: that is for who knows whether it still matters."""
+
+    hub: str
+    host: str
+    port: int
+    group: str
+    credential: Credential = field(repr=False)
+    is_plain: bool
+    certificate: Path | None
+    timeout_s: float
+
+    @cached_property
+    def place(self) -> str:
+        """Names the hub, whichever way it is reached."""
+        return f"{self.host}/{self.hub}".lower()
+
+    def producer(self) -> EventHubProducerClient:
+        """A client that sends. It connects when it is first used."""
+        return EventHubProducerClient(self._namespace, self.hub, self.credential, **self._options)
+
+    def consumer(self) -> EventHubConsumerClient:
+        """A client that receives, and asks for properties."""
+        return EventHubConsumerClient(self._namespace, self.hub, self.group, self.credential, **self._options)
+
+    @property
+    def _namespace(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" if self.is_plain else host
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"retry_total": 0, "retry_backoff_factor": 0.02, "auth_timeout": self.timeout_s}
+        options["transport_type"] = TransportType.Amqp
+        if self.is_plain:
+            options["use_tls"] = False
+        elif self.port != _PORT:
+            options["custom_endpoint_address"] = f"sb://{self._namespace}:{self.port}"
+        if self.certificate is not None:
+            options["connection_verify"] = str(self.certificate)
+        return options
+
+
+def clients_for(address: BusAddress, settings: BusSettings) -> Clients:
+    """How to reach what `address` names. Raises `InvalidInput` for an address or a credential that can't be used."""
+    if not address.host:
+        raise InvalidInput("an event hub is named by eventhubs://NAMESPACE.servicebus.windows.net/HUB")
+    is_plain = address.is_loopback and settings.certificate is None
+    port = address.port or (_PORT_PLAIN if is_plain else _PORT)
+    return Clients(
+        hub=address.path or "hive",
+        host=address.host,
+        port=port,
+        group=address.option("group", "$Default"),
+        credential=_credential(address, settings.credential),
+        is_plain=is_plain,
+        certificate=settings.certificate,
+        timeout_s=settings.connect_timeout_s,
+    )
+
+
+def _credential(address: BusAddress, given: str) -> Credential:
+    if "endpoint=sb:" in given.lower():
+        return _from_connection_string(address, given)
+    if given.startswith("SharedAccessSignature "):
+        return AzureSasCredential(given)
+    if address.user and (given or address.password):
+        return AzureNamedKeyCredential(address.user, given or address.password)
+    if given:
+        raise InvalidInput(
+            "the credential of an event hub is a connection string, a SharedAccessSignature, or a key with its name"
+        )
+    if address.is_loopback:
+        return _DEVELOPMENT_KEY
+    # Slow to import, and needed in the cloud only.
+    from azure.identity import DefaultAzureCredential
+
+    return DefaultAzureCredential(exclude_interactive_browser_credential=True)
+
+
+def _from_connection_string(address: BusAddress, text: str) -> Credential:
+    try:
+        parts = parse_connection_string(text)
+    except ValueError:
+        # Not chained: the SDK's text may repeat what is secret.
+        raise InvalidInput("the connection string of the event hub can't be read; copy it again from the portal") from None
+    if getattr(parts, "emulator", False) or "usedevelopmentemulator=true" in text.lower():
+        refuse_plaintext(address)
+    if parts.fully_qualified_namespace.partition(":")[0].lower() != address.host.lower():
+        raise InvalidInput(f"the connection string is for another host than {address}")
+    if parts.shared_access_signature:
+        return AzureSasCredential(parts.shared_access_signature)
+    return AzureNamedKeyCredential(parts.shared_access_key_name or "", parts.shared_access_key or "")
+
+
+class Socket:
+    """The socket below one of the SDK's senders or receivers. When a connection breaks, the SDK forgets it without closing it."""
+
+    def __init__(self) -> None:
+        self._transport: Any = None
+
+    def look(self, link: Any) -> None:
+        """Remember what a link runs over now, and close what it ran over before."""
+        connection = getattr(getattr(link, "_handler", None), "_connection", None)
+        transport = getattr(connection, "_transport", None)
+        if transport is not self._transport:
+            self.close()
+            self._transport = transport
+
+    def close(self) -> None:
+        """Close it, if nobody did."""
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+
+@contextmanager
+def translating() -> Iterator[None]:
+    """The SDK's errors as ours."""
+    try:
+        yield
+    except (EventHubError, ClientAuthenticationError, OSError, ValueError) as error:
+        raise translated(error) from error
+
+
+def translated(error: Exception) -> BackendError:
+    """What an error of the SDK means."""
+    if isinstance(error, BackendError):
+        return error
+    condition = str(getattr(error, "error", None) or "")
+    # The first line: the others repeat it, or are for support.
+    text = str(error).partition("\n")[0]
+    if condition in _BUSY:
+        return BackendThrottled(BACKEND, f"the broker is busy ({text}); send less, or later")
+    if isinstance(error, AuthenticationError | ClientAuthenticationError):
+        return BackendRejected(BACKEND, f"the credentials were refused ({text})")
+    if condition in _FINAL:
+        return BackendRejected(BACKEND, f"{_FINAL[condition]} ({text})")
+    return BackendUnavailable(BACKEND, text or type(error).__name__)

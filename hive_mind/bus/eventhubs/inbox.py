@@ -1,0 +1,141 @@
+"""Those who read: the inbox of a name, and somebody who watches a hive."""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hive_mind.bus import codec
+from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.bus.eventhubs.partitions import Position, Watermark
+from hive_mind.bus.eventhubs.reading import Seen, Unreadable
+from hive_mind.bus.eventhubs.state import Dead, Place
+from hive_mind.bus.mailbox import Held, Mailbox
+
+_log = logging.getLogger(__name__)
+
+# Envelopes that an inbox takes beyond its bound before it is left behind: fetching what was left costs half a second.
+_OVERFLOW = 64
+# A watcher sees an envelope once for each partition it went to, one shortly after the other.
+_SEEN_MAX = 10_000
+
+
+class Owner(Protocol):
+    """What an inbox tells its bus, on the event loop. Nothing of it waits."""
+
+    def moved(self, box: "Box", settled: int = 0) -> None:
+        """Its position is another, perhaps because something was settled."""
+        ...
+
+    def keep_dead(self, box: "Box", letter: Dead) -> None:
+        """Keep a dead letter, then `finish` its number."""
+        ...
+
+    def has_room(self, box: "Box") -> None:
+        """It was left behind, and can take more."""
+        ...
+
+    async def leave(self, box: "Box") -> None:
+        """Its name is free."""
+        ...
+
+
+class Box:
+    """See `base.Inbox`. It is told everything that is read on its partition and keeps what is meant for it."""
+
+    def __init__(self, owner: Owner, subscription: Subscription, on_ready: Callable[[], None], at: Position) -> None:
+        self.place, self.hive = Place(subscription.hive, subscription.name), subscription.hive
+        self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
+        self.is_behind = False
+        self._owner, self._mark = owner, Watermark(at)
+
+    @property
+    def next(self) -> int:
+        """See `Listener`."""
+        return self._mark.next
+
+    @property
+    def position(self) -> Position:
+        """What to remember."""
+        return self._mark.position()
+
+    def hear(self, seen: Seen) -> None:
+        """Keep it, if it is new and for this name."""
+        number, what = seen
+        if self.is_behind or number < self._mark.next:
+            return
+        if isinstance(what, Envelope) and self.mailbox.wants(what):
+            if self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
+                self.is_behind = True
+            elif self._mark.begin(number):
+                self.mailbox.offer(number, what)
+        elif isinstance(what, Unreadable) and what.hive == self.hive and self._mark.begin(number):
+            self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, what.reason, _now_ms(), what.data))
+        else:
+            self._mark.skip(number)
+        self._owner.moved(self)
+
+    def jump(self, number: int) -> None:
+        """The hub does not have what would come next here."""
+        _log.warning("%s goes on at %d instead of %d: the hub was made anew", self.place.name, number, self.next)
+        self._mark = Watermark(Position(number))
+        self._owner.moved(self)
+
+    def finish(self, number: int) -> None:
+        """It need not be read again."""
+        self._mark.finish(number)
+        self._owner.moved(self, 1)
+        if self.is_behind and 2 * self.mailbox.waiting <= self.mailbox.subscription.waiting_max:
+            self.is_behind = False
+            self._owner.has_room(self)
+
+    def take(self, deliveries_max: int) -> Sequence[Delivery]:
+        """Those in front."""
+        return self.mailbox.take(deliveries_max)
+
+    async def close(self) -> None:
+        """Give the name free; what is held will be read again."""
+        if not self.mailbox.is_closed:
+            self.mailbox.end()
+            await self._owner.leave(self)
+
+    def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
+        """For the mailbox."""
+        del mailbox
+        self.finish(delivery.native)
+
+    def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
+        """For the mailbox."""
+        del mailbox
+        data = codec.encode(delivery.envelope)
+        self._owner.keep_dead(self, Dead(0, self.place.name, delivery.native, delivery.attempt, reason, _now_ms(), data))
+
+
+class Watching:
+    """Somebody who sees what is published in a hive, on one of the partitions. `known` is shared by those of all partitions."""
+
+    is_behind = False
+
+    def __init__(self, hive: str, start: int, known: OrderedDict[str, None], on_envelope: Callable[[Envelope], None]) -> None:
+        self.hive, self.next, self._known, self._on_envelope = hive, start, known, on_envelope
+
+    def hear(self, seen: Seen) -> None:
+        """Show it, unless another partition did."""
+        if seen.number < self.next:
+            return
+        self.next = seen.number + 1
+        if not isinstance(seen.what, Envelope) or seen.what.hive != self.hive or seen.what.id in self._known:
+            return
+        self._known[seen.what.id] = None
+        if len(self._known) > _SEEN_MAX:
+            self._known.popitem(last=False)
+        self._on_envelope(seen.what)
+
+    def jump(self, number: int) -> None:
+        """It sees what there is."""
+        self.next = number
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,168 @@
+"""Reading one partition from one place on, in a thread, until it fails or is told to stop.
+
+The SDK's public `receive` fetches as many events at once as it allows the broker to send ahead, and returns only when that many
+have come or none came for a while: either every event waits (seconds, where few come), or each one costs a round trip. Its
+consumer below that fetches as they come while many are sent ahead, and says at once when the broker refuses it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from azure.eventhub import EventData, EventHubConsumerClient
+
+from hive_mind.bus import codec
+from hive_mind.bus.base import Envelope
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated
+from hive_mind.bus.eventhubs.frame import unpack
+from hive_mind.bus.eventhubs.threads import tell
+from hive_mind.errors import BackendError, BackendUnavailable, WireError
+
+# Events on their way to us: what a round trip of some milliseconds can carry, and no more than a loop digests at once.
+_AHEAD = 300
+# Events that wait for the event loop; then the thread waits.
+_UNSEEN_MAX = 2000
+
+
+class Unreadable(NamedTuple):
+    """An event that claims to be of a hive and is no envelope."""
+
+    hive: str
+    data: bytes
+    reason: str
+
+
+class Token(NamedTuple):
+    """What a reader told itself, to see whether it hears."""
+
+    text: bytes
+
+
+class Seen(NamedTuple):
+    """An event and its sequence number; None for what is nobody's here."""
+
+    number: int
+    what: Envelope | Unreadable | Token | None
+
+
+class Reading:
+    """A thread that reads from `start` on and hands over what it sees, in order, on the event loop."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        partition: int,
+        start: int,
+        hives: Callable[[], frozenset[str]],
+        on_seen: Callable[[Sequence[Seen]], None],
+    ) -> None:
+        self._clients, self._partition, self._start, self._hives, self._on_seen = clients, partition, start, hives, on_seen
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[BackendError | None] = self._loop.create_future()
+        """Becomes the error that ended it; None when it was told to stop."""
+        self._unseen: list[Seen] = []
+        self._lock = threading.Lock()
+        self._has_room = threading.Event()
+        self._has_room.set()
+        self._is_stopping = False
+        self.thread = threading.Thread(target=self._run, name=f"eventhubs read {partition}", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Read nothing more; `ended` follows soon."""
+        self._is_stopping = True
+        self._has_room.set()
+
+    def abandon(self) -> None:
+        """Wait no longer for a thread that hangs in the SDK."""
+        self.stop()
+        self._end(None)
+
+    def _show(self) -> None:
+        with self._lock:
+            seen, self._unseen = self._unseen, []
+        self._has_room.set()
+        if not self.ended.done() and not self._is_stopping:
+            self._on_seen(seen)
+
+    def _end(self, error: BackendError | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(error)
+
+    # ── in the thread ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        error: BackendError | None = None
+        client = self._clients.consumer()
+        try:
+            self._read(client)
+        except Exception as failure:  # noqa: BLE001 - whatever it is belongs to who supervises this
+            error = translated(failure)
+            error.__cause__ = failure
+        finally:
+            client.close()
+        tell(self._loop, self._end, error)
+
+    def _read(self, client: EventHubConsumerClient) -> None:
+        consumer, socket = self._consumer(client), Socket()
+        try:
+            while not self._is_stopping and not _is_open(consumer, socket):
+                pass
+            # Fetch one by one what is sent ahead.
+            consumer._prefetch = 1  # noqa: SLF001 - see the top
+            while not self._is_stopping:
+                consumer.receive(batch=True, max_batch_size=_AHEAD)
+                if not consumer.running:
+                    raise BackendUnavailable(BACKEND, "the connection was lost")
+        finally:
+            consumer.close()
+            socket.close()
+
+    def _consumer(self, client: EventHubConsumerClient) -> Any:
+        # After a number rather than from it on: the number that will come next is refused as unknown. "-1" is the very beginning.
+        after: int | str = self._start - 1 if self._start > 0 else "-1"
+        # Any: it is typed for `receive`, which wraps the function it hands on.
+        create: Any = client._create_consumer  # noqa: SLF001 - see the top
+        consumer = create(self._clients.group, str(self._partition), after, self._take, prefetch=_AHEAD)
+        # Reading all the time is enough to keep a connection alive.
+        consumer._keep_alive = None  # noqa: SLF001
+        return consumer
+
+    def _take(self, events: Sequence[EventData]) -> None:
+        hives = self._hives()
+        seen = [Seen(event.sequence_number or 0, _what(event, hives)) for event in events]
+        with self._lock:
+            is_first, is_full = not self._unseen, len(self._unseen) + len(seen) > _UNSEEN_MAX
+            self._unseen += seen
+            if is_full:
+                self._has_room.clear()
+        if is_first:
+            tell(self._loop, self._show)
+        self._has_room.wait()
+
+
+def _is_open(consumer: Any, socket: Socket) -> bool:
+    try:
+        is_open = bool(consumer._open())  # noqa: SLF001 - see the top
+        socket.look(consumer)
+        return is_open
+    except Exception as error:
+        socket.look(consumer)
+        raise consumer._handle_exception(error, is_consumer=True) from error  # noqa: SLF001
+
+
+def _what(event: EventData, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
+    """What an event is to us."""
+    sent = unpack(b"".join(event.body))  # type: ignore[arg-type] # the body of what is received is bytes
+    if sent is None:
+        return None
+    hive, data = sent
+    if not hive:
+        return Token(data) if data else None
+    if hive not in hives:
+        return None
+    try:
+        return codec.decode(data)
+    except WireError as error:
+        return Unreadable(hive, data, str(error))

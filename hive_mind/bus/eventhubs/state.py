@@ -1,0 +1,185 @@
+"""What an event hub does not keep for us: how far each name has read, and what was put aside. One SQLite file, or none.
+
+The file may be open in several processes, such as a node and a command that looks at its dead letters. Losing the last second of
+it costs repetitions, not messages, so it is not synced at every write.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from hive_mind.bus.eventhubs.partitions import Position
+from hive_mind.errors import BackendError
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+# Enough to see what goes wrong; the oldest are dropped first.
+DEAD_LETTERS_MAX = 10_000
+
+_FILE = "eventhubs.sqlite"
+_BUSY_S = 5.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS position (
+    hub TEXT, hive TEXT, name TEXT, partition INTEGER, next INTEGER NOT NULL, open TEXT NOT NULL,
+    PRIMARY KEY (hub, hive, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dead (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, hub TEXT NOT NULL, hive TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL,
+    attempts INTEGER NOT NULL, reason TEXT NOT NULL, at_ms INTEGER NOT NULL, data BLOB NOT NULL
+);
+"""
+_SAVE = """INSERT INTO position VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET partition = excluded.partition, next = excluded.next, open = excluded.open"""
+_KEEP = "INSERT INTO dead (hub, hive, name, number, attempts, reason, at_ms, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_FORGET_OLDEST = "DELETE FROM dead WHERE id <= (SELECT max(id) FROM dead) - ?"
+_FIND = "SELECT id, name, number, attempts, reason, at_ms, data FROM dead WHERE hub = ? AND hive = ?"
+
+
+class Place(NamedTuple):
+    """A name that reads."""
+
+    hive: str
+    name: str
+
+
+class Stop(NamedTuple):
+    """Where it read last, and how far it is there. Another partition says nothing: its numbers are others."""
+
+    partition: int
+    at: Position
+
+
+class Dead(NamedTuple):
+    """A dead letter as it is kept. `number` is its sequence number; the partition follows from the name."""
+
+    id: int
+    name: str
+    number: int
+    attempts: int
+    reason: str
+    at_ms: int
+    data: bytes
+
+
+class State:
+    """Open from construction to `close`; each call blocks for a moment, so all go through a `Keeper`."""
+
+    def __init__(self, folder: Path | None, hub: str) -> None:
+        self._hub, self._path = hub, ":memory:" if folder is None else str(folder / _FILE)
+        with _translating(self._path):
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                # The log that SQLite makes beside it gets the same rights.
+                os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._connection = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            self._connection.executescript(f"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; {_SCHEMA}")
+
+    def positions(self, hive: str) -> dict[str, Stop]:
+        """Where every name of a hive stopped."""
+        query = "SELECT name, partition, next, open FROM position WHERE hub = ? AND hive = ?"
+        with _translating(self._path):
+            rows = self._connection.execute(query, (self._hub, hive)).fetchall()
+        return {name: Stop(partition, Position(next, tuple(json.loads(open)))) for name, partition, next, open in rows}
+
+    def save(self, positions: Mapping[Place, Stop]) -> None:
+        """Remember some, all or none."""
+        rows = [(self._hub, *place, stop.partition, stop.at.next, json.dumps(stop.at.open)) for place, stop in positions.items()]
+        with _translating(self._path), _transaction(self._connection):
+            self._connection.executemany(_SAVE, rows)
+
+    def keep_dead(self, place: Place, letter: Dead) -> None:
+        """One more dead letter; its `id` is given here."""
+        row = (self._hub, *place, letter.number, letter.attempts, letter.reason, letter.at_ms, letter.data)
+        with _translating(self._path), _transaction(self._connection):
+            self._connection.execute(_KEEP, row)
+            if self._connection.execute(_FORGET_OLDEST, (DEAD_LETTERS_MAX,)).rowcount > 0:
+                _log.warning("more than %d dead letters: the oldest are dropped; look at them", DEAD_LETTERS_MAX)
+
+    def dead(self, hive: str, limit: int) -> list[Dead]:
+        """The oldest of a hive."""
+        with _translating(self._path):
+            rows = self._connection.execute(f"{_FIND} ORDER BY id LIMIT ?", (self._hub, hive, limit)).fetchall()
+        return [Dead(*row) for row in rows]
+
+    def dead_counts(self, hive: str) -> dict[str, int]:
+        """How many there are, by name."""
+        query = "SELECT name, count(*) FROM dead WHERE hub = ? AND hive = ? GROUP BY name"
+        with _translating(self._path):
+            return dict(self._connection.execute(query, (self._hub, hive)).fetchall())
+
+    def find(self, hive: str, ids: Sequence[int]) -> list[Dead]:
+        """Those of these ids that are there, as they were asked for."""
+        with _translating(self._path):
+            rows = [self._connection.execute(f"{_FIND} AND id = ?", (self._hub, hive, id)).fetchone() for id in ids]
+        return [Dead(*row) for row in rows if row is not None]
+
+    def forget(self, hive: str, ids: Sequence[int]) -> int:
+        """Drop dead letters. How many there were."""
+        query = "DELETE FROM dead WHERE hub = ? AND hive = ? AND id = ?"
+        with _translating(self._path), _transaction(self._connection):
+            return sum(self._connection.execute(query, (self._hub, hive, id)).rowcount for id in ids)
+
+    def close(self) -> None:
+        """Release the file."""
+        with _translating(self._path):
+            self._connection.close()
+
+
+class Keeper:
+    """A `State` and the one thread that uses it, for the event loop."""
+
+    def __init__(self, folder: Path | None, hub: str) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="eventhubs state")
+        self._make = partial(State, folder, hub)
+        self._state: State | None = None
+
+    async def open(self) -> None:
+        """Open the file. Raises `BackendError` where that can't be done."""
+        await self.do(lambda _: None)
+
+    async def do(self, work: Callable[[State], T]) -> T:
+        """What `work` returns. One at a time, in the order in which it was asked; who stops waiting changes nothing."""
+        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(self._with_state, work)))
+
+    async def close(self) -> None:
+        """Finish what was asked, release the file, end the thread."""
+        if self._state is not None:
+            await self.do(State.close)
+        self._thread.shutdown()
+
+    def _with_state(self, work: Callable[[State], T]) -> T:
+        if self._state is None:
+            self._state = self._make()
+        return work(self._state)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some errors, such as a full disk, have ended it already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _translating(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise BackendError(
+            "eventhubs", f"positions and dead letters in {path}: {error}; look at the file and its disk"
+        ) from error

@@ -1,0 +1,259 @@
+"""What was read for one subscriber and is not settled yet: bounded, in order, each once unless it is refused or forgotten.
+
+Everything about deliveries that does not depend on the broker is here: filters, attempts, delays, the time a subscriber has to
+answer, and the ids that were acknowledged already. A back end reads and offers; it is told what is done with and what to put
+aside.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from hive_mind.bus.base import EVERYONE, Envelope, Subscription
+
+# What was acknowledged is remembered for 5 to 10 minutes and no more than so many: far more than a broker repeats after a
+# connection broke in the middle of sending.
+SEEN_MAX = 100_000
+SEEN_FOR_S = 600.0
+
+N = TypeVar("N")
+
+
+class Owner(Protocol[N]):
+    """What a mailbox tells its back end, always on the event loop. Neither may wait."""
+
+    def settled(self, mailbox: "Mailbox[N]", delivery: "Held[N]") -> None:
+        """It was acknowledged, or need not be seen: take it off the broker."""
+        ...
+
+    def put_aside(self, mailbox: "Mailbox[N]", delivery: "Held[N]", reason: str) -> None:
+        """It is a dead letter: keep it as such, then take it off the broker."""
+        ...
+
+
+class Mailbox(Generic[N]):
+    """The inner part of a `base.Inbox`. `N` names a delivery to its broker: equal ones are the same thing there."""
+
+    def __init__(self, subscription: Subscription, on_ready: Callable[[], None], owner: Owner[N]) -> None:
+        self.subscription = subscription
+        self.is_closed = False
+        self.redelivered = 0
+        self.duplicates = 0
+        self._on_ready, self._owner = on_ready, owner
+        self._waiting: deque[Held[N]] = deque()
+        self._delayed: dict[Held[N], asyncio.TimerHandle] = {}
+        self._inflight: dict[Held[N], float] = {}
+        self._held: dict[tuple[str, str], Held[N]] = {}
+        # Two halves, each of hashes: the older one is dropped when the younger is full, or old.
+        self._seen: tuple[set[int], set[int]] = set(), set()
+        self._seen_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._roomy: asyncio.Future[None] | None = None
+
+    # ── for the back end ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def room(self) -> int:
+        """How many more should be offered; a back end that can't stop in time may offer a few beyond it."""
+        return max(self.subscription.waiting_max - len(self._waiting), 0)
+
+    @property
+    def waiting(self) -> int:
+        """How many were not handed out yet."""
+        return len(self._waiting) + len(self._delayed)
+
+    @property
+    def held(self) -> "tuple[Held[N], ...]":
+        """Everything that is not settled: what the broker must not give to others as long as this process lives."""
+        return tuple(self._held.values())
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is held."""
+        return not self._held
+
+    def is_out(self, delivery: "Held[N]") -> bool:
+        """Whether the subscriber has it in hand."""
+        return delivery in self._inflight
+
+    async def until_room(self, timeout_s: float | None = None) -> None:
+        """Return when something should be offered, or never will be, or the time is up."""
+        while not self.room and not self.is_closed:
+            if self._roomy is None or self._roomy.done():
+                self._roomy = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._roomy], timeout=timeout_s)
+            if timeout_s is not None:
+                return
+
+    def offer(self, native: N, envelope: Envelope, attempt: int = 1) -> None:
+        """Take in what the broker delivered for the `attempt`-th time. What need not be seen is settled at once."""
+        if self.is_closed:
+            return
+        delivery = Held(self, native, envelope, attempt)
+        key = envelope.sender, envelope.id
+        known = self._held.get(key)
+        if known is not None and known.native == native:
+            # The broker gives out again what is still held here, perhaps under a new lock.
+            known.native = native
+        elif known is not None or self._knows(key):
+            self.duplicates += 1
+            self._owner.settled(self, delivery)
+        elif not self.wants(envelope):
+            self._owner.settled(self, delivery)
+        elif attempt > self.subscription.attempts_max:
+            self._owner.put_aside(self, delivery, f"delivered {attempt - 1} times and never acknowledged")
+        else:
+            self.redelivered += attempt > 1
+            self._held[key] = delivery
+            self._waiting.append(delivery)
+            self._on_ready()
+
+    def wants(self, envelope: Envelope) -> bool:
+        """Whether the subscriber is meant, and asked for this type."""
+        subscription = self.subscription
+        if envelope.hive != subscription.hive or not (subscription.types is None or envelope.type in subscription.types):
+            return False
+        if envelope.target == EVERYONE:
+            return envelope.sender != subscription.name
+        return subscription.name in envelope.target
+
+    def end(self) -> None:
+        """Hand out nothing more; what is held is forgotten here and stays on the broker."""
+        self.is_closed = True
+        for timer in self._delayed.values():
+            timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        for some in (self._waiting, self._delayed, self._inflight, self._held):
+            some.clear()
+        self._tell_of_room()
+
+    # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, deliveries_max: int) -> "Sequence[Held[N]]":
+        """Those in front."""
+        waiting, subscription = self._waiting, self.subscription
+        count = min(deliveries_max, len(waiting), subscription.inflight_max - len(self._inflight))
+        if count <= 0:
+            return ()
+        taken = [waiting.popleft() for _ in range(count)]
+        until = asyncio.get_running_loop().time() + subscription.ack_wait_s
+        for delivery in taken:
+            self._inflight[delivery] = until
+        if until - self._seen_since > SEEN_FOR_S / 2:
+            self._forget_half(until)
+        self._look_later(subscription.ack_wait_s)
+        self._tell_of_room()
+        return taken
+
+    # ── for deliveries ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def settle(self, delivery: "Held[N]") -> None:
+        """It was acknowledged."""
+        if self._inflight.pop(delivery, None) is None:
+            return
+        self._remember(delivery.envelope)
+        self._is_done(delivery)
+        self._owner.settled(self, delivery)
+
+    def put_aside(self, delivery: "Held[N]", reason: str) -> None:
+        """It can't be handled."""
+        if self._inflight.pop(delivery, None) is None:
+            return
+        self._is_done(delivery)
+        self._owner.put_aside(self, delivery, reason)
+
+    def put_back(self, delivery: "Held[N]", delay_s: float, reason: str) -> None:
+        """It was refused: again, unless that was its last chance."""
+        if delivery.attempt >= self.subscription.attempts_max:
+            self.put_aside(delivery, reason)
+            return
+        if self._inflight.pop(delivery, None) is None:
+            return
+        envelope = delivery.envelope
+        again = Held(self, delivery.native, envelope, delivery.attempt + 1)
+        self._held[envelope.sender, envelope.id] = again
+        self.redelivered += 1
+        if delay_s > 0:
+            self._delayed[again] = asyncio.get_running_loop().call_later(delay_s, self._return, again)
+        else:
+            self._return(again)
+
+    def extend(self, delivery: "Held[N]", seconds: float) -> None:
+        """It takes longer."""
+        if delivery in self._inflight:
+            self._inflight[delivery] = asyncio.get_running_loop().time() + seconds
+            self._look_later(seconds)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _return(self, delivery: "Held[N]") -> None:
+        self._delayed.pop(delivery, None)
+        self._waiting.appendleft(delivery)
+        self._on_ready()
+
+    def _is_done(self, delivery: "Held[N]") -> None:
+        self._held.pop((delivery.envelope.sender, delivery.envelope.id), None)
+        if self._waiting:
+            # There is room for one more in the subscriber's hands.
+            self._on_ready()
+
+    def _knows(self, key: tuple[str, str]) -> bool:
+        younger, older = self._seen
+        return (known := hash(key)) in younger or known in older
+
+    def _remember(self, envelope: Envelope) -> None:
+        younger = self._seen[0]
+        younger.add(hash((envelope.sender, envelope.id)))
+        if len(younger) >= SEEN_MAX // 2:
+            self._forget_half(self._seen_since)
+
+    def _forget_half(self, now: float) -> None:
+        self._seen, self._seen_since = (set(), self._seen[0]), now
+
+    def _look_later(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            if self._timer.when() <= loop.time() + seconds:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        """Take back what was taken too long ago."""
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for delivery in [delivery for delivery, until in self._inflight.items() if until <= now]:
+            self.put_back(delivery, 0.0, f"not acknowledged within {self.subscription.ack_wait_s:g} s")
+        if self._inflight:
+            self._look_later(max(min(self._inflight.values()) - now, 0.0))
+
+    def _tell_of_room(self) -> None:
+        if self._roomy is not None and not self._roomy.done():
+            self._roomy.set_result(None)
+
+
+class Held(Generic[N]):
+    """See `base.Delivery`."""
+
+    __slots__ = ("_mailbox", "attempt", "envelope", "native")
+
+    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int) -> None:
+        self._mailbox, self.native, self.envelope, self.attempt = mailbox, native, envelope, attempt
+
+    async def ack(self) -> None:
+        """Forget it."""
+        self._mailbox.settle(self)
+
+    async def nack(self, *, delay_s: float = 0.0, reason: str = "") -> None:
+        """Put it back."""
+        self._mailbox.put_back(self, delay_s, reason)
+
+    async def dead_letter(self, reason: str) -> None:
+        """Put it aside."""
+        self._mailbox.put_aside(self, reason)
+
+    def extend(self, seconds: float) -> None:
+        """Wait longer for it."""
+        self._mailbox.extend(self, seconds)

@@ -1,0 +1,256 @@
+"""A bus over Redis Streams: `redis://[user:password@]host[:port][/database]`, or `rediss://` with TLS.
+
+A stream for each name and one for everyone, so that a message to all is sent once. Whoever has subscribed once gets what is
+published while it is away, for as long as `kept_s`; what is sent to a name that never subscribed is kept as long, for those who
+begin with the earliest. The server must keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if
+they are to outlive it. Any server from 6.2 on will do.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from hive_mind.bus._meter import Meter
+from hive_mind.bus.address import BusAddress, refuse_plaintext
+from hive_mind.bus.base import (
+    EVERYONE,
+    BusCapabilities,
+    BusHealth,
+    BusSettings,
+    DeadLetter,
+    Envelope,
+    Inbox,
+    QueueState,
+    Subscription,
+    Traffic,
+)
+from hive_mind.bus.codec import encode
+from hive_mind.bus.redis import keys, letters
+from hive_mind.bus.redis.desk import Desk
+from hive_mind.bus.redis.keeper import EVERY_S, trim
+from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
+from hive_mind.bus.redis.reader import Letter, Reader
+from hive_mind.bus.redis.server import inspected
+from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.watch import Watcher
+from hive_mind.bus.redis.wire import Command, Packed, Place, pack
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
+
+_ENVELOPE_BYTES_MAX = 16 << 20
+_KNOWN_MAX = 100_000
+
+
+async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
+    """A bus over a server that answers, and lets us in. Raises `ConfigError` or `BackendError`."""
+    if not address.host or not (address.path or "0").isdecimal() or address.options:
+        raise InvalidInput(f"{address} is no Redis server: write redis://host:6379/0, with a number behind the slash")
+    refuse_plaintext(address)
+    place = Place(address, settings)
+    bus = RedisBus(place, await inspected(place))
+    await bus.start()
+    return bus
+
+
+class RedisBus:
+    """See `base.EventBus`."""
+
+    def __init__(self, place: Place, capabilities: BusCapabilities) -> None:
+        self.capabilities = capabilities
+        self.outgoing = Outgoing(place, self._on_reconnect)
+        self._place = place
+        self._bytes_max = capabilities.envelope_bytes_max or _ENVELOPE_BYTES_MAX
+        self._meter = Meter(place.settings.measure)
+        self._desk = Desk(place)
+        self._readers: list[Reader] = []
+        self._watchers: list[Watcher] = []
+        self._hives: set[str] = set()
+        # Names that this process has noted on the server, and when.
+        self._noted: dict[tuple[str, str], float] = {}
+        self._former = BusHealth(is_connected=True)
+        self._letters = 0
+        self._is_closed = False
+        self._drained: asyncio.Future[None] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Connect. Once."""
+        await self.outgoing.start()
+        self._keeper = begin(self._keep(), "redis keeper", lambda _: None)
+
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """What was published so far, by type; what goes to everyone counts once. Empty without a `measure`. A copy."""
+        return self._meter.traffic
+
+    @property
+    def health(self) -> BusHealth:
+        """Counted over all subscriptions there were."""
+        former, readers = self._former, self._readers
+        errors = [error for error in (*(reader.error for reader in readers), self.outgoing.error, former.last_error) if error]
+        return BusHealth(
+            not self._is_closed and self.outgoing.is_connected and all(reader.is_connected for reader in readers),
+            former.reconnects + self.outgoing.reconnects + sum(reader.reconnects for reader in readers),
+            former.redelivered + sum(reader.mailbox.redelivered for reader in readers),
+            former.duplicates + sum(reader.mailbox.duplicates for reader in readers),
+            self._letters,
+            errors[0] if errors else "",
+        )
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+        """Add each envelope to the streams of its targets."""
+        self._refuse_if_closed()
+        commands, size = self._commands(envelopes)
+        until = asyncio.get_running_loop().time() + timeout_s
+        for start in range(0, len(commands), COMMANDS_MAX):
+            some = commands[start : start + COMMANDS_MAX]
+            left_s = max(until - asyncio.get_running_loop().time(), 0.0) if start else timeout_s
+            await self.outgoing.send(some, size * len(some) // len(commands), left_s)
+
+    async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
+        """Give a name its group of readers."""
+        self._refuse_if_closed()
+        place = subscription.hive, subscription.name
+        same = [one.subscription for one in self._readers if (one.subscription.hive, one.subscription.name) == place]
+        if same and not (subscription.is_shared and same[0].is_shared):
+            raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
+        reader = Reader(self, self._place, subscription, on_ready)
+        # Before anything is waited for: nobody else may take the name meanwhile.
+        self._readers.append(reader)
+        try:
+            await reader.start()
+        except BaseException:
+            self._readers.remove(reader)
+            raise
+        self._hives.add(subscription.hive)
+        return reader
+
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watcher:
+        """Read all streams of a hive."""
+        self._refuse_if_closed()
+        watcher = Watcher(self._place, hive, on_envelope, self._watchers.remove)
+        try:
+            await watcher.start()
+        except BaseException:
+            await watcher.close()
+            raise
+        self._watchers.append(watcher)
+        return watcher
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """What the server says. What a subscriber has read ahead counts as unacknowledged."""
+        return await self._desk.ask(lambda wire: letters.states(wire, hive))
+
+    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+        """From a stream of the hive."""
+        return await self._desk.ask(lambda wire: letters.listed(wire, hive, limit))
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Send them again, each to its name alone."""
+        return await self._desk.ask(lambda wire: letters.replayed(wire, hive, ids))
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Forget them."""
+        return await self._desk.ask(lambda wire: letters.dropped(wire, hive, ids))
+
+    async def close(self, *, drain_s: float = 5.0) -> None:
+        """Read nothing more, wait until what was read is acknowledged or the time is up, and hang up."""
+        self._is_closed = True
+        keeper, self._keeper = self._keeper, None
+        if keeper is None:
+            return
+        keeper.cancel()
+        await asyncio.gather(*(reader.stop() for reader in self._readers), *(one.close() for one in tuple(self._watchers)))
+        if not self._is_drained:
+            self._drained = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._drained], timeout=drain_s)
+        await asyncio.gather(*(reader.close() for reader in tuple(self._readers)))
+        # Acknowledgements take a round trip, also where there is no time to drain.
+        await self.outgoing.close(max(drain_s, 0.5))
+        await asyncio.wait([keeper])
+        await self._desk.close()
+
+    # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
+        """Keep a dead letter."""
+        self._letters += 1
+        command = letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
+        self.outgoing.post(command, len(letter.data), then)
+        self.look_whether_drained()
+
+    def forget(self, reader: Reader) -> None:
+        """A reader was closed."""
+        self._former = self._with(reader)
+        self._readers.remove(reader)
+        self.look_whether_drained()
+
+    def look_whether_drained(self) -> None:
+        """Something was settled for good."""
+        if self._drained is not None and not self._drained.done() and self._is_drained:
+            self._drained.set_result(None)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _is_drained(self) -> bool:
+        return all(reader.mailbox.is_drained for reader in self._readers)
+
+    def _with(self, reader: Reader) -> BusHealth:
+        former, box = self._former, reader.mailbox
+        return BusHealth(
+            is_connected=True,
+            reconnects=former.reconnects + reader.reconnects,
+            redelivered=former.redelivered + box.redelivered,
+            duplicates=former.duplicates + box.duplicates,
+            last_error=reader.error or former.last_error,
+        )
+
+    def _commands(self, envelopes: Sequence[Envelope]) -> tuple[list[Command | Packed], int]:
+        """What adds them, and how many bytes that is."""
+        commands: list[Command | Packed] = []
+        size = 0
+        for envelope in envelopes:
+            data, hive = encode(envelope), envelope.hive
+            if len(data) > self._bytes_max:
+                raise MessageTooLarge("redis", len(data), self._bytes_max)
+            size += len(data) * len(envelope.target)
+            self._hives.add(hive)
+            if envelope.target == EVERYONE:
+                commands.append(pack(b"XADD", keys.everyone(hive), b"*", keys.BODY, data))
+                continue
+            for name in envelope.target:
+                if (hive, name) not in self._noted:
+                    commands.append(self._note(hive, name))
+                commands.append(pack(b"XADD", keys.inbox(hive, name), b"*", keys.BODY, data))
+        if self._meter.is_on:
+            for envelope in envelopes:
+                self._meter.count(envelope, len(envelope.target))
+        return commands, size
+
+    def _note(self, hive: str, name: str) -> Command:
+        """The command by which whoever watches, lists or trims hears of a name."""
+        if len(self._noted) >= _KNOWN_MAX:
+            self._noted.clear()
+        self._noted[hive, name] = asyncio.get_running_loop().time()
+        return "HSETNX", keys.names(hive), name, 0
+
+    def _on_reconnect(self) -> None:
+        """The server may have lost everything."""
+        self._noted.clear()
+
+    async def _keep(self) -> None:
+        rng = random.Random()  # noqa: S311 - jitter
+        kept_s = self._place.settings.kept_s
+        while True:
+            await asyncio.sleep(EVERY_S * rng.uniform(0.8, 1.2))
+            now = asyncio.get_running_loop().time()
+            # A name nobody subscribes to is forgotten some time after; until then it is noted again.
+            self._noted = {place: when for place, when in self._noted.items() if now - when < kept_s / 2}
+            for hive in tuple(self._hives):
+                with suppress(BackendError):
+                    await self._desk.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise BackendUnavailable("redis", "the bus is closed; open another one")

@@ -1,0 +1,102 @@
+"""Entries that were read and never acknowledged: whose they are, and how they come to whoever can still deal with them.
+
+Redis keeps them in a list per group, with a consumer, an age and a count of deliveries. What the last process of a name left is
+ours at once; what another live one has in hand is not, and it shows that it lives by making them young again.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from hive_mind.bus.redis.keys import after
+from hive_mind.bus.redis.wire import Command, Wire, pairs, value
+
+_PAGE = 500
+
+
+class Pending(NamedTuple):
+    """An entry that was read and not acknowledged, and how often it was read."""
+
+    id: bytes
+    consumer: bytes
+    deliveries: int
+
+
+class Claimed(NamedTuple):
+    """An entry that is ours now."""
+
+    id: bytes
+    fields: Sequence[bytes]
+    deliveries: int
+
+
+class Group:
+    """One group of one stream, as one of its consumers sees it."""
+
+    def __init__(self, wire: Wire, key: bytes, name: str, consumer: str) -> None:
+        self._wire, self.key, self._name, self._consumer = wire, key, name, consumer
+
+    async def exists(self) -> bool:
+        """Whether it is there. Raises `BackendRejected` where this user may not know."""
+        (reply,) = await self._wire.call(("XINFO", "GROUPS", self.key))
+        if isinstance(reply, Exception):
+            if "no such key" in str(reply):
+                return False
+            value(reply)
+        return any(pairs(group)[b"name"] == self._name.encode() for group in reply)
+
+    async def create(self, start: str) -> None:
+        """Make it, and its stream where there is none; another process may do so at the same time."""
+        (reply,) = await self._wire.call(("XGROUP", "CREATE", self.key, self._name, start, "MKSTREAM"))
+        if not (isinstance(reply, Exception) and "BUSYGROUP" in str(reply)):
+            value(reply)
+
+    async def pending(self, *, idle_ms: int = 0, is_mine: bool = False) -> list[Pending]:
+        """All there are, or those of this consumer, or those that nobody touched for so long."""
+        found: list[Pending] = []
+        start = b"-"
+        while True:
+            idle: Command = ("IDLE", idle_ms) if idle_ms else ()
+            whose: Command = (self._consumer,) if is_mine else ()
+            page = await self._wire.one("XPENDING", self.key, self._name, *idle, start, "+", _PAGE, *whose)
+            found += [Pending(id, consumer, deliveries) for id, consumer, _, deliveries in page]
+            if len(page) < _PAGE:
+                return found
+            start = after(found[-1].id)
+
+    async def claim(self, wanted: Iterable[Pending], *, idle_ms: int = 0) -> list[Claimed]:
+        """Make entries ours, in order; each counts as delivered once more. What was trimmed away meanwhile is acknowledged."""
+        deliveries = {one.id: one.deliveries for one in wanted}
+        ids, claimed = list(deliveries), []
+        for start in range(0, len(ids), _PAGE):
+            some = ids[start : start + _PAGE]
+            entries = await self._wire.one("XCLAIM", self.key, self._name, self._consumer, idle_ms, *some)
+            claimed += [Claimed(entry[0], entry[1], deliveries[entry[0]] + 1) for entry in entries if entry]
+        if not idle_ms and (gone := set(ids).difference(one.id for one in claimed)):
+            await self._wire.call(("XACK", self.key, self._name, *sorted(gone)))
+        return claimed
+
+    async def renew(self, held: Collection[bytes]) -> None:
+        """Show that what is held here, and was taken by nobody else, is being dealt with."""
+        mine = [one.id for one in await self.pending(is_mine=True) if one.id in held]
+        for start in range(0, len(mine), _PAGE):
+            some = mine[start : start + _PAGE]
+            await self._wire.one("XCLAIM", self.key, self._name, self._consumer, 0, *some, "JUSTID")
+
+    async def release(self, deliveries: Iterable[tuple[bytes, int]], idle_ms: int) -> None:
+        """Leave entries to the next, with the count of deliveries that is true, and as old as if nobody had touched them."""
+        by_count: dict[int, list[bytes]] = {}
+        for id, count in deliveries:
+            by_count.setdefault(count, []).append(id)
+        commands: list[Command] = [
+            ("XCLAIM", self.key, self._name, self._consumer, 0, *ids, "IDLE", idle_ms, "RETRYCOUNT", count, "JUSTID")
+            for count, ids in by_count.items()
+        ]
+        for reply in await self._wire.call(*commands) if commands else ():
+            value(reply)
+
+    async def forget_idle_consumers(self, idle_ms: int) -> None:
+        """Drop consumers of processes that are long gone and left nothing."""
+        for consumer in await self._wire.one("XINFO", "CONSUMERS", self.key, self._name):
+            told = dict(zip(consumer[::2], consumer[1::2], strict=True))
+            if told[b"pending"] == 0 and told[b"idle"] > idle_ms:
+                await self._wire.one("XGROUP", "DELCONSUMER", self.key, self._name, told[b"name"])

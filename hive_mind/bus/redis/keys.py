@@ -1,0 +1,66 @@
+"""How a hive is laid out in Redis: which key holds what.
+
+Names are quoted, so that no hive can read another's keys by a clever name.
+"""
+
+from functools import lru_cache
+from urllib.parse import quote
+
+BODY = b"e"
+"""The field of an entry that has the envelope's bytes."""
+
+ONLY_CONSUMER = "only"
+"""The consumer of a subscription that is not shared: always the same, so the next process owns what the last one left."""
+
+
+@lru_cache(maxsize=65_536)
+def inbox(hive: str, name: str) -> bytes:
+    """Stream: what is addressed to a name. Its one group is called like the name."""
+    return f"hive:{_quoted(hive)}:inbox:{_quoted(name)}".encode()
+
+
+@lru_cache(maxsize=1024)
+def everyone(hive: str) -> bytes:
+    """Stream: what is addressed to everyone. A group for each name."""
+    return f"hive:{_quoted(hive)}:all".encode()
+
+
+def letters(hive: str) -> bytes:
+    """Stream: dead letters, with name, reason, attempts, time and bytes."""
+    return f"hive:{_quoted(hive)}:dlq".encode()
+
+
+def names(hive: str) -> bytes:
+    """Hash: every name that was sent to or subscribed, and when its subscriber was last alive (server's clock, ms; 0: never)."""
+    return f"hive:{_quoted(hive)}:names".encode()
+
+
+def owners(hive: str) -> bytes:
+    """Hash: the process that subscribed last under a name which is not shared."""
+    return f"hive:{_quoted(hive)}:owners".encode()
+
+
+def keeper(hive: str) -> bytes:
+    """String that expires: somebody is trimming this hive's streams."""
+    return f"hive:{_quoted(hive)}:keeper".encode()
+
+
+def time_of(id: bytes) -> int:
+    """When an entry was added, by the server's clock, ms."""
+    return int(id.partition(b"-")[0])
+
+
+def parts(id: bytes) -> tuple[int, int]:
+    """The time, and the number within it: ids are in this order."""
+    ms, _, number = id.partition(b"-")
+    return int(ms), int(number or 0)
+
+
+def after(id: bytes) -> bytes:
+    """The smallest id that is greater."""
+    ms, number = parts(id)
+    return b"%d-%d" % (ms, number + 1)
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

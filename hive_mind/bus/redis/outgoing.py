@@ -1,0 +1,259 @@
+"""What goes to Redis: envelopes and acknowledgements of all publishers and subscribers of a bus, in as few round trips as can be.
+
+One task owns one connection. It sends whatever has gathered while the last round trip was under way, in the order in which it
+was handed over; so a lone publisher waits for nobody, and many share a round trip. When the connection breaks it sends again
+what was not answered: the ids of envelopes let their readers see it once.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.wire import Command, Packed, Place, Wire, meaning
+from hive_mind.errors import BackendError, BackendUnavailable
+from hive_mind.retry import RetrySettings, delay_s
+
+# In one round trip: enough to make it cheap, not so many that others wait for long.
+COMMANDS_MAX = 512
+_BYTES_MAX = 4 << 20
+# Acknowledgements gather for so long, unless something is sent anyway: nobody waits for them.
+_ACKS_AFTER_S = 0.005
+_ACKS_MAX = 500
+# What is under way on a sound connection is waited for at least this long, however little time its publisher gave.
+_REPLY_S = 1.0
+_FULL = RetrySettings(delay_first_s=0.02, delay_max_s=1.0)
+
+Acked = Callable[[bytes, Sequence[bytes]], None]
+
+
+class Outgoing:
+    """`start` connects. `error` is the last trouble, `reconnects` how often it was overcome."""
+
+    def __init__(self, place: Place, on_reconnect: Callable[[], None]) -> None:
+        self._wire = Wire(place)
+        self._delays = RetrySettings(delay_first_s=0.05, delay_max_s=place.settings.reconnect_s_max)
+        self._on_reconnect = on_reconnect
+        self._rng = random.Random()  # noqa: S311 - jitter
+        self._sends: deque[_Send] = deque()
+        self._under_way: list[_Send] = []
+        self._acks: dict[tuple[bytes, str], tuple[list[bytes], Acked]] = {}
+        self._acks_count = 0
+        self._bell = asyncio.Event()
+        self._ack_timer: asyncio.TimerHandle | None = None
+        self._not_before = 0.0
+        self._full_for = 0
+        self._idle: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.error = ""
+        self.reconnects = 0
+
+    @property
+    def is_connected(self) -> bool:
+        """As far as is known."""
+        return self._wire.is_connected and self._task is not None and not self._task.done()
+
+    async def start(self) -> None:
+        """Connect. Raises `BackendError`."""
+        await self._wire.connect()
+        self._task = begin(self._run(), "redis outgoing", self._note)
+
+    async def send(self, commands: Sequence[Command | Packed], size: int, timeout_s: float) -> None:
+        """Carry commands out. Raises what the last attempt failed with when they were not within the time."""
+        send = self._enqueue(commands, size)
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(timeout_s, self._expire, send, loop.time() + _REPLY_S)
+        try:
+            await send.done
+        finally:
+            # One that is under way is sent whole, but not again.
+            send.is_withdrawn = True
+            timer.cancel()
+            if send.timer is not None:
+                send.timer.cancel()
+
+    def post(self, command: Command, size: int = 0, then: Callable[[], None] | None = None) -> None:
+        """Carry a command out as soon as can be, however often that fails, as long as this lives; `then` is told of it."""
+        self._enqueue([command], size).done.add_done_callback(lambda done: _tell(done, then))
+
+    def acknowledge(self, key: bytes, group: str, id: bytes, then: Acked) -> None:
+        """Take an entry off a group soon; `then` is told of those that are off."""
+        found = self._acks.get((key, group))
+        if found is None:
+            found = self._acks[key, group] = [], then
+        found[0].append(id)
+        self._acks_count += 1
+        if self._acks_count >= _ACKS_MAX:
+            self._bell.set()
+        elif self._ack_timer is None:
+            self._ack_timer = asyncio.get_running_loop().call_later(_ACKS_AFTER_S, self._bell.set)
+
+    async def close(self, drain_s: float) -> None:
+        """Send what there is, for so long at most, and hang up."""
+        if self._task is None:
+            return
+        if self._sends or self._under_way or self._acks:
+            self._idle = asyncio.get_running_loop().create_future()
+            self._bell.set()
+            await asyncio.wait([self._idle], timeout=drain_s)
+        task, self._task = self._task, None
+        left = [*self._under_way, *self._sends]
+        task.cancel()
+        await asyncio.wait([task])
+        if self._ack_timer is not None:
+            self._ack_timer.cancel()
+        for send in left:
+            send.fail(BackendUnavailable("redis", "the bus was closed before the server had taken it"))
+        await self._wire.close()
+
+    def _enqueue(self, commands: Sequence[Command | Packed], size: int) -> "_Send":
+        send = _Send(commands, size)
+        self._sends.append(send)
+        self._bell.set()
+        return send
+
+    def _expire(self, send: "_Send", until: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self.is_connected and send.error is None and loop.time() < until:
+            send.timer = loop.call_at(until, self._expire, send, until)
+            return
+        why = send.error or BackendUnavailable("redis", f"no reply in time{': ' if self.error else ''}{self.error}")
+        send.fail(why)
+
+    async def _run(self) -> None:
+        while True:
+            await self._bell.wait()
+            self._bell.clear()
+            while self._has_work():
+                if not self._wire.is_connected:
+                    await self._reconnect()
+                await self._round_trip()
+            if self._idle is not None and not self._idle.done() and not self._sends and not self._acks:
+                self._idle.set_result(None)
+
+    def _has_work(self) -> bool:
+        """Whether something can be sent now."""
+        return bool(self._acks) or (bool(self._sends) and asyncio.get_running_loop().time() >= self._not_before)
+
+    async def _reconnect(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self._wire.connect()
+            except BackendError as error:
+                self._note(error)
+                attempt += 1
+                await asyncio.sleep(delay_s(attempt, self._delays, rng=self._rng))
+            else:
+                self.reconnects += 1
+                self._on_reconnect()
+                return
+
+    async def _round_trip(self) -> None:
+        acks, self._acks, self._acks_count = self._acks, {}, 0
+        if self._ack_timer is not None:
+            self._ack_timer.cancel()
+            self._ack_timer = None
+        sends = self._under_way = self._next_sends()
+        commands: list[Command | Packed] = [("XACK", key, group, *ids) for (key, group), (ids, _) in acks.items()]
+        for send in sends:
+            commands += send.commands
+        try:
+            replies = await self._wire.call(*commands)
+        except BackendError as error:
+            self._note(error)
+            self._give_back(sends, error)
+            for (key, group), (ids, then) in acks.items():
+                for id in ids:
+                    self.acknowledge(key, group, id, then)
+            return
+        finally:
+            self._under_way = []
+        for (key, _), (ids, then) in acks.items():
+            then(key, ids)
+        self._settle(sends, replies[len(acks) :])
+
+    def _next_sends(self) -> "list[_Send]":
+        taken: list[_Send] = []
+        if asyncio.get_running_loop().time() < self._not_before:
+            return taken
+        commands = size = 0
+        while self._sends and (not taken or (commands < COMMANDS_MAX and size < _BYTES_MAX)):
+            send = self._sends.popleft()
+            if not send.is_withdrawn:
+                taken.append(send)
+                commands, size = commands + len(send.commands), size + send.size
+        return taken
+
+    def _settle(self, sends: "Sequence[_Send]", replies: Sequence[Any]) -> None:
+        start, full = 0, []
+        for send in sends:
+            mine = replies[start : start + len(send.commands)]
+            start += len(send.commands)
+            failed = [n for n, reply in enumerate(mine) if isinstance(reply, RedisError)]
+            if not failed:
+                send.succeed()
+                continue
+            error = meaning(mine[failed[0]])
+            if error.retryable:
+                send.commands = [send.commands[n] for n in failed]
+                full.append(send)
+            else:
+                send.fail(error)
+        self._full_for = self._full_for + 1 if full else 0
+        if full:
+            self._hold_back(full, meaning_of_all := meaning(_first_error(replies)))
+            self._note(meaning_of_all)
+
+    def _hold_back(self, sends: "Sequence[_Send]", error: BackendError) -> None:
+        """The server takes nothing more now: try again a little later, and a little later still."""
+        loop, wait_s = asyncio.get_running_loop(), delay_s(self._full_for, _FULL, rng=self._rng)
+        self._not_before = loop.time() + wait_s
+        loop.call_later(wait_s, self._bell.set)
+        self._give_back(sends, error)
+
+    def _give_back(self, sends: "Sequence[_Send]", error: BackendError) -> None:
+        for send in reversed(sends):
+            send.error = error
+            if not send.is_withdrawn:
+                self._sends.appendleft(send)
+        self._bell.set()
+
+    def _note(self, error: object) -> None:
+        self.error = str(error)
+
+
+class _Send:
+    """Commands that somebody waits for."""
+
+    __slots__ = ("commands", "done", "error", "is_withdrawn", "size", "timer")
+
+    def __init__(self, commands: Sequence[Command | Packed], size: int) -> None:
+        self.commands, self.size = commands, size
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.error: BackendError | None = None
+        self.is_withdrawn = False
+        self.timer: asyncio.TimerHandle | None = None
+
+    def succeed(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def fail(self, error: BackendError) -> None:
+        self.is_withdrawn = True
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+def _first_error(replies: Sequence[Any]) -> RedisError:
+    return next(reply for reply in replies if isinstance(reply, RedisError))
+
+
+def _tell(done: "asyncio.Future[None]", then: Callable[[], None] | None) -> None:
+    # An error was noted already.
+    if not done.cancelled() and done.exception() is None and then is not None:
+        then()

@@ -1,0 +1,296 @@
+"""One subscription on Redis: reads a name's own stream and the hive's common one into a mailbox.
+
+It owns a connection, because reading blocks one. At the start and after every reconnect it first takes what was delivered here
+and never acknowledged; only then it reads on. It waits for a second at most, so that it also looks after what is held.
+"""
+
+import asyncio
+import logging
+import random
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from hive_mind.bus.base import Delivery, Subscription
+from hive_mind.bus.codec import decode, encode
+from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.redis import keys
+from hive_mind.bus.redis.claims import Group
+from hive_mind.bus.redis.outgoing import Outgoing
+from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, Place, Wire, value
+from hive_mind.errors import BackendError, WireError
+from hive_mind.retry import RetrySettings, delay_s
+
+_log = logging.getLogger(__name__)
+
+_BLOCK_MS = 1000
+_READ_MAX = 256
+# How often a reader shows that it lives and looks for what got lost between it and the server.
+_LOOK_EVERY_S = 2.0
+_FLUSHES_MAX = 3
+
+Native = tuple[bytes, bytes]
+"""A stream and an id in it."""
+
+
+class Letter(NamedTuple):
+    """What is to be put aside."""
+
+    attempts: int
+    reason: str
+    data: bytes
+
+
+class Owner(Protocol):
+    """What a reader tells its bus."""
+
+    outgoing: Outgoing
+
+    def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
+        """Keep a dead letter; `then` is told when it is safe."""
+        ...
+
+    def forget(self, reader: "Reader") -> None:
+        """The reader was closed."""
+        ...
+
+    def look_whether_drained(self) -> None:
+        """Something was settled."""
+        ...
+
+
+class Reader:
+    """See `base.Inbox`. Begins with `start`."""
+
+    def __init__(self, owner: Owner, place: Place, subscription: Subscription, on_ready: Callable[[], None]) -> None:
+        self.subscription = subscription
+        self.mailbox: Mailbox[Native] = Mailbox(subscription, on_ready, self)
+        self.reconnects, self.error = 0, ""
+        self._owner, self._wire = owner, Wire(place)
+        self._token = secrets.token_hex(8)
+        self._consumer = self._token if subscription.is_shared else keys.ONLY_CONSUMER
+        self._keys = keys.inbox(subscription.hive, subscription.name), keys.everyone(subscription.hive)
+        self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
+        # What is off the mailbox and not yet off the broker.
+        self._settling: set[Native] = set()
+        self._look_at = 0.0
+        self._is_stopping = self._is_reading = self._is_closed = self._has_signed = False
+        self._client_id = 0
+        self._task: asyncio.Task[None] | None = None
+        self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
+        self._kept_ms = int(place.settings.kept_s * 1000)
+        self._rng = random.Random()  # noqa: S311 - jitter
+
+    @property
+    def is_connected(self) -> bool:
+        """As far as is known."""
+        return self._wire.is_connected and self._task is not None and not self._task.done()
+
+    def take(self, deliveries_max: int) -> Sequence[Delivery]:
+        """Those in front."""
+        return self.mailbox.take(deliveries_max)
+
+    async def start(self) -> None:
+        """Connect, and take up what the last one of this name left. Raises `BackendError`."""
+        try:
+            await self._connect()
+            await self._make_groups("0" if self.subscription.start == "earliest" else "$")
+            await self._look(is_first=True)
+        except BaseException:
+            await self._wire.close()
+            raise
+        self._task = begin(self._run(), f"redis reader of {self.subscription.name}", self._note)
+
+    async def stop(self) -> None:
+        """Read nothing more; what is held stays."""
+        task, self._task = self._task, None
+        self._is_stopping = True
+        if task is None:
+            return
+        if self._is_reading:
+            # Better than to break off: what the server is just handing out would count as delivered.
+            self._owner.outgoing.post(("CLIENT", "UNBLOCK", self._client_id))
+            await asyncio.wait([task], timeout=_BLOCK_MS / 1000 + 1)
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """Give the name free. What was not acknowledged is left to the next of this name."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        await self.stop()
+        left = [(one, one.attempt - (not self.mailbox.is_out(one))) for one in self.mailbox.held]
+        self.mailbox.end()
+        self._owner.forget(self)
+        with suppress(BackendError):
+            await self._flush()
+            await self._release(left)
+        await self._wire.close()
+
+    # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def settled(self, mailbox: Mailbox[Native], delivery: Held[Native]) -> None:
+        """Acknowledge it."""
+        del mailbox
+        self._settling.add(delivery.native)
+        self._acknowledge(delivery.native)
+        self._owner.look_whether_drained()
+
+    def put_aside(self, mailbox: Mailbox[Native], delivery: Held[Native], reason: str) -> None:
+        """Make it a dead letter."""
+        del mailbox
+        self._keep_dead(delivery.native, Letter(delivery.attempt, reason, encode(delivery.envelope)))
+
+    def _keep_dead(self, native: Native, letter: Letter) -> None:
+        self._settling.add(native)
+        self._owner.keep_dead(self.subscription, letter, lambda: self._acknowledge(native))
+
+    def _acknowledge(self, native: Native) -> None:
+        self._owner.outgoing.acknowledge(native[0], self.subscription.name, native[1], self._acknowledged)
+
+    def _acknowledged(self, key: bytes, ids: Sequence[bytes]) -> None:
+        self._settling.difference_update([(key, id) for id in ids])
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run(self) -> None:
+        failures = 0
+        while not self._is_stopping:
+            try:
+                if not self._wire.is_connected:
+                    await self._connect()
+                    self.reconnects += 1
+                    self._look_at = 0.0
+                if asyncio.get_running_loop().time() >= self._look_at:
+                    await self._look()
+                else:
+                    await self._read()
+                failures = 0
+            except BackendError as error:
+                failures += 1
+                self.error = str(error)
+                await self._mend(error, failures)
+
+    def _note(self, error: str) -> None:
+        self.error = error
+
+    async def _connect(self) -> None:
+        await self._wire.connect()
+        self._client_id = int(await self._wire.one("CLIENT", "ID"))
+
+    async def _mend(self, error: BackendError, failures: int) -> None:
+        if "NOGROUP" in str(error):
+            # The server has forgotten everything. Whatever it has now came later, and nobody has read it.
+            with suppress(BackendError):
+                await self._make_groups("0")
+                return
+        _log.debug("%s: reading as %s failed, trying again: %s", self._keys[0].decode(), self._consumer, error)
+        await asyncio.sleep(delay_s(failures, self._delays, rng=self._rng))
+
+    async def _make_groups(self, start: str) -> None:
+        for group in self._groups:
+            # Looked for first: a server that is full refuses to create even what is there, and must be read all the same.
+            if not await group.exists():
+                await group.create(start)
+
+    async def _read(self) -> None:
+        room = self.mailbox.room
+        if not room:
+            await self.mailbox.until_room(_BLOCK_MS / 1000)
+            return
+        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, _READ_MAX), "BLOCK", _BLOCK_MS)
+        self._is_reading = True
+        try:
+            (reply,) = await self._wire.call(
+                ("XREADGROUP", *how, "STREAMS", *self._keys, ">", ">"), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000
+            )
+        finally:
+            self._is_reading = False
+        found = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]
+        if len(found) > 1 and found[0][0][0] != found[-1][0][0]:
+            found.sort(key=lambda one: keys.time_of(one[0][1]))
+        for native, fields in found:
+            self._offer(native, fields)
+
+    def _offer(self, native: Native, fields: Sequence[bytes] | None, attempt: int = 1) -> None:
+        body = fields[1] if fields else b""
+        try:
+            envelope = decode(body)
+        except WireError as error:
+            self._keep_dead(native, Letter(attempt, str(error), body))
+        else:
+            self.mailbox.offer(native, envelope, attempt)
+
+    # ── looking after what is held ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _look(self, *, is_first: bool = False) -> None:
+        """Show that this name is alive, and find what was delivered and is in nobody's hands."""
+        hive, name, wait_ms = self.subscription.hive, self.subscription.name, int(self.subscription.ack_wait_s * 1000)
+        self._look_at = asyncio.get_running_loop().time() + min(_LOOK_EVERY_S, wait_ms / 3000)
+        now_s, micros = await self._wire.one("TIME")
+        now_ms = int(now_s) * 1000 + int(micros) // 1000
+        # On a server that is full these fail, and what matters is that somebody reads.
+        await self._wire.call(("HSET", keys.names(hive), name, now_ms))
+        if not self.subscription.is_shared and not await self._is_mine():
+            self._give_way()
+            return
+        for group in self._groups:
+            await self._take_up(group, is_first=is_first)
+            if self.subscription.is_shared:
+                await group.renew({one.native[1] for one in self.mailbox.held if one.native[0] == group.key})
+                await self._take_over(group, wait_ms)
+
+    async def _is_mine(self) -> bool:
+        """Whether nobody has subscribed under this name since this one did."""
+        where = keys.owners(self.subscription.hive), self.subscription.name
+        if not self._has_signed:
+            (reply,) = await self._wire.call(("HSET", *where, self._token))
+            self._has_signed = not isinstance(reply, Exception)
+            return True
+        return await self._wire.one("HGET", *where) in (None, self._token.encode())
+
+    async def _take_up(self, group: Group, *, is_first: bool) -> None:
+        """What was delivered here and got lost on the way; at the start of one who shares with nobody, what the last one left."""
+        held = {one.native for one in self.mailbox.held} | self._settling
+        pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
+        lost = [one for one in pending if (group.key, one.id) not in held]
+        for one in await group.claim(lost) if lost else ():
+            # What this very process was sent and never got does not count as an attempt.
+            self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
+
+    async def _take_over(self, group: Group, idle_ms: int) -> None:
+        """What nobody has touched for so long, from those with whom this one shares."""
+        room = self.mailbox.room
+        idle = [one for one in await group.pending(idle_ms=idle_ms) if one.consumer != self._consumer.encode()]
+        for one in await group.claim(idle[:room], idle_ms=idle_ms) if idle and room else ():
+            self._offer((group.key, one.id), one.fields, one.deliveries)
+
+    def _give_way(self) -> None:
+        """Another process has subscribed under this name later: it has everything now."""
+        self._is_stopping = True
+        self.mailbox.end()
+        self.error = f"another process has subscribed as {self.subscription.name!r}; this one hears nothing more"
+        _log.error("hive %s: %s", self.subscription.hive, self.error)
+
+    async def _flush(self) -> None:
+        """See that what was settled is off the broker before the next of this name looks there."""
+        outgoing = self._owner.outgoing
+        for _ in range(_FLUSHES_MAX):
+            if self._settling and outgoing.is_connected:
+                # Acknowledgements travel with whatever is sent next, those of dead letters with what comes after these.
+                await outgoing.send([("PING",)], 0, 0.0)
+
+    async def _release(self, left: Sequence[tuple[Held[Native], int]]) -> None:
+        """Leave what is held to the next, as it was."""
+        if not self._wire.is_connected:
+            return
+        # Others of a shared name may have it at once.
+        idle_ms = int(self.subscription.ack_wait_s * 1000) if self.subscription.is_shared else 0
+        for group in self._groups:
+            mine = [(one.native[1], count) for one, count in left if one.native[0] == group.key]
+            await group.release(mine, idle_ms)
+            if self.subscription.is_shared:
+                await group.forget_idle_consumers(self._kept_ms)

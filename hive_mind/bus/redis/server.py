@@ -1,0 +1,73 @@
+"""What a Redis server is and how it is set up, as far as that matters to a bus."""
+
+import asyncio
+import logging
+import random
+from typing import Any
+
+from hive_mind.bus.base import BusCapabilities
+from hive_mind.bus.redis.wire import Place, Wire
+from hive_mind.errors import BackendRejected, BackendUnavailable
+from hive_mind.retry import RetrySettings, delay_s
+
+_log = logging.getLogger(__name__)
+
+_ENVELOPE_BYTES_MAX = 16 << 20
+_VERSION_MIN = (6, 2)
+_STARTING = RetrySettings(delay_first_s=0.05, delay_max_s=0.5)
+
+
+async def inspected(place: Place) -> BusCapabilities:
+    """Log in and look. Raises `BackendRejected`, or `BackendUnavailable` when it does not answer or goes on starting."""
+    wire = Wire(place)
+    try:
+        async with asyncio.timeout(place.settings.connect_timeout_s):
+            told = await _told(wire)
+    except TimeoutError as error:
+        raise BackendUnavailable(
+            "redis", f"{place.address} did not answer within {place.settings.connect_timeout_s:g} s"
+        ) from error
+    finally:
+        await wire.close()
+    _refuse(told)
+    some = place.settings
+    return BusCapabilities(
+        is_durable=True,
+        survives_restart=told.get("aof_enabled") == "1",
+        can_share=True,
+        can_watch=True,
+        envelope_bytes_max=some.envelope_bytes_max or _ENVELOPE_BYTES_MAX,
+    )
+
+
+async def _told(wire: Wire) -> dict[str, str]:
+    """What `INFO` says; nothing where this user may not ask."""
+    attempt = 0
+    while True:
+        try:
+            await wire.connect()
+            await wire.one("PING")
+        except BackendUnavailable as error:
+            if "LOADING" not in str(error).upper():
+                raise
+            attempt += 1
+            await asyncio.sleep(delay_s(attempt, _STARTING, rng=random.Random()))  # noqa: S311 - jitter
+        else:
+            replies = await wire.call(("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"))
+            return dict(line for reply in replies for line in _lines(reply))
+
+
+def _lines(reply: Any) -> list[tuple[str, str]]:
+    if not isinstance(reply, bytes):
+        return []
+    return [(name, value) for name, mark, value in (line.partition(":") for line in reply.decode().splitlines()) if mark]
+
+
+def _refuse(told: dict[str, str]) -> None:
+    version = told.get("redis_version", "")
+    if version and tuple(int(part) for part in version.split(".")[:2]) < _VERSION_MIN:
+        raise BackendRejected("redis", f"the server is version {version}; streams need 6.2 or newer")
+    if told.get("maxmemory", "0") != "0" and told.get("maxmemory_policy", "noeviction") != "noeviction":
+        _log.warning(
+            "this Redis server drops keys when its memory is full, and messages with them: set maxmemory-policy noeviction"
+        )

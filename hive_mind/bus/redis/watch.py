@@ -1,0 +1,96 @@
+"""Seeing everything that is published in a hive: reads all its streams, and takes nothing from anybody."""
+
+import asyncio
+import logging
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+
+from hive_mind.bus.base import Envelope
+from hive_mind.bus.codec import decode
+from hive_mind.bus.redis import keys
+from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, Place, Wire, pairs, value
+from hive_mind.errors import BackendError, WireError
+from hive_mind.retry import RetrySettings, delay_s
+
+_log = logging.getLogger(__name__)
+
+# New names are noticed within this time; nothing that was sent to them meanwhile is missed.
+_BLOCK_MS = 250
+_COUNT = 256
+# An envelope to many is in many streams, and shown once.
+_SHOWN_MAX = 10_000
+
+
+class Watcher:
+    """See `base.Watch`. Begins with `start`."""
+
+    def __init__(self, place: Place, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
+        self._wire, self._hive, self._on_envelope, self._forget = Wire(place), hive, on_envelope, forget
+        self._read_up_to: dict[bytes, bytes] = {}
+        self._shown: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
+        self._rng = random.Random()  # noqa: S311 - jitter
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Connect, and note where everything ends now. Raises `BackendError`."""
+        await self._wire.connect()
+        names = await self._wire.one("HKEYS", keys.names(self._hive))
+        streams = [keys.everyone(self._hive), *(keys.inbox(self._hive, name.decode()) for name in names)]
+        for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", one) for one in streams)), strict=True):
+            self._read_up_to[stream] = b"0" if isinstance(reply, Exception) else pairs(reply)[b"last-generated-id"]
+        self._task = begin(self._run(), f"redis watch of {self._hive}", lambda _: None)
+
+    async def close(self) -> None:
+        """Look away."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+            self._forget(self)
+        await self._wire.close()
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            try:
+                if not self._wire.is_connected:
+                    await self._wire.connect()
+                await self._read()
+                failures = 0
+            except BackendError as error:
+                failures += 1
+                _log.debug("watching hive %s: %s", self._hive, error)
+                await asyncio.sleep(delay_s(failures, self._delays, rng=self._rng))
+
+    async def _read(self) -> None:
+        for name in await self._wire.one("HKEYS", keys.names(self._hive)):
+            # What was not there before began later, so all of it is new.
+            self._read_up_to.setdefault(keys.inbox(self._hive, name.decode()), b"0")
+        streams: Command = ("STREAMS", *self._read_up_to, *self._read_up_to.values())
+        (reply,) = await self._wire.call(
+            ("XREAD", "COUNT", _COUNT, "BLOCK", _BLOCK_MS, *streams), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000
+        )
+        found = [(entry, stream) for stream, entries in value(reply) or () for entry in entries]
+        found.sort(key=lambda one: keys.time_of(one[0][0]))
+        for (id, fields), stream in found:
+            self._read_up_to[stream] = id
+            self._show(fields[1])
+
+    def _show(self, data: bytes) -> None:
+        try:
+            envelope = decode(data)
+        except WireError:
+            # Whoever it is for puts it aside.
+            return
+        known = envelope.sender, envelope.id
+        if known not in self._shown:
+            self._shown[known] = None
+            while len(self._shown) > _SHOWN_MAX:
+                self._shown.popitem(last=False)
+            self._on_envelope(envelope)
+
+
+Forget = Callable[[Watcher], None]

@@ -1,0 +1,221 @@
+"""A bus over Azure Service Bus, or over the development broker: one topic, and on it a subscription per node.
+
+Messages carry their target as a property, subscriptions have a filter on it; see `names`. Azure keeps what it
+accepted until it is acknowledged; the development broker keeps it as long as it runs. The address is
+`servicebus://NAMESPACE.servicebus.windows.net/TOPIC` or `servicebus://127.0.0.1:5672/TOPIC`; the credential is a connection
+string, or for Azure none: then `azure-identity` finds who is signed in.
+
+The topic needs the tier Standard or Premium, and had better detect duplicates: what was sent again after a broken connection is
+then dropped before it is paid for. Subscriptions are made where the identity may manage them; made by hand, they need the two
+rules of `admin`, long locks, and more deliveries than a subscriber's `attempts_max`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
+
+from hive_mind.bus import codec
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import (
+    BusCapabilities,
+    BusHealth,
+    BusSettings,
+    DeadLetter,
+    Envelope,
+    Inbox,
+    QueueState,
+    Subscription,
+    Watch,
+)
+from hive_mind.bus.servicebus.account import Account, account_of, silence
+from hive_mind.bus.servicebus.admin import Administration, Counts
+from hive_mind.bus.servicebus.errors import NAME, Missing
+from hive_mind.bus.servicebus.inbox import ServiceBusInbox
+from hive_mind.bus.servicebus.letters import drop, letters_in, replay
+from hive_mind.bus.servicebus.names import name_of, subscription_of
+from hive_mind.bus.servicebus.outgoing import Outgoing
+from hive_mind.bus.servicebus.parcel import messages_of
+from hive_mind.bus.servicebus.watchdog import Watchdog
+from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
+
+
+async def open(address: BusAddress, settings: BusSettings) -> "ServiceBus":
+    """Connect. `?names=a,b` tells of nodes whose dead letters are to be seen where the broker does not list subscriptions."""
+    account = account_of(address, settings)
+    silence()
+    bus = ServiceBus(account, settings, [name for name in address.option("names").split(",") if name])
+    try:
+        async with asyncio.timeout(settings.connect_timeout_s):
+            await bus.connect()
+    except TimeoutError as error:
+        await account.close()
+        raise BackendUnavailable(NAME, f"{address} does not answer within {settings.connect_timeout_s:g} s") from error
+    except BaseException:
+        await account.close()
+        raise
+    return bus
+
+
+class ServiceBus:
+    """See `base.EventBus`."""
+
+    def __init__(self, account: Account, settings: BusSettings, names: Iterable[str] = ()) -> None:
+        self._account, self._settings = account, settings
+        self._outgoing = Outgoing(account, settings.reconnect_s_max)
+        self._admin = Administration(account)
+        self._inboxes: dict[tuple[str, str], list[ServiceBusInbox]] = {}
+        self._known = set(names)
+        self._watchdog = Watchdog(self._outgoing, self._all, settings.watch_every_s)
+        self._past = BusHealth(True)
+        self._settled = asyncio.Event()
+        self._is_closed = False
+
+    async def connect(self) -> None:
+        """For `open`. Raises `BackendError`."""
+        try:
+            await self._outgoing.open()
+        except Missing as error:
+            raise self._admin.advised(error) from error
+        self._watchdog.start()
+
+    @property
+    def capabilities(self) -> BusCapabilities:
+        """What Azure can; the development broker keeps nothing over a restart."""
+        return BusCapabilities(
+            is_durable=True, survives_restart=self._account.is_cloud, can_share=True, envelope_bytes_max=self._bytes_max
+        )
+
+    @property
+    def health(self) -> BusHealth:
+        """Counted over the subscriptions that are open."""
+        boxes = self._all()
+        is_connected = not self._is_closed and self._outgoing.is_connected and all(box.reader.is_connected for box in boxes)
+        counted = reduce(lambda so_far, box: box.added_to(so_far), boxes, self._past)
+        reconnects, error = counted.reconnects + self._outgoing.reconnects, self._outgoing.error or counted.last_error
+        return replace(counted, is_connected=is_connected, reconnects=reconnects, last_error=error)
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+        """One message per target, in order."""
+        self._refuse_if_closed()
+        messages = []
+        for envelope in envelopes:
+            data = codec.encode(envelope)
+            if len(data) > self._bytes_max:
+                raise MessageTooLarge(NAME, len(data), self._bytes_max)
+            messages += messages_of(envelope, data, self._settings.kept_s)
+        if messages:
+            await self._outgoing.publish(messages, timeout_s)
+
+    async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
+        """Read a subscription of the topic. In the cloud it is made if it is not there and we may. `start` has no meaning here:
+        what a subscription has kept is delivered, and it keeps from the moment it was made."""
+        self._refuse_if_closed()
+        place = subscription.hive, subscription.name
+        others = self._inboxes.setdefault(place, [])
+        if others and not (subscription.is_shared and others[0].subscription.is_shared):
+            raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
+        inbox = ServiceBusInbox(self._account, self._outgoing, subscription, on_ready, self._settings, self)
+        others.append(inbox)
+        try:
+            await self._start(inbox)
+        except BaseException:
+            await inbox.close()
+            raise
+        return inbox
+
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
+        """Can't: it would need a subscription of its own, and every copy is paid for."""
+        del hive, on_envelope
+        raise ConfigError("Service Bus can't be watched; watch a member, or use a Redis bus to develop")
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """Of the names known here; how much waits is told by Azure alone, to those who may manage."""
+        counts = await self._admin.counts()
+        states = []
+        for name, path in sorted((await self._paths(hive, counts)).items()):
+            waiting, dead = counts.get(path, (None, None))
+            boxes = [box.mailbox for box in self._inboxes.get((hive, name), ())]
+            in_hand = sum(len(box.held) - box.waiting for box in boxes) if boxes else None
+            states.append(QueueState(name, waiting, in_hand, dead))
+        return states
+
+    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+        """Of the names known here, oldest first."""
+        return await letters_in(self._account, await self._paths(hive), limit)
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Send them again, then take them off."""
+        return await replay(self._account, self._outgoing, self._settings.kept_s, await self._paths(hive), ids)
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Take them off."""
+        return await drop(self._account, await self._paths(hive), ids)
+
+    async def close(self, *, drain_s: float = 5.0) -> None:
+        """Send what waits, read nothing more, wait until everything was settled or the time is up."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        await self._watchdog.stop()
+        for box in self._all():
+            box.is_draining = True
+        deadline = asyncio.get_running_loop().time() + drain_s
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                while not all(box.is_drained for box in self._all()):
+                    self._settled.clear()
+                    await self._settled.wait()
+        await asyncio.gather(*(box.close() for box in self._all()))
+        await self._outgoing.close(max(deadline - asyncio.get_running_loop().time(), 0.0))
+        await self._account.close()
+
+    def settled(self) -> None:
+        """For inboxes: the broker was told everything there was to tell."""
+        self._settled.set()
+
+    def forget(self, inbox: ServiceBusInbox) -> None:
+        """For inboxes: one was closed."""
+        self._past = inbox.added_to(self._past)
+        place = inbox.subscription.hive, inbox.subscription.name
+        self._inboxes[place].remove(inbox)
+        if not self._inboxes[place]:
+            del self._inboxes[place]
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _bytes_max(self) -> int:
+        wanted = self._settings.envelope_bytes_max
+        return self._outgoing.message_bytes_max if wanted is None else min(wanted, self._outgoing.message_bytes_max)
+
+    async def _start(self, inbox: ServiceBusInbox) -> None:
+        within_s = self._settings.connect_timeout_s
+        try:
+            async with asyncio.timeout(within_s):
+                try:
+                    # Half of it, so that who hears nothing is told why.
+                    await inbox.start(within_s / 2)
+                except Missing as error:
+                    if not await self._admin.make(inbox.path):
+                        raise self._admin.advised(error, inbox.path) from error
+                    await inbox.start(within_s / 2)
+        except TimeoutError as error:
+            raise BackendUnavailable(NAME, f"subscription {inbox.path!r} is not ready within {within_s:g} s") from error
+
+    async def _paths(self, hive: str, counts: Counts | None = None) -> dict[str, str]:
+        """Of subscriptions by the node's name, as far as we know any."""
+        counts = await self._admin.counts() if counts is None else counts
+        names = self._known | {name for its_hive, name in self._inboxes if its_hive == hive}
+        paths = {name: subscription_of(hive, name) for name in names}
+        known = set(paths.values())
+        listed = {path: name_of(hive, path) for path in counts if path not in known}
+        return paths | {name: path for path, name in listed.items() if name is not None}
+
+    def _all(self) -> list[ServiceBusInbox]:
+        return [box for boxes in self._inboxes.values() for box in boxes]
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise BackendUnavailable(NAME, "the bus is closed; open another one")

@@ -1,0 +1,195 @@
+"""Whom to talk to and as whom: a client of the SDK for an address and settings.
+
+Plain AMQP is for this machine only: the development broker, or Microsoft's emulator in its container. Everything else is TLS.
+A secret is handed to the SDK and kept nowhere else.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.core.credentials_async import AsyncTokenCredential
+from azure.servicebus import ServiceBusSubQueue, TransportType
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
+
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import BusSettings
+from hive_mind.errors import BackendNotInstalled, InvalidInput
+
+TOPIC = "hive"
+
+_CLOUD = ".servicebus.windows.net"
+_PLAIN_PORT = 5672
+_TLS_PORT = 5671
+# We reconnect ourselves: with a limit, jitter and a look at what is still held.
+_CLIENT: dict[str, Any] = {"retry_total": 0, "user_agent": "hive-mind"}
+_LINK: dict[str, Any] = {
+    # Pings keep connections alive; the SDK's own task would hold up closing for a second.
+    "keep_alive": 0,
+    # How long the SDK looks at a silent socket before it looks up; closing takes twice that.
+    "socket_timeout": 0.05,
+}
+# A connection that is gone is not worth more.
+_CLOSE_S = 2.0
+
+Credential = AzureNamedKeyCredential | AzureSasCredential | AsyncTokenCredential
+
+L = TypeVar("L", bound=ServiceBusSender | ServiceBusReceiver)
+
+
+class Line(Generic[L]):
+    """One link to an entity, with the client and the connection it has to itself."""
+
+    def __init__(self, client: ServiceBusClient, link: L) -> None:
+        self._client, self.link = client, link
+        self._transport: Any = None
+
+    async def open(self) -> L:
+        """Connect. Raises what the SDK raises."""
+        await self.link.__aenter__()
+        self._transport = getattr(getattr(getattr(self.link, "_handler", None), "_connection", None), "_transport", None)
+        return self.link
+
+    async def close(self) -> None:
+        """Hang up; whatever goes wrong now, it is over."""
+        for part in (self.link, self._client):
+            with suppress(Exception):
+                async with asyncio.timeout(_CLOSE_S):
+                    await part.close()
+        # The SDK forgets the socket of a connection that broke before it could say goodbye.
+        if (writer := getattr(self._transport, "writer", None)) is not None:
+            writer.close()
+            with suppress(Exception):
+                async with asyncio.timeout(_CLOSE_S):
+                    await writer.wait_closed()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A place on a broker, and what opens it."""
+
+    host: str
+    port: int
+    topic: str
+    credential: Credential = field(repr=False)
+    is_encrypted: bool
+    certificate: str | None = None
+
+    @property
+    def is_cloud(self) -> bool:
+        """Whether it is Azure itself, which has a management API and keeps what it accepted."""
+        return self.host.endswith(_CLOUD)
+
+    def to_topic(self) -> Line[ServiceBusSender]:
+        """A line to send by. It connects when something is asked of it."""
+        client = self._client()
+        return Line(client, client.get_topic_sender(self.topic, **_LINK))
+
+    def from_subscription(
+        self, path: str, *, ahead: int = 1, sub_queue: ServiceBusSubQueue | None = None
+    ) -> Line[ServiceBusReceiver]:
+        """A line to read by; `ahead` messages come without being asked for. It connects when something is asked of it."""
+        client = self._client()
+        link = client.get_subscription_receiver(self.topic, path, sub_queue=sub_queue, prefetch_count=ahead, **_LINK)
+        return Line(client, link)
+
+    async def close(self) -> None:
+        """Let go of what a token came from."""
+        if isinstance(self.credential, AsyncTokenCredential):
+            await self.credential.close()
+
+    def _client(self) -> ServiceBusClient:
+        if not self.is_encrypted:
+            return ServiceBusClient.from_connection_string(self._emulator(), **_CLIENT)
+        given = dict(_CLIENT)
+        if self.certificate is not None:
+            given["connection_verify"] = self.certificate
+        if self.port != _TLS_PORT:
+            given |= {"custom_endpoint_address": f"sb://{self.host}:{self.port}", "transport_type": TransportType.Amqp}
+        return ServiceBusClient(self.host, self.credential, **given)
+
+    def _emulator(self) -> str:
+        endpoint = f"Endpoint=sb://{self.host}:{self.port};UseDevelopmentEmulator=true"
+        if isinstance(self.credential, AzureSasCredential):
+            return f"{endpoint};SharedAccessSignature={self.credential.signature}"
+        if isinstance(self.credential, AzureNamedKeyCredential):
+            name, key = self.credential.named_key
+            return f"{endpoint};SharedAccessKeyName={name};SharedAccessKey={key}"
+        raise InvalidInput("a development broker takes a key, not a token")
+
+
+def account_of(address: BusAddress, settings: BusSettings) -> Account:
+    """Raises `ConfigError` for what can't be meant."""
+    if not address.host:
+        raise InvalidInput("a Service Bus is named like servicebus://NAMESPACE.servicebus.windows.net/hive")
+    is_plain = address.is_loopback and settings.certificate is None and address.option("tls") != "true"
+    if address.option("tls") == "false" and not address.is_loopback:
+        raise InvalidInput(f"{address} is not on this machine: Service Bus is only spoken over TLS there; leave out tls=false")
+    topic = address.path or TOPIC
+    return Account(
+        address.host,
+        address.port or (_PLAIN_PORT if is_plain else _TLS_PORT),
+        topic,
+        _credential(address, settings.credential.strip(), topic),
+        not is_plain,
+        str(settings.certificate) if settings.certificate is not None else None,
+    )
+
+
+def silence() -> None:
+    """The SDK logs every reconnect as an error with a traceback; we tell of it in one line. Who set a level keeps it."""
+    log = logging.getLogger("azure.servicebus")
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.CRITICAL)
+
+
+def _credential(address: BusAddress, given: str, topic: str) -> Credential:
+    if not given and address.user and address.password:
+        return AzureNamedKeyCredential(address.user, address.password)
+    if given.startswith("SharedAccessSignature "):
+        return AzureSasCredential(given)
+    if given:
+        return _from_connection_string(address, given, topic)
+    if address.host.endswith(_CLOUD):
+        return _identity()
+    raise InvalidInput(
+        f"{address} needs a credential: the connection string of a key, in HIVE_MIND_BUS_CREDENTIAL; "
+        "without one only Azure itself can be asked, as whoever is signed in"
+    )
+
+
+def _from_connection_string(address: BusAddress, given: str, topic: str) -> Credential:
+    parts = {name.strip().lower(): value.strip() for name, _, value in (part.partition("=") for part in given.split(";"))}
+    _refuse_elsewhere(address, parts.get("endpoint", ""))
+    if parts.get("usedevelopmentemulator", "").lower() == "true" and not address.is_loopback:
+        raise InvalidInput(f"{address} is not on this machine: UseDevelopmentEmulator would send facts unencrypted")
+    if parts.get("entitypath", topic) != topic:
+        raise InvalidInput(f"the connection string is for the entity {parts['entitypath']!r}, the address names {topic!r}")
+    if signature := parts.get("sharedaccesssignature"):
+        return AzureSasCredential(signature)
+    if (name := parts.get("sharedaccesskeyname")) and (key := parts.get("sharedaccesskey")):
+        return AzureNamedKeyCredential(name, key)
+    raise InvalidInput(
+        "the credential is no connection string: it has the parts Endpoint=…;SharedAccessKeyName=…;SharedAccessKey=…"
+    )
+
+
+def _refuse_elsewhere(address: BusAddress, endpoint: str) -> None:
+    host = endpoint.partition("//")[2].partition("/")[0].rpartition("@")[2]
+    its_host = host.partition(":")[0].lower() if not host.startswith("[") else host
+    is_here = BusAddress("servicebus", host=its_host).is_loopback and address.is_loopback
+    if endpoint and its_host != address.host.lower() and not is_here:
+        raise InvalidInput(
+            f"the connection string is for {its_host!r}, the address names {address.host!r}: use one of them in both"
+        )
+
+
+def _identity() -> Credential:
+    try:
+        from azure.identity.aio import DefaultAzureCredential
+    except ModuleNotFoundError as error:
+        raise BackendNotInstalled("bus", "servicebus", "servicebus") from error
+    return DefaultAzureCredential(exclude_interactive_browser_credential=True)

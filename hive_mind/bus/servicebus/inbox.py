@@ -1,0 +1,223 @@
+"""One subscription of this process: its reader, its mailbox, and what keeps both honest.
+
+Whatever the mailbox holds stays locked: locks are renewed in the middle of their time. A ping to itself proves that the
+subscription hears what is sent to it; any other message proves it as well.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from azure.servicebus import ServiceBusReceivedMessage
+
+from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
+from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.servicebus.account import Account
+from hive_mind.bus.servicebus.dead import description_of
+from hive_mind.bus.servicebus.errors import NAME
+from hive_mind.bus.servicebus.names import TARGET, subscription_of, target_of
+from hive_mind.bus.servicebus.outgoing import Outgoing
+from hive_mind.bus.servicebus.parcel import Parcel, attempt_of, envelope_of, is_ping, leave_to_broker, lock_s_of, ping_of
+from hive_mind.bus.servicebus.reader import Reader, Settlement
+from hive_mind.errors import BackendError, BackendRejected, WireError
+
+_log = logging.getLogger(__name__)
+
+# The longest there is; the first message tells the truth.
+_LOCK_S_MAX = 300.0
+# Locks shorter than this can't be kept over a network.
+_LOCK_S_MIN = 1.0
+# How often it looks what is to be renewed, unless locks are shorter than Azure lets them be.
+_LOOK_S = 1.0
+_UNDECODABLE = "no envelope of this version"
+
+
+class Owner(Protocol):
+    """What an inbox tells its bus."""
+
+    def settled(self) -> None:
+        """The broker was told everything there was to tell."""
+        ...
+
+    def forget(self, inbox: "ServiceBusInbox") -> None:
+        """It is closed; the name is free."""
+        ...
+
+
+class ServiceBusInbox:
+    """See `base.Inbox`."""
+
+    def __init__(
+        self,
+        account: Account,
+        outgoing: Outgoing,
+        subscription: Subscription,
+        on_ready: Callable[[], None],
+        settings: BusSettings,
+        owner: Owner,
+    ) -> None:
+        self.subscription = subscription
+        self.path = subscription_of(subscription.hive, subscription.name)
+        self.mailbox: Mailbox[Parcel] = Mailbox(subscription, on_ready, self)
+        self.reader = Reader(
+            account,
+            self.path,
+            self,
+            # With what is in hand, never more than the subscriber asked for.
+            ahead=subscription.inflight_max,
+            reconnect_s_max=settings.reconnect_s_max,
+        )
+        self.dead_letters = 0
+        self.is_draining = False
+        self._outgoing, self._topic, self._owner = outgoing, account.topic, owner
+        self._lock_s = _LOCK_S_MAX
+        self._signs = 0
+        self._sign: asyncio.Future[None] | None = None
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def start(self, within_s: float) -> None:
+        """Return when it hears. Raises `BackendError`."""
+        await self.reader.start()
+        # Of several that share a subscription any may get the ping; there the broker's word for the link has to do.
+        if not self.subscription.is_shared and not await self.hears(within_s):
+            raise BackendRejected(
+                NAME,
+                f"subscription {self.path!r} of topic {self._topic!r} does not get what is sent to it; it needs two correlation "
+                f"rules, {TARGET} = {self.path!r} and {TARGET} = {target_of(self.subscription.hive, EVERYONE[0])!r}",
+            )
+        self._renewing = asyncio.create_task(self._renew(), name=f"servicebus locks {self.path}")
+
+    async def hears(self, within_s: float) -> bool:
+        """Whether something arrives soon after it was sent."""
+        before, self._sign = self._signs, asyncio.get_running_loop().create_future()
+        await self._outgoing.publish([ping_of(self.path, secrets.token_hex(8))], within_s)
+        if self._signs == before:
+            await asyncio.wait([self._sign], timeout=within_s)
+        return self._signs > before
+
+    @property
+    def can_hear(self) -> bool:
+        """Whether silence would mean something: it reads, and nobody else reads in its place."""
+        return self.may_read and self.reader.is_connected and not self.subscription.is_shared
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is held and the broker knows it."""
+        return self.mailbox.is_drained and self.reader.is_settled
+
+    def added_to(self, health: BusHealth) -> BusHealth:
+        """What it counted, and its trouble, beside those of others."""
+        return replace(
+            health,
+            reconnects=health.reconnects + self.reader.reconnects,
+            redelivered=health.redelivered + self.mailbox.redelivered,
+            duplicates=health.duplicates + self.mailbox.duplicates,
+            dead_letters=health.dead_letters + self.dead_letters,
+            last_error=self.reader.error or health.last_error,
+        )
+
+    # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, deliveries_max: int) -> Sequence[Delivery]:
+        """Those in front."""
+        taken = self.mailbox.take(deliveries_max)
+        for delivery in taken:
+            delivery.native.is_taken = True
+        if taken:
+            self.reader.ring()
+        return taken
+
+    async def close(self) -> None:
+        """Give back what is held, and the name."""
+        if self.mailbox.is_closed:
+            return
+        held = self.mailbox.held
+        self.mailbox.end()
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait([self._renewing])
+        for delivery in held:
+            parcel = delivery.native
+            # What nobody had in hand was not delivered: it must not lose one of its attempts.
+            self.reader.settle(Settlement(parcel.message, "give back" if parcel.is_taken else "release"))
+        await self.reader.close()
+        self._owner.forget(self)
+
+    # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def settled(self, mailbox: Mailbox[Parcel], delivery: Held[Parcel]) -> None:
+        """It was acknowledged."""
+        del mailbox
+        self.reader.settle(Settlement(delivery.native.message, "complete"))
+
+    def put_aside(self, mailbox: Mailbox[Parcel], delivery: Held[Parcel], reason: str) -> None:
+        """It is a dead letter."""
+        del mailbox
+        self._bury(delivery.native.message, reason, delivery.attempt)
+
+    # ── for the reader ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def may_read(self) -> bool:
+        """Whether there is room, and somebody who wants it."""
+        return self.mailbox.room > 0 and not (self.is_draining or self.mailbox.is_closed)
+
+    def read(self, message: ServiceBusReceivedMessage) -> None:
+        """A message came: an envelope, a ping, or neither."""
+        self._show_sign(message)
+        leave_to_broker(message)
+        if self.mailbox.is_closed:
+            self.reader.settle(Settlement(message, "release"))
+            return
+        if is_ping(message):
+            self.reader.settle(Settlement(message, "complete"))
+            return
+        try:
+            envelope = envelope_of(message)
+        except WireError as error:
+            self._bury(message, f"{_UNDECODABLE}: {error}", attempt_of(message))
+        else:
+            parcel = Parcel(message, asyncio.get_running_loop().time())
+            self.mailbox.offer(parcel, envelope, attempt_of(message))
+
+    def all_settled(self) -> None:
+        """Nothing is left to tell the broker."""
+        self._owner.settled()
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _show_sign(self, message: ServiceBusReceivedMessage) -> None:
+        lock_s = lock_s_of(message)
+        if lock_s is not None:
+            self._lock_s = max(min(self._lock_s, lock_s), _LOCK_S_MIN)
+        self._signs += 1
+        if self._sign is not None and not self._sign.done():
+            self._sign.set_result(None)
+
+    def _bury(self, message: ServiceBusReceivedMessage, reason: str, attempts: int) -> None:
+        self.dead_letters += 1
+        description = description_of(attempts, time.time_ns() // 1_000_000)
+        self.reader.settle(Settlement(message, "bury", reason[:1024], description))
+
+    async def _renew(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(self._lock_s / 8, _LOOK_S))
+            for parcel in [delivery.native for delivery in self.mailbox.held]:
+                if loop.time() - parcel.locked_at >= self._lock_s / 2:
+                    await self._renew_one(parcel)
+
+    async def _renew_one(self, parcel: Parcel) -> None:
+        began = asyncio.get_running_loop().time()
+        try:
+            is_ours = await self.reader.clerk.renew(parcel.message)
+        except BackendError as error:
+            _log.debug("subscription %s: a lock was not renewed: %s", self.path, error)
+            return
+        leave_to_broker(parcel.message)
+        # One that is lost comes again; there is nothing left to renew.
+        parcel.locked_at = began if is_ours else float("inf")

@@ -1,0 +1,263 @@
+"""`hive-mind agent run`: one process as one member of a hive, until it is told to stop.
+
+SIGTERM ends it well: what is under way is finished. So does Ctrl-C, and says so by its exit code, as for any command. With
+`--serve` it answers a program over its standard input and output, and ends with it.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Annotated
+
+import msgspec
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import examples, settings_for
+from hive_mind.cli.output import say
+from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.figures import figures_of
+from hive_mind.runtime.logs import log_as_json
+from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.metrics import serve as serve_metrics
+from hive_mind.runtime.serving import LINE_BYTES_MAX, Service
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.telemetry import send_spans
+from hive_mind.runtime.wiring import database_path, open_embedder
+
+_EPILOG = examples(
+    "hive-mind agent run --bus redis://127.0.0.1:6379 --name ada --members ada,ben,cleo,dan",
+    "hive-mind agent run --bus redis://127.0.0.1:6379 --name eve --join",
+)
+
+_LEAVE_S, _FINISH_S = 60.0, 10.0
+
+
+class LogForm(StrEnum):
+    """How notices are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+app = typer.Typer(help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
+
+Bus = Annotated[str, typer.Option("--bus", help="The bus that all members share, such as redis://127.0.0.1:6379.")]
+Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")]
+Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
+Topology = Annotated[str, typer.Option("--topology", help="flat, federated or sharded; the same for all founders.")]
+Members = Annotated[str, typer.Option("--members", help="All founders: a,b,c; or group:a,group:b in a federated hive.")]
+Join = Annotated[bool, typer.Option("--join", help="Come to a hive that runs already.")]
+Group = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
+Searches = Annotated[str, typer.Option("--searches", help="Another bus for questions and their replies, such as Event Hubs.")]
+Replicas = Annotated[int, typer.Option("--replicas", min=1, max=9, help="Copies of each fact in a sharded hive.")]
+Store = Annotated[str, typer.Option("--store", help="kuzu, or memory to keep nothing.")]
+Embed = Annotated[str, typer.Option("--embed", help="none, sentence_transformers or openai.")]
+Serve = Annotated[bool, typer.Option("--serve", help="Answer JSON lines from standard input on standard output.")]
+Leave = Annotated[bool, typer.Option("--leave", help="When it ends, hand everything over and leave the hive for good.")]
+Metrics = Annotated[int, typer.Option("--metrics", min=0, max=65535, help="Port for Prometheus on this machine; 0 for none.")]
+Trace = Annotated[str, typer.Option("--trace", help="Where spans go: console, or the URL of an OTLP collector.")]
+Log = Annotated[LogForm, typer.Option("--log", help="Form of the notices on stderr: text for people, json for programs.")]
+Ready = Annotated[float, typer.Option("--ready-s", min=0.1, max=600, help="How long to wait for the bus and the others.")]
+
+
+def register(to: typer.Typer) -> None:
+    """Add the commands."""
+    to.add_typer(app, name="agent")
+
+
+@app.callback()
+def agent() -> None:
+    """Run an agent as a process of its own, in a hive with others."""
+
+
+@app.command(epilog=_EPILOG)
+@command
+async def run(
+    bus: Bus,
+    name: Name,
+    hive: Hive = "hive",
+    topology: Topology = "flat",
+    members: Members = "",
+    join: Join = False,
+    group: Group = "",
+    searches: Searches = "",
+    replicas: Replicas = 3,
+    home: options.Home = None,
+    store: Store = "kuzu",
+    embed: Embed = "none",
+    model: options.Model = None,
+    serve: Serve = False,
+    leave: Leave = False,
+    ready_s: Ready = 30.0,
+    metrics: Metrics = 0,
+    trace: Trace = "",
+    log: Log = LogForm.TEXT,
+) -> None:
+    """Run one agent of a hive. All founders are started with the same --members; others --join."""
+    founders = tuple(one.strip() for one in members.split(",") if one.strip())
+    if join and founders:
+        raise InvalidInput("who joins learns who is there: give --join or --members, not both")
+    plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas)
+    plan.founding()
+    settings = replace(settings_for(home, embed, model), store=store)
+    database_path(settings, name)
+    ways = _Ways(ready_s, metrics, trace, is_serving=serve, is_leaving=leave, is_json=log is LogForm.JSON)
+    if signal.SIGINT in await _run(plan, settings, ways):
+        raise Stopped(f"{name}: stopped; what was acknowledged is kept")
+    say(f"{name}: stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How the process is watched, and how it ends."""
+
+    ready_s: float
+    metrics_port: int
+    trace: str
+    is_serving: bool
+    is_leaving: bool
+    is_json: bool
+
+
+async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal.Signals]:
+    """Be a member until a signal comes, or who is served goes away. Which signals came."""
+    stop, received = asyncio.Event(), list[signal.Signals]()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(_told_by_signals(stop, received))
+        _make_visible(plan, ways, stack)
+        embedder = await open_embedder(settings)
+        stack.push_async_callback(embedder.close)
+        say(f"{plan.name}: connecting to {plan.hive!r}")
+        running = await open_member(plan, settings, embedder)
+        stack.push_async_callback(running.close)
+        stack.callback(say, f"{plan.name}: finishing")
+        if ways.metrics_port:
+            stack.callback(serve_metrics(partial(figures_of, running), ways.metrics_port).stop)
+        await _be_there(running, stop, ways.ready_s, is_serving=ways.is_serving)
+        if ways.is_leaving:
+            await _leave(running)
+    return received
+
+
+def _make_visible(plan: MemberPlan, ways: _Ways, stack: AsyncExitStack) -> None:
+    """Logs and spans for programs, as long as the process runs."""
+    if ways.is_json:
+        stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json())
+    if ways.trace:
+        stack.callback(send_spans(ways.trace, f"hive-mind {plan.hive} {plan.name}"))
+
+
+async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float, *, is_serving: bool) -> None:
+    """From the first beat until it is told to stop."""
+    ready = asyncio.ensure_future(running.until_ready(ready_s, lambda state: say(f"{running.plan.name}: {state}")))
+    stopped = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            return
+        silent = ready.result()
+        say(f"{running.plan.name}: ready" + (f", though nothing was heard of {', '.join(silent)}" if silent else ""))
+        if is_serving:
+            await _serve(running, stop, silent)
+        else:
+            await _watch(running, stop)
+    finally:
+        for task in (ready, stopped):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+
+
+async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
+    """Say who falls silent and who comes back, one line each."""
+    silent: set[str] = set(running.silent())
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), 1.0)
+        if running.runner.failure is not None:
+            raise CommandError(f"{running.plan.name} has stopped: {running.runner.failure}")
+        now = set(running.silent())
+        for name in sorted(now ^ silent):
+            say(f"{running.plan.name}: nothing is heard of {name}" if name in now else f"{running.plan.name}: {name} is back")
+        for finding in running.member.membership.findings():
+            say(f"{running.plan.name}: {finding}", style="yellow")
+        silent = now
+
+
+async def _serve(running: RunningMember, stop: asyncio.Event, silent: tuple[str, ...]) -> None:
+    async with _standard_streams() as (reader, writer):
+
+        async def write(line: bytes) -> None:
+            writer.write(line)
+            await writer.drain()
+
+        service = Service(running, write)
+        await write(msgspec.json.encode({"event": "ready", "name": running.plan.name, "silent": silent}) + b"\n")
+        tasks = [asyncio.create_task(work) for work in (service.serve(reader), stop.wait(), service.stopped.wait())]
+        watching = asyncio.create_task(_watch(running, stop))
+        try:
+            await asyncio.wait([*tasks, watching], return_when=asyncio.FIRST_COMPLETED)
+            for task in (tasks[0], watching):
+                if task.done():
+                    task.result()
+        finally:
+            for task in (*tasks, watching):
+                task.cancel()
+            await asyncio.wait([*tasks, watching])
+            await service.finish(_FINISH_S)
+        if service.failure is not None and not isinstance(service.failure, ConnectionError):
+            raise service.failure
+
+
+async def _leave(running: RunningMember) -> None:
+    say(f"{running.plan.name}: leaving")
+    if not await running.leave(_LEAVE_S):
+        raise CommandError(f"{running.plan.name} could not hand everything over in {_LEAVE_S:g} s; start it again to go on")
+
+
+@asynccontextmanager
+async def _standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Standard input and output without blocking. Raises `InvalidInput` where they are files."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
+    # Copies, because what is connected is closed in the end, and others still use the originals.
+    given, taken = os.fdopen(os.dup(sys.stdin.fileno()), "rb"), os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    try:
+        incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), given)
+        outgoing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, taken)
+    except ValueError as error:
+        raise InvalidInput("--serve talks over pipes: start it from a program, not with files for its input or output") from error
+    try:
+        yield reader, asyncio.StreamWriter(outgoing, protocol, None, loop)
+    finally:
+        incoming.close()
+        outgoing.close()
+
+
+@contextmanager
+def _told_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iterator[None]:
+    """While it lasts, SIGTERM and Ctrl-C set an event instead of ending the process; the second Ctrl-C does end it."""
+    loop = asyncio.get_running_loop()
+
+    def note(number: signal.Signals) -> None:
+        received.append(number)
+        stop.set()
+        if number is signal.SIGINT:
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, note, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,168 @@
+"""`hive-mind broker`: a development broker that clients of Azure Event Hubs and Service Bus take for the real one.
+
+It runs until Ctrl-C. Everybody who reaches the port can use it, since its key is a published one: so it listens to this machine
+only, unless told otherwise.
+"""
+
+import asyncio
+import ipaddress
+import signal
+import ssl
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import say, show
+from hive_mind.cli.running import Stopped, command
+from hive_mind.devbroker import Broker, BrokerSettings, Limits
+from hive_mind.devbroker.config import apply, read_config
+from hive_mind.devbroker.faults import parse_fault
+from hive_mind.errors import BackendUnavailable, InvalidInput
+
+_EPILOG = examples(
+    "hive-mind broker --auto-create",
+    "hive-mind broker --config Config.json",
+    "hive-mind broker --hub events:4 --topic news --fault 'send:events*:server-busy:times=3'",
+)
+_WARNING = "for development and test only; keeps nothing over a restart (durable=False)"
+
+Hub = Annotated[list[str] | None, typer.Option("--hub", metavar="NAME:PARTITIONS", help="Make an event hub. Repeatable.")]
+Queue = Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help="Make a queue. Repeatable.")]
+Topic = Annotated[list[str] | None, typer.Option("--topic", metavar="NAME", help="Make a topic. Repeatable.")]
+Fault = Annotated[
+    list[str] | None,
+    typer.Option("--fault", metavar="KIND:ADDRESS:WHAT", help="Make a fault, as in send:hub/*:server-busy:times=3. Repeatable."),
+]
+Config = Annotated[Path | None, typer.Option("--config", help="Make what a Config.json of Microsoft's emulators says.")]
+Partitions = Annotated[int, typer.Option("--partitions", min=1, max=1024, help="Of a hub that --auto-create makes.")]
+TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both, clients have to speak TLS.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(broker)
+
+
+@command
+async def broker(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 5672,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    config: Config = None,
+    hub: Hub = None,
+    queue: Queue = None,
+    topic: Topic = None,
+    fault: Fault = None,
+    *,
+    auto_create: Annotated[bool, typer.Option("--auto-create", help="Make hubs, topics, subscriptions when asked for.")] = False,
+    partitions: Partitions = 4,
+    idle_timeout_s: Annotated[
+        float, typer.Option(min=0, max=86400, help="Close a connection that is silent as long; 0: never.")
+    ] = 120,
+    tls_cert: TlsFile = None,
+    tls_key: TlsFile = None,
+    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Let other machines in.")] = False,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Run a broker for development: Event Hubs and Service Bus on this machine, in memory."""
+    _refuse_remote(host, allow_remote=allow_remote)
+    limits = Limits(idle_timeout_s=idle_timeout_s)
+    running = Broker(BrokerSettings(auto_partitions=partitions if auto_create else 0, limits=limits))
+    entities = _make(running, config, hub or [], queue or [], topic or [])
+    for text in fault or []:
+        running.faults.add(parse_fault(text))
+    tls = _tls(tls_cert, tls_key)
+    try:
+        await running.start(host, port, tls=tls)
+    except OSError as error:
+        raise BackendUnavailable("broker", f"can't listen at {host}:{port}: {error.strerror}; give another --port") from error
+    end = _end_of_this()
+    _show(running, entities, output, is_plain=tls is None)
+    await _serve(running, end)
+
+
+def _refuse_remote(host: str, *, allow_remote: bool) -> None:
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise InvalidInput(f"--host is an address of this machine such as 127.0.0.1, not {host!r}") from None
+    if not is_loopback and not allow_remote:
+        raise InvalidInput(f"{host} lets other machines in, and the key is a published one: say --allow-remote if that is meant")
+    if not is_loopback:
+        say(f"WARNING: whoever reaches {host} can read and write everything; the key is a published one", style="bold red")
+
+
+def _make(running: Broker, config: Path | None, hubs: Sequence[str], queues: Sequence[str], topics: Sequence[str]) -> list[str]:
+    """The entities that were asked for by name; those of a file are not listed."""
+    if config is not None:
+        apply(read_config(config), running.entities)
+    names = [running.entities.add_hub(*_named(text)).name for text in hubs]
+    for name in queues:
+        running.entities.namespace.add_queue(name)
+    for name in topics:
+        running.entities.namespace.add_topic(name)
+    return [*names, *queues, *topics]
+
+
+def _named(text: str) -> tuple[str, int]:
+    name, _, partitions = text.partition(":")
+    if not (partitions.isascii() and partitions.isdigit()):
+        raise InvalidInput(f"--hub is NAME:PARTITIONS such as events:4, not {text!r}")
+    return name, int(partitions[:5])
+
+
+def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise InvalidInput("TLS needs both --tls-cert and --tls-key")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:
+        raise InvalidInput(f"{certificate} and {key} can't be used: {error}") from error
+    return context
+
+
+def _show(running: Broker, entities: Sequence[str], output: Format, *, is_plain: bool) -> None:
+    strings = {name: running.connection_string(name, is_emulator=is_plain) for name in entities}
+    everything = running.connection_string(is_emulator=is_plain)
+    if output is Format.JSON:
+        line = {"host": running.host, "port": running.port, "durable": False, "connection_string": everything}
+        sys.stdout.write(msgspec.json.encode({**line, "connection_strings": strings}).decode() + "\n")
+    else:
+        show(f"broker at {running.host}:{running.port}, {_WARNING}")
+        for string in (everything, *strings.values()):
+            show(f"  {string}")
+    sys.stdout.flush()
+
+
+def _end_of_this() -> asyncio.Future[bool]:
+    """Done when a signal comes; whether it was Ctrl-C. Asked for before anything is printed, since who reads it may send one."""
+    loop = asyncio.get_running_loop()
+    wanted: asyncio.Future[bool] = loop.create_future()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Where loops know no signals, Ctrl-C cancels this task instead.
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, _end, wanted, number == signal.SIGINT)
+    return wanted
+
+
+async def _serve(running: Broker, end: asyncio.Future[bool]) -> None:
+    try:
+        is_interrupt = await end
+    finally:
+        await running.stop()
+    if is_interrupt:
+        raise Stopped("stopped; nothing was kept")
+
+
+def _end(wanted: asyncio.Future[bool], is_interrupt: bool) -> None:
+    if not wanted.done():
+        wanted.set_result(is_interrupt)

@@ -1,0 +1,261 @@
+"""The server's side of one connection: bytes to frames, frames to sessions, heartbeats, and an orderly end for any disorder.
+
+Nothing a peer sends may harm another or grow memory without bound. What can't be understood, or comes at the wrong time, is
+answered with a `close` that says why; the frames after it are thrown away.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, cast
+
+from hive_mind.devbroker.amqp import performatives as amqp
+from hive_mind.devbroker.amqp.channels import Channels
+from hive_mind.devbroker.amqp.encoding import NULL, described, encode, uint, ushort
+from hive_mind.devbroker.amqp.encoding import frame as encoded_frame
+from hive_mind.devbroker.amqp.error import FORCED, FRAMING_ERROR, NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
+from hive_mind.devbroker.amqp.frames import AMQP_KIND, SASL_KIND, Frame, FrameBuffer
+from hive_mind.devbroker.amqp.handshake import SASL_HEADER, Handshake
+from hive_mind.devbroker.amqp.output import Output
+from hive_mind.devbroker.amqp.performatives import Performative
+from hive_mind.devbroker.amqp.switchboard import Limits, Switchboard
+from hive_mind.devbroker.amqp.types import Symbol
+from hive_mind.devbroker.entity import Timer
+
+_log = logging.getLogger(__name__)
+
+_HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
+
+# How long a peer that was told to go may take to read why: with unread bytes, closing at once would throw the reason away.
+_LINGER_S = 1.0
+
+# Heartbeats are sent at half the interval a peer asks for, and not more often than this.
+_BEAT_MIN_S = 0.1
+
+
+class Connection(asyncio.Protocol):
+    """One peer."""
+
+    def __init__(self, broker: Switchboard) -> None:
+        self.broker = broker
+        self.limits: Limits = broker.limits
+        self.authorised: dict[str, float] = {}
+        self.is_closed = False
+        self.peer_frame_bytes = 512
+        # Of deliveries whose other frames wait for their session's window.
+        self.waiting_bytes = 0
+        self.peer_idle_s = 0.0
+        self.agent = ""
+        self._loop = asyncio.get_running_loop()
+        self._channels = Channels(self)
+        self._output = Output(self.limits.output_bytes_max, self._channels.pump)
+        self._handshake = Handshake(broker)
+        self._frames = FrameBuffer(self.limits.frame_bytes_max)
+        self._partial_bytes = 0
+        self._is_open = self._is_stalled = False
+        self._last_heard = self._loop.time()
+        self._timers: dict[str, Timer] = {}
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A peer is there."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._output.open(self._transport)
+        if (sock := transport.get_extra_info("socket")) is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self.broker.connected(self):
+            self.abort()
+            return
+        self._after("handshake", self.limits.handshake_s, self._refuse_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it was lost makes no difference
+        """The peer is gone."""
+        self._end()
+        self.broker.disconnected(self)
+
+    def pause_writing(self) -> None:
+        """The peer does not read. Then nothing is read from it either: each request could take another answer."""
+        self._output.pause(is_paused=True)
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        self._output.pause(is_paused=False)
+        if not self._is_stalled:
+            self._transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the peer."""
+        self._last_heard = self._loop.time()
+        if not self.is_closed:
+            self._frames.add(data)
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            while not self.is_closed and not self._is_stalled and (frame := self._frames.take()) is not None:
+                self._on_frame(frame)
+        except AmqpError as error:
+            self.close(error)
+        except Exception as error:  # noqa: BLE001 - one peer's bytes must never end the broker; counted, and tests look for it
+            _log.exception("a frame could not be handled")
+            self.broker.count("internal errors")
+            self.close(AmqpError("amqp:internal-error", type(error).__name__))
+        else:
+            self._output.flush()
+
+    def _on_frame(self, frame: Frame) -> None:
+        if frame.is_header:
+            self.write(self._handshake.on_header(frame.body))
+        elif frame.kind == SASL_KIND:
+            self._on_sasl(amqp.read(frame.body))
+        elif frame.kind != AMQP_KIND or not self._handshake.is_done:
+            raise AmqpError(FRAMING_ERROR, "a frame of another kind, or before the protocol header")
+        elif frame.body:
+            self._on_performative(frame.channel, amqp.read(frame.body), frame.body)
+
+    def _on_sasl(self, said: Performative) -> None:
+        self.write(self._handshake.on_frame(said.code, said.fields))
+        if self._handshake.is_trusted:
+            self.authorised[""] = float("inf")
+        if self._handshake.is_refused:
+            self.broker.count("refused logins")
+            self._linger()
+
+    def _on_performative(self, channel: int, said: Performative, body: bytes) -> None:
+        if said.code == amqp.OPEN:
+            self._on_open(said.fields)
+        elif not self._is_open:
+            raise AmqpError(NOT_ALLOWED, "a frame before the connection is open")
+        elif said.code == amqp.CLOSE:
+            self.close()
+        else:
+            self._channels.on_frame(channel, said, body)
+
+    def _on_open(self, fields: list[Any]) -> None:
+        if self._is_open:
+            raise AmqpError(NOT_ALLOWED, "the connection is open already")
+        said = amqp.read_open(fields)
+        self._cancel("handshake")
+        self.peer_frame_bytes = min(said.max_frame_bytes, self.limits.frame_bytes_max)
+        self.peer_idle_s = said.idle_timeout_ms / 1000
+        self.agent = said.agent
+        self._write_open(said.hostname)
+        self._beat()
+
+    def _write_open(self, hostname: str = "") -> None:
+        self._is_open = True
+        idle_ms = uint(int(self.limits.idle_timeout_s * 1000)) if self.limits.idle_timeout_s else NULL
+        numbers = [uint(self.limits.frame_bytes_max), ushort(self.limits.channel_max), idle_ms]
+        product = encode({Symbol("product"): self.broker.name})
+        names = [encode(self.broker.name), encode(hostname)]
+        self.write(encoded_frame(0, described(amqp.OPEN, [*names, *numbers, NULL, NULL, NULL, NULL, product])))
+
+    def write(self, data: bytes) -> None:
+        """Send bytes with all else of this turn."""
+        self._output.write(data)
+
+    def has_room(self) -> bool:
+        """Whether the peer keeps up with reading."""
+        return not self.is_closed and self._output.has_room()
+
+    @property
+    def links(self) -> int:
+        """How many there are, over all sessions."""
+        return self._channels.links
+
+    def hold_partial(self, count: int) -> None:
+        """Account for the bytes of deliveries that are not complete. Raises `AmqpError` when they are too many."""
+        self._partial_bytes += count
+        if self._partial_bytes > self.limits.partial_bytes_max:
+            raise AmqpError(RESOURCE_LIMIT, "too many bytes in deliveries that are not complete")
+
+    def stall(self, delay_s: float) -> None:
+        """Neither answer nor read for a while."""
+        if not self._is_stalled and not self.is_closed:
+            self._is_stalled = True
+            self._output.hold(is_held=True)
+            self._transport.pause_reading()
+            self._after("stall", delay_s, self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_stalled = False
+        if not self.is_closed:
+            self._output.hold(is_held=False)
+            self._transport.resume_reading()
+            self._read()
+
+    def _after(self, name: str, delay_s: float, callback: Callable[[], None]) -> None:
+        self._cancel(name)
+        self._timers[name] = self.broker.call_later(delay_s, callback)
+
+    def _cancel(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
+
+    def _refuse_slow(self) -> None:
+        self.broker.count("slow handshakes")
+        self.abort()
+
+    def _beat(self) -> None:
+        idle_s = self.limits.idle_timeout_s
+        if idle_s and self._loop.time() - self._last_heard > idle_s:
+            self.close(AmqpError(FORCED, f"the connection was inactive for more than {idle_s:g} s"))
+            return
+        if self.peer_idle_s:
+            self.write(_HEARTBEAT)
+        waits_s = [wait_s / 2 for wait_s in (self.peer_idle_s, idle_s) if wait_s]
+        if waits_s:
+            self._after("beat", max(_BEAT_MIN_S, min(waits_s)), self._beat)
+
+    def close(self, error: AmqpError | None = None) -> None:
+        """Say goodbye, and why, and throw away what comes after."""
+        if self.is_closed:
+            return
+        if error is not None:
+            _log.info("connection closed: %s", error)
+            self.broker.count(f"closed {error.condition}")
+        self._write_close(error)
+        self._linger()
+
+    def _write_close(self, error: AmqpError | None) -> None:
+        if not self._handshake.is_done:
+            # There is no frame for it yet; the header says what is spoken here.
+            self.write(SASL_HEADER)
+            return
+        if not self._is_open:
+            self._write_open()
+        self.write(encoded_frame(0, described(amqp.CLOSE, [error.encoded() if error else NULL])))
+
+    def abort(self) -> None:
+        """Drop the connection without a word."""
+        self._end()
+        self._output.discard()
+        self._transport.abort()
+
+    def _linger(self) -> None:
+        self._end()
+        self._output.hold(is_held=False)
+        if self._transport.can_write_eof():
+            # The peer may have gone already.
+            with suppress(OSError):
+                self._transport.write_eof()
+        self._after("linger", _LINGER_S, self._transport.abort)
+
+    def finish(self, *, is_graceful: bool) -> None:
+        """End at once, with or without a word: the broker stops."""
+        if not is_graceful:
+            self.abort()
+            return
+        self.close(AmqpError(FORCED, "the broker is shutting down"))
+        self._cancel("linger")
+        self._transport.close()
+
+    def _end(self) -> None:
+        self.is_closed = True
+        self._frames.clear()
+        for name in list(self._timers):
+            self._cancel(name)
+        self._channels.end_all()

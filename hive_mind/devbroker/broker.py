@@ -1,0 +1,183 @@
+"""The broker: a server, its connections, its entities, and the faults it was ordered to make.
+
+For development and tests. It keeps everything in memory and nothing over a restart.
+"""
+
+import asyncio
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hive_mind.devbroker.amqp.connection import Connection
+from hive_mind.devbroker.amqp.link import ServerLink
+from hive_mind.devbroker.amqp.switchboard import Limits
+from hive_mind.devbroker.entities import Entities
+from hive_mind.devbroker.entity import Entity, Timer
+from hive_mind.devbroker.eventhubs.partition import Retention
+from hive_mind.devbroker.faults import Fault, Faults
+from hive_mind.devbroker.requests import RequestEntity
+from hive_mind.devbroker.router import Router
+from hive_mind.devbroker.tokens import Keys
+
+# The name is that of every new namespace, the key that of Microsoft's emulators: neither is a secret.
+KEY_NAME, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
+
+# Connections that are told goodbye get this long to take it before they are cut.
+_FAREWELL_S = 1.0
+
+_BACKLOG = 512
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """How a broker behaves. With `auto_partitions` above 0 it makes what clients ask for: see `entities`."""
+
+    key_name: str = KEY_NAME
+    key: str = field(default=KEY, repr=False)
+    jwt: str | None = field(default=None, repr=False)
+    """The one web token that is let in beside signatures."""
+    needs_token: bool = True
+    auto_partitions: int = 0
+    limits: Limits = field(default_factory=Limits)
+    retention: Retention = field(default_factory=Retention)
+    clock: Callable[[], float] = time.time
+
+
+class Broker:
+    """See `switchboard.Switchboard` for what connections use, and `entity.Host` for what entities use."""
+
+    name = "hive-mind-broker"
+
+    def __init__(self, settings: BrokerSettings | None = None) -> None:
+        self.settings = settings or BrokerSettings()
+        self.limits = self.settings.limits
+        self.keys = Keys({self.settings.key_name: self.settings.key}, self.settings.jwt)
+        self.faults = Faults()
+        self.stats: Counter[str] = Counter()
+        self.entities = Entities(self, auto_partitions=self.settings.auto_partitions, retention=self.settings.retention)
+        self.host, self.port = "", 0
+        self._router = Router(self, self.entities, self.keys, needs_token=self.settings.needs_token)
+        self._connections: set[Connection] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._server: asyncio.Server | None = None
+        self._last_is_gone = asyncio.Event()
+        self._is_stopped = False
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> int:
+        """Listen; port 0 takes a free one. Returns the port. Raises `OSError`."""
+        loop = asyncio.get_running_loop()
+        # This name may stand for two addresses, of which each would get a port of its own.
+        host = "127.0.0.1" if host == "localhost" else host
+        self._server = await loop.create_server(lambda: Connection(self), host, port, ssl=tls, backlog=_BACKLOG)
+        self.host, self.port = host, self._server.sockets[0].getsockname()[1]
+        return self.port
+
+    async def stop(self, *, is_graceful: bool = True) -> None:
+        """Stop listening and end all connections, with a word or, as a crash would, without."""
+        self._is_stopped = True
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.finish(is_graceful=is_graceful)
+        await self._wait_until_empty()
+        for timer in list(self._timers):
+            timer.cancel()
+
+    def connection_string(self, entity: str = "", *, is_emulator: bool = True) -> str:
+        """What a client needs. As that of an emulator it makes clients speak without TLS, and to this port."""
+        host = "127.0.0.1" if self.host in ("", "0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound to
+        parts = [
+            f"Endpoint=sb://{f'[{host}]' if ':' in host else host}:{self.port}",
+            f"SharedAccessKeyName={self.settings.key_name}",
+        ]
+        parts += [f"SharedAccessKey={self.settings.key}"]
+        parts += ["UseDevelopmentEmulator=true"] if is_emulator else []
+        parts += [f"EntityPath={entity}"] if entity else []
+        return ";".join(parts) + ";"
+
+    def drop_connections(self) -> int:
+        """Cut all connections without a word. Returns how many there were."""
+        dropped = list(self._connections)
+        for connection in dropped:
+            connection.abort()
+        return len(dropped)
+
+    @property
+    def connections(self) -> int:
+        """How many there are."""
+        return len(self._connections)
+
+    def connected(self, connection: Connection) -> bool:
+        """A peer is there."""
+        self.count("connections")
+        self._connections.add(connection)
+        return len(self._connections) <= self.limits.connections_max and not self._is_stopped
+
+    def disconnected(self, connection: Connection) -> None:
+        """A peer is gone."""
+        self._connections.discard(connection)
+        if self._is_stopped and not self._connections:
+            self._last_is_gone.set()
+
+    def is_login(self, user: str, password: str) -> bool:
+        """Whether this is a key's name and the key."""
+        return self.keys.is_login(user, password)
+
+    def route(self, link: ServerLink) -> Entity | RequestEntity:
+        """Its entity."""
+        self.count("links")
+        return self._router.route(link)
+
+    def take_fault(self, kind: str, address: str) -> Fault | None:
+        """The fault that strikes now."""
+        fault = self.faults.take(kind, address)
+        if fault is not None:
+            self.count(f"faults {kind} {fault.action}")
+        return fault
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.settings.clock()
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a figure."""
+        self.stats[name] += by
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call after what is under way."""
+        asyncio.get_running_loop().call_soon(callback)
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
+        """Call after a while, unless the broker stopped by then."""
+        timers = self._timers
+
+        def call() -> None:
+            timers.discard(timer)
+            if not self._is_stopped:
+                callback()
+
+        timer = asyncio.get_running_loop().call_later(delay_s, call)
+        timers.add(timer)
+        return _Timer(timer, timers)
+
+    async def _wait_until_empty(self) -> None:
+        if self._connections:
+            try:
+                await asyncio.wait_for(self._last_is_gone.wait(), _FAREWELL_S)
+            except TimeoutError:
+                self.drop_connections()
+                await asyncio.sleep(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timer:
+    """A handle that also leaves the broker's list when it is cancelled."""
+
+    handle: asyncio.TimerHandle
+    timers: set[asyncio.TimerHandle]
+
+    def cancel(self) -> None:
+        self.timers.discard(self.handle)
+        self.handle.cancel()

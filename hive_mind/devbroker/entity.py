@@ -1,0 +1,139 @@
+"""What stands between the router and an entity (a hub, a queue, a topic, a subscription): three small protocols.
+
+The engine speaks AMQP and knows nothing of queues; an entity keeps messages and knows nothing of frames. An entity refuses by
+raising `AmqpError`: from `on_attach` the link is refused, from `on_message` the delivery is rejected, from `settle` the outcome
+is answered with a rejection, from `manage` the request gets an error status. All calls come from one thread, the broker's loop.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.sections import Message
+from hive_mind.devbroker.faults import Fault
+
+OutcomeKind = Literal["accepted", "rejected", "released", "modified"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a receiver says about a delivery. `info` is the map in the error of a rejection (reason of a dead letter)."""
+
+    kind: OutcomeKind
+    condition: str = ""
+    info: Mapping[Any, Any] = field(default_factory=dict)
+    has_failed: bool = False
+    is_undeliverable_here: bool = False
+
+
+class Reply(NamedTuple):
+    """The answer to a management request: an HTTP-like status, a line for people, and the body."""
+
+    status: int
+    text: str
+    body: Any
+
+
+class Timer(Protocol):
+    """Something that will be called later."""
+
+    def cancel(self) -> None:
+        """Don't call it."""
+        ...
+
+
+class Host(Protocol):
+    """What an entity may ask of the broker."""
+
+    def now(self) -> float:
+        """Seconds since 1970; tests may turn this clock."""
+        ...
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call after what is under way."""
+        ...
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
+        """Call after a while; nothing is called once the broker stopped."""
+        ...
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to one of the broker's figures."""
+        ...
+
+    def take_fault(self, kind: str, address: str) -> Fault | None:
+        """The fault ordered for this moment, if any. The engine asks for "send", "attach", "cbs" and "mgmt" itself."""
+        ...
+
+
+class Link(Protocol):
+    """An attached link as an entity sees it. Links are compared and hashed by identity."""
+
+    is_sender: bool
+    """Whether the broker sends: the client is a receiver."""
+    address: str
+    """The path of the entity as the client wrote it, without scheme, host and slashes at its ends."""
+    is_presettled: bool
+    """Whether the client wants deliveries settled as they are sent: receive and delete."""
+    is_closed: bool
+    filters: Mapping[str, Any]
+    """The filters of the client's source, without their descriptors: by the client's names for them and by their kinds."""
+    properties: Mapping[str, Any]
+    capabilities: frozenset[str]
+    """What the client desires."""
+    unsettled: dict[int, Any]
+    """Delivery id → what `send` was given as `held`. An entity may take out what it no longer waits for."""
+    answer_filters: Mapping[str, Any] | None
+    """To be set in `on_attach` when the source is to be answered with other filters (the session that was taken)."""
+    answer_properties: dict[Any, Any]
+    """To be filled in `on_attach` for the answer."""
+
+    @property
+    def can_send(self) -> bool:
+        """Whether there is credit, a window, and room in the socket."""
+        ...
+
+    def send(self, payload: bytes, tag: bytes, held: object | None = None, fmt: int = 0) -> int:
+        """Send one delivery and return its id. With `held` it is unsettled until `Entity.settle`; without, it is settled."""
+        ...
+
+    def detach(self, error: AmqpError | None = None) -> None:
+        """End the link from our side; `on_detach` is called."""
+        ...
+
+    def answer_later(self) -> None:
+        """From `on_attach`: the attach is answered by a later `answer`. The link may be closed before."""
+        ...
+
+    def answer(self, error: AmqpError | None = None) -> None:
+        """Accept or refuse after `answer_later`. A refused link gets no `on_detach`; on a closed link this does nothing."""
+        ...
+
+
+class Entity(Protocol):
+    """A place where messages are kept."""
+
+    def on_attach(self, link: Link) -> None:
+        """A client attaches, with its token already checked. Raises `AmqpError` to refuse."""
+        ...
+
+    def on_detach(self, link: Link) -> None:
+        """The link is gone: detached, or its session or connection ended. Once per accepted (or still waiting) link."""
+        ...
+
+    def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
+        """A whole delivery arrived. Returning means it is accepted. Raises `AmqpError` or `DecodeError` to reject it."""
+        ...
+
+    def pump(self, link: Link) -> None:
+        """The link may be able to send (again): send while `link.can_send`. Never called before the attach is answered."""
+        ...
+
+    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+        """The client settled what was sent with `held`; it is out of `link.unsettled` already."""
+        ...
+
+    def manage(self, request: Message) -> Reply:
+        """A request to `<entity>/$management`: its operation and parameters are application properties and `request.value()`."""
+        ...

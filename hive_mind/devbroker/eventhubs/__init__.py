@@ -1,0 +1,1 @@
+"""Hubs with partitions, and their readers, with the semantics of Azure Event Hubs."""

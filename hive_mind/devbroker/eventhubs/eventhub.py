@@ -1,0 +1,226 @@
+"""Event Hubs: a hub is some partitions; senders append to them, and each receiver reads one from a position of its own.
+
+Nothing is acknowledged here: a receiver keeps its position itself. Receivers of one consumer group share a partition, up to five
+of them, unless one comes with an epoch, which then has it alone until a receiver with a higher epoch comes.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hive_mind.devbroker.amqp.error import NOT_ALLOWED, NOT_FOUND, RESOURCE_LIMIT, AmqpError
+from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DELIVERY_ANNOTATIONS, Message, annotations_section, messages_of, split
+from hive_mind.devbroker.amqp.types import Array, Int, Symbol, Timestamp
+from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
+from hive_mind.devbroker.eventhubs.partition import Partition, Retention
+from hive_mind.devbroker.eventhubs.partition_key import partition_of
+
+# The service's own limit, per partition and consumer group.
+READERS_MAX = 5
+
+DEFAULT_GROUP = "$default"
+
+_PATH = re.compile(r"(?P<hub>[^/]+)(?:/consumergroups/(?P<group>[^/]+))?(?:/partitions/(?P<partition>[^/]+))?", re.IGNORECASE)
+_SELECTOR_FILTER = "apache.org:selector-filter:string"
+_METRICS = "com.microsoft:enable-receiver-runtime-metric"
+_EPOCH = "com.microsoft:epoch"
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A receiving link: where it is in its partition, and under which epoch."""
+
+    partition: Partition
+    group: str
+    position: int
+    epoch: int | None
+    has_metrics: bool
+
+
+class EventHub:
+    """See `entity.Entity`. With `groups` None every consumer group exists."""
+
+    def __init__(
+        self, host: Host, name: str, partitions: int, groups: Sequence[str] | None = (), retention: Retention | None = None
+    ) -> None:
+        self._host, self.name = host, name
+        self.partitions = [Partition(number, retention or Retention()) for number in range(partitions)]
+        self._groups = None if groups is None else {DEFAULT_GROUP, *map(str.lower, groups)}
+        self._created_ms = int(host.now() * 1000)
+        self._senders: dict[Link, int | None] = {}
+        self._readers: dict[Link, _Reader] = {}
+        self._next_partition = 0
+        self._pumps: set[int] = set()
+
+    def on_attach(self, link: Link) -> None:
+        """A sender, bound to a partition or not; or a receiver of one partition."""
+        match = _PATH.fullmatch(link.address)
+        if match is None:
+            raise AmqpError(NOT_FOUND, f"the messaging entity '{link.address}' could not be found")
+        if link.is_sender:
+            self._attach_reader(link, match["group"], match["partition"])
+        else:
+            self._senders[link] = None if match["partition"] is None else self._partition(match["partition"]).number
+
+    def on_detach(self, link: Link) -> None:
+        """A sender or a receiver is gone."""
+        self._senders.pop(link, None)
+        self._readers.pop(link, None)
+
+    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+        """Events are sent settled."""
+
+    def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
+        """Events for a partition: the sender's, that of their key, or the next in turn."""
+        outer = split(payload)
+        key = _partition_key(outer)
+        bound = self._senders[link]
+        if bound is not None and key is not None:
+            raise AmqpError(NOT_ALLOWED, "a partition key on a link that is bound to a partition")
+        messages = messages_of(outer, fmt)
+        partition = self.partitions[self._choice(key) if bound is None else bound]
+        # Only a batch is annotated once for all: a single event has its key among its own annotations.
+        noted_key = key if fmt == BATCH_FORMAT else None
+        for message in messages:
+            partition.append(message, noted_key, self._host.now())
+        self._host.count("events", len(messages))
+        self._pump_later(partition)
+
+    def _choice(self, key: str | None) -> int:
+        if key is not None:
+            return partition_of(key, len(self.partitions))
+        self._next_partition = (self._next_partition + 1) % len(self.partitions)
+        return self._next_partition
+
+    def _attach_reader(self, link: Link, group: str | None, number: str | None) -> None:
+        if group is None or number is None:
+            raise AmqpError(NOT_ALLOWED, "a receiver needs a consumer group and a partition")
+        if self._groups is not None and group.lower() not in self._groups:
+            raise AmqpError(NOT_FOUND, f"the messaging entity '{self.name}~{group}' could not be found")
+        partition = self._partition(number)
+        epoch = _epoch(link)
+        peers = {peer: reader for peer, reader in self._readers.items() if _is_place(reader, partition, group.lower())}
+        _refuse_by_peers(list(peers.values()), epoch)
+        selector = link.filters.get(_SELECTOR_FILTER)
+        position = partition.begin if selector is None else partition.start(str(selector))
+        if epoch is not None:
+            self._displace(list(peers), epoch)
+        self._readers[link] = _Reader(partition, group.lower(), position, epoch, _METRICS in link.capabilities)
+
+    def _displace(self, links: Sequence[Link], epoch: int) -> None:
+        for link in links:
+            link.detach(AmqpError("amqp:link:stolen", f"a receiver with epoch '{epoch}' takes the partition"))
+
+    def pump(self, link: Link) -> None:
+        """Send a receiver what it has not got yet."""
+        reader = self._readers.get(link)
+        if reader is None:
+            return
+        partition = reader.partition
+        reader.position = max(reader.position, partition.begin)
+        while reader.position < partition.end and link.can_send:
+            event = partition.event(reader.position)
+            metrics = self._metrics(partition) if reader.has_metrics else b""
+            link.send(metrics + event, reader.position.to_bytes(8))
+            reader.position += 1
+
+    def _pump_later(self, partition: Partition) -> None:
+        # Once per turn of the loop, however many events came in it.
+        if partition.number not in self._pumps:
+            self._pumps.add(partition.number)
+            self._host.call_soon(lambda: self._pump_all(partition))
+
+    def _pump_all(self, partition: Partition) -> None:
+        self._pumps.discard(partition.number)
+        for link in [link for link, reader in self._readers.items() if reader.partition is partition]:
+            self.pump(link)
+
+    def _metrics(self, partition: Partition) -> bytes:
+        sequence, offset, time_ms = partition.last
+        metrics = {
+            Symbol("last_enqueued_sequence_number"): sequence,
+            Symbol("last_enqueued_offset"): offset,
+            Symbol("last_enqueued_time_utc"): Timestamp(time_ms),
+            Symbol("runtime_info_retrieval_time_utc"): Timestamp(int(self._host.now() * 1000)),
+        }
+        return annotations_section(DELIVERY_ANNOTATIONS, metrics)
+
+    def manage(self, request: Message) -> Reply:
+        """What the hub, or a partition of it, looks like."""
+        asked = request.application_map
+        match asked.get("type"):
+            case "com.microsoft:eventhub":
+                return Reply(200, "OK", self._description())
+            case "com.microsoft:partition":
+                return Reply(200, "OK", self._partition_description(self._partition(str(asked.get("partition")))))
+        return Reply(400, "there is only information on hubs and partitions", {})
+
+    def _description(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": "com.microsoft:eventhub",
+            "created_at": Timestamp(self._created_ms),
+            "partition_count": Int(len(self.partitions)),
+            "georeplication_factor": Int(1),
+            "partition_ids": Array(str(partition.number) for partition in self.partitions),
+        }
+
+    def _partition_description(self, partition: Partition) -> dict[str, Any]:
+        sequence, offset, time_ms = partition.last
+        return {
+            "name": self.name,
+            "type": "com.microsoft:partition",
+            "partition": str(partition.number),
+            "begin_sequence_number": partition.begin,
+            "last_enqueued_sequence_number": sequence,
+            "last_enqueued_offset": offset,
+            "last_enqueued_time_utc": Timestamp(time_ms),
+            "is_partition_empty": partition.begin == partition.end,
+        }
+
+    def _partition(self, text: str) -> Partition:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else len(self.partitions)
+        if number >= len(self.partitions):
+            raise AmqpError(
+                "com.microsoft:argument-out-of-range",
+                f"the specified partition is invalid; it should be between 0 and {len(self.partitions) - 1}",
+            )
+        return self.partitions[number]
+
+
+def is_hub_path(path: str) -> bool:
+    """Whether only Event Hubs has such a path."""
+    match = _PATH.fullmatch(path)
+    return match is not None and match["partition"] is not None
+
+
+def hub_of(path: str) -> str:
+    """The name of the hub a path would belong to, in lower case."""
+    return path.partition("/")[0].lower()
+
+
+def _partition_key(message: Message) -> str | None:
+    key = message.annotation_map.get("x-opt-partition-key")
+    return None if key is None else str(key)
+
+
+def _epoch(link: Link) -> int | None:
+    epoch = link.properties.get(_EPOCH)
+    if not isinstance(epoch, int | None):
+        raise AmqpError("amqp:invalid-field", "an epoch is a whole number")
+    return epoch
+
+
+def _is_place(reader: _Reader, partition: Partition, group: str) -> bool:
+    return reader.partition is partition and reader.group == group
+
+
+def _refuse_by_peers(peers: Sequence[_Reader], epoch: int | None) -> None:
+    owner = next((peer.epoch for peer in peers if peer.epoch is not None), None)
+    if epoch is None and owner is not None:
+        raise AmqpError("amqp:link:stolen", f"there is a receiver with epoch '{owner}', so one without is not allowed")
+    if epoch is None and len(peers) >= READERS_MAX:
+        raise AmqpError(RESOURCE_LIMIT, f"more than {READERS_MAX} receivers per partition in a consumer group")
+    if epoch is not None and owner is not None and owner > epoch:
+        raise AmqpError("amqp:link:stolen", f"there is a receiver with the higher epoch '{owner}'")

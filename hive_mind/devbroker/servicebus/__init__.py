@@ -1,0 +1,1 @@
+"""Queues, topics and subscriptions, with the semantics of Azure Service Bus."""

@@ -1,0 +1,33 @@
+"""Which message ids were seen lately, so that what a sender sends again after an interrupted send is kept once."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+
+from hive_mind.devbroker.servicebus.letters import Letter
+
+# The oldest are forgotten early beyond this: a window in time alone has no bound.
+IDS_MAX = 200_000
+
+
+class Duplicates:
+    """Remembers ids for `window_s`; with 0 nothing is ever a duplicate."""
+
+    def __init__(self, window_s: float, ids_max: int = IDS_MAX) -> None:
+        self._window_s, self._ids_max = window_s, ids_max
+        self._seen_at: OrderedDict[Hashable, float] = OrderedDict()
+
+    def without(self, letters: Sequence[Letter], now: float) -> list[Letter]:
+        """Those that were not noted within the window, each once."""
+        if not self._window_s:
+            return list(letters)
+        while self._seen_at and next(iter(self._seen_at.values())) <= now - self._window_s:
+            self._seen_at.popitem(last=False)
+        first_of = {letter.id: letter for letter in reversed(letters)}
+        return [each for each in letters if each.id is None or (each.id not in self._seen_at and first_of[each.id] is each)]
+
+    def note(self, letters: Sequence[Letter], now: float) -> None:
+        """These were taken in."""
+        if self._window_s:
+            self._seen_at.update((letter.id, now) for letter in letters if letter.id is not None)
+            while len(self._seen_at) > self._ids_max:
+                self._seen_at.popitem(last=False)

@@ -1,0 +1,45 @@
+"""What clients of Service Bus are told, in the service's words where its SDKs look at them."""
+
+from hive_mind.devbroker.amqp.error import NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
+
+ARGUMENT = "com.microsoft:argument-error"
+
+
+def message_lock_lost() -> AmqpError:
+    """The token locks nothing, or no longer."""
+    return AmqpError("com.microsoft:message-lock-lost", "the lock expired, or the message was settled already; receive it again")
+
+
+def session_lock_lost(session: str) -> AmqpError:
+    """Somebody may hold the session, but not who asks."""
+    return AmqpError("com.microsoft:session-lock-lost", f"the lock on session {session!r} was lost; accept the session again")
+
+
+def session_taken(session: str) -> AmqpError:
+    """Somebody else holds it."""
+    return AmqpError("com.microsoft:session-cannot-be-locked", f"session {session!r} is held by another receiver")
+
+
+def no_session() -> AmqpError:
+    """Waited for any session in vain."""
+    return AmqpError("com.microsoft:timeout", "no session with messages became free in time")
+
+
+def no_such_message(sequence: int) -> AmqpError:
+    """Gone, or in another state than the request needs."""
+    return AmqpError("com.microsoft:message-not-found", f"there is no message {sequence} this can be done with")
+
+
+def quota_reached(what: str) -> AmqpError:
+    """The sender has to wait until receivers made room."""
+    return AmqpError(RESOURCE_LIMIT, f"com.microsoft:quota-exceeded: {what}; receive messages, also dead ones, to make room")
+
+
+def wrong_argument(what: str) -> AmqpError:
+    """A request or a message that can't be taken as it is."""
+    return AmqpError(ARGUMENT, what)
+
+
+def not_allowed(what: str) -> AmqpError:
+    """A request that does not go with this kind of entity."""
+    return AmqpError(NOT_ALLOWED, what)

@@ -1,0 +1,130 @@
+"""A queue, a subscription or a dead-letter queue as clients reach it: links that send, links that receive, requests.
+
+The queue decides; here its messages are dealt to receivers in turn, and receivers wait for sessions.
+"""
+
+from collections import deque
+from typing import Any
+from uuid import UUID, uuid4
+
+from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.sections import Message, unbatch
+from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
+from hive_mind.devbroker.servicebus.alarm import Alarm
+from hive_mind.devbroker.servicebus.errors import not_allowed
+from hive_mind.devbroker.servicebus.letters import letter_of, text_of
+from hive_mind.devbroker.servicebus.management import manage_queue
+from hive_mind.devbroker.servicebus.queue import Queue
+from hive_mind.devbroker.servicebus.rendering import rendered, tag_of
+from hive_mind.devbroker.servicebus.rules import Rules
+from hive_mind.devbroker.servicebus.session_links import SESSION_FILTER, SessionLinks
+
+
+class QueueEntity:
+    """With `rules` it is a subscription, which only its topic sends to."""
+
+    def __init__(self, host: Host, queue: Queue, rules: Rules | None = None) -> None:
+        self.queue, self.rules = queue, rules
+        self.dead_letters = QueueEntity(host, queue.dead_letters) if queue.dead_letters else None
+        self._host = host
+        self._receivers: deque[Link] = deque()
+        self._deliveries: dict[UUID, tuple[Link, int]] = {}
+        self._sessions = SessionLinks(host, queue, self._receivers.append)
+        self._alarm = Alarm(host, self._look)
+        queue.changed = self._alarm.ring
+        queue.locks.opened = self._forget
+
+    def on_attach(self, link: Link) -> None:
+        """Anybody may receive; who sends needs a queue."""
+        if not link.is_sender:
+            self._refuse_sender()
+        elif self.queue.settings.requires_session:
+            self._sessions.attach(link)
+            self._alarm.expect(self.queue.next_due())
+        elif link.filters.get(SESSION_FILTER) is not None:
+            raise not_allowed("this entity has no sessions; receive from it without one")
+        else:
+            self._receivers.append(link)
+
+    def on_detach(self, link: Link) -> None:
+        """A session goes with its link. Locks without a session stay until they end, as they do in the service."""
+        if link in self._receivers:
+            self._receivers.remove(link)
+        self._sessions.detach(link)
+
+    def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
+        """One message, or a batch that is taken as a whole or not at all."""
+        del link
+        now = self._host.now()
+        letters = [letter_of(message, now) for message in unbatch(payload, fmt)]
+        self.queue.send(letters, now)
+        self._host.count("messages_in", len(letters))
+
+    def pump(self, link: Link) -> None:
+        """Give a receiver what it has credit for."""
+        while self._give(link):
+            pass
+        self._alarm.expect(self.queue.next_due())
+
+    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+        """What a receiver did with a message. Raises `AmqpError` when its lock was lost."""
+        del link
+        token: UUID = held
+        now = self._host.now()
+        if outcome.kind == "accepted":
+            self.queue.complete(token, now)
+        elif outcome.kind == "rejected":
+            said = {text_of(name): text_of(value) for name, value in outcome.info.items() if value is not None}
+            self.queue.bury(token, now, said.get("DeadLetterReason", ""), said.get("DeadLetterErrorDescription", ""))
+        elif outcome.is_undeliverable_here:
+            self.queue.defer(token, now)
+        else:
+            self.queue.abandon(token, now, is_failed=outcome.kind == "modified")
+
+    def manage(self, request: Message) -> Reply:
+        """See `management`."""
+        reply = manage_queue(request, self.queue, self.rules, self._host.now())
+        self._alarm.expect(self.queue.next_due())
+        return reply
+
+    def _refuse_sender(self) -> None:
+        if self.rules is not None:
+            raise not_allowed("a subscription gets its messages from its topic; send to that")
+        if self.queue.dead_letters is None:
+            raise not_allowed("nobody sends to dead letters; send to the queue itself")
+
+    def _look(self) -> float | None:
+        self.queue.advance(self._host.now())
+        self._sessions.end_lost()
+        self._sessions.serve_waiting()
+        in_vain = 0
+        while self._receivers and in_vain < len(self._receivers):
+            link = self._receivers[0]
+            self._receivers.rotate(-1)
+            in_vain = 0 if self._give(link) else in_vain + 1
+        return self.queue.next_due()
+
+    def _give(self, link: Link) -> bool:
+        """Whether the link was given a message."""
+        if not link.can_send:
+            return False
+        try:
+            kept = self.queue.take(self._host.now(), self._sessions.lease_of(link), for_good=link.is_presettled)
+        except AmqpError as error:
+            link.detach(error)
+            return False
+        if kept is None:
+            return False
+        if kept.token is None:
+            link.send(rendered(kept), uuid4().bytes)
+        else:
+            payload = rendered(kept, self.queue.locked_until(kept))
+            self._deliveries[kept.token] = link, link.send(payload, tag_of(kept.token), held=kept.token)
+        self._host.count("messages_out")
+        return True
+
+    def _forget(self, token: UUID) -> None:
+        """However a lock ended, by a request or by itself: its delivery can't be settled any more."""
+        if token in self._deliveries:
+            link, delivery = self._deliveries.pop(token)
+            link.unsettled.pop(delivery, None)

@@ -1,0 +1,150 @@
+"""A node together with its part in the membership: what a process runs.
+
+What concerns who is a member goes to `Membership`, everything else to the node; a topology that came to be known reaches the
+node in the same step. The node is built only when it is known which topology holds: what a journal kept is newer than any file,
+and one that joins with nothing but the address of a bus has to ask first.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Effect,
+    Event,
+    Leave,
+    Now,
+    Persist,
+    Put,
+    Rearrange,
+    Received,
+    Reconnected,
+    Tick,
+)
+from hive_mind.hive.holdings import Holdings
+from hive_mind.hive.membership import MEMBERSHIP, Membership
+from hive_mind.hive.node import HiveNode
+from hive_mind.hive.topology import Topology
+from hive_mind.model.messages import Arrangement, ArrangementRequest, Beat, SearchReply, SearchRequest
+
+NewNode = Callable[[Topology, bool], HiveNode]
+"""Builds the node for a topology; whether the hive begins with it."""
+
+
+class Member:
+    """What a runner runs. Call `start` once, then `handle` for each event; perform the effects in their order."""
+
+    def __init__(self, new_node: NewNode, membership: Membership) -> None:
+        self.membership = membership
+        self._new_node = new_node
+        self._node: HiveNode | None = None
+        self._kept: list[Put] = []
+
+    @property
+    def name(self) -> str:
+        """Unique in the hive."""
+        return self.membership.name
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a node; before that agents can do nothing."""
+        return self._node is not None
+
+    @property
+    def node(self) -> HiveNode:
+        """The node. Raises `BackendUnavailable` before it is known which hive this is."""
+        if self._node is None:
+            raise BackendUnavailable("hive", f"node {self.name} has not yet heard of any member; see that others run")
+        return self._node
+
+    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+        """Take back what the journal kept. Once, before the first event."""
+        records = list(kept)
+        own = [record for record in records if record.table == MEMBERSHIP]
+        self._kept = [record for record in records if record.table != MEMBERSHIP]
+        effects = self.membership.start(own, now)
+        return [*self._build(now), *effects]
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """What is to be done about an event, in this order. A `HiveError` refuses it and has changed nothing."""
+        match event:
+            case Received(sender, Beat() | Arrangement() | ArrangementRequest() as message, delivery):
+                effects = self._followed(self.membership.receive(sender, message, now), now)
+                return [*effects, Acknowledge(delivery)] if delivery else effects
+            case Received(_, _, delivery) if self._node is None:
+                # Nothing is promised, so who needs an answer asks again.
+                return [Acknowledge(delivery)] if delivery else []
+            case Tick():
+                effects = self._followed(self.membership.tick(now), now)
+                return effects if self._node is None else [*effects, *self._node.handle(event, now)]
+            case Reconnected():
+                effects = self.membership.beat(now)
+                return effects if self._node is None else [*effects, *self._node.handle(event, now)]
+            case Rearrange(topology):
+                return self._followed(self.membership.adopt(topology, now), now)
+            case Leave():
+                return self.leave(now)
+        return self.node.handle(event, now)
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search the replica for a peer; None where there is nothing to say."""
+        return None if self._node is None else self._node.search(request, now)
+
+    def index_some(self, now: Now) -> bool:
+        """Do a little of what the next search would otherwise wait for. Whether more is left."""
+        return self._node is not None and self._node.index_some(now)
+
+    def wake_at_ms(self, now: Now) -> int:
+        """Monotonic time at which a `Tick` has something to do."""
+        own = self.membership.wake_at_ms(now)
+        return own if self._node is None else min(own, self._node.wake_at_ms(now))
+
+    def leave(self, now: Now) -> list[Effect]:
+        """Let others take over, and be a member no more. When `has_handed_over`, the process may end."""
+        return self.membership.leave(now)
+
+    def has_handed_over(self, now: Now) -> bool:
+        """Whether there is nothing here that others still need. Those that are suspected get it from those that have it."""
+        if self._node is None:
+            return True
+        topology, suspects = self._node.topology, self.membership.suspected(now)
+        if topology.nodes == (self.name,):
+            return True
+        is_kept_elsewhere = not self._node.outbox.has_unkept() and _has_handed_over(self._node.holdings, suspects)
+        return not self.membership.is_in and is_kept_elsewhere
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _followed(self, effects: Sequence[Effect], now: Now) -> list[Effect]:
+        """What the membership wants, and what follows from it for the node: all that is to be kept at once, before all else."""
+        both = [*effects, *self._follow(now)]
+        records = [record for effect in both if isinstance(effect, Persist) for record in effect.records]
+        others: list[Effect] = [effect for effect in both if not isinstance(effect, Persist)]
+        return [Persist(records), *others] if records else others
+
+    def _follow(self, now: Now) -> list[Effect]:
+        """Tell the node what has come to be known."""
+        news = self.membership.news()
+        if self._node is None:
+            return self._build(now)
+        self._node.questions.latencies.suspects = self.membership.suspects
+        self._node.holdings.expect(self.membership.outsiders(now))
+        return [effect for step in news for effect in self._node.handle(Rearrange(step.topology, step.is_next), now)]
+
+    def _build(self, now: Now) -> list[Effect]:
+        topology = self.membership.topology
+        if topology is None:
+            return []
+        is_founding = not self.membership.is_learned and self.membership.is_in
+        self._node = self._new_node(topology, is_founding)
+        kept, self._kept = self._kept, []
+        return self._node.start(kept, now)
+
+
+def _has_handed_over(holdings: Holdings, suspects: frozenset[str]) -> bool:
+    """Whether of everything that moved away all holders that live have it, and one at the very least."""
+    for partition, waiting in holdings.leaving.items():
+        holders = set(holdings.topology.holders(partition)) - {holdings.node}
+        if not waiting <= suspects or (holders and waiting >= holders):
+            return False
+    return True

@@ -1,0 +1,261 @@
+"""One process as one member of a hive: an agent with its memory, its node, and the bus to the others.
+
+Whoever founds a hive says which members it begins with, all of them the same; whoever joins says only where the bus is.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from hive_mind import backends
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.hive.federated import Federated
+from hive_mind.hive.flat import Flat
+from hive_mind.hive.member import Member
+from hive_mind.hive.membership import Membership, MembershipSettings
+from hive_mind.hive.placement import first_placement
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.telling import Telling
+from hive_mind.hive.topology import Topology
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.messages import Beat, Receipt
+from hive_mind.runtime.node import RunnerSettings, system_clock
+from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
+from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.routes import Routed
+from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.settings import Settings, secret
+from hive_mind.runtime.told_log import ToldLog
+from hive_mind.runtime.wiring import memory_with
+
+Report = Callable[[str], None]
+
+_POLL_S = 0.05
+# A member is expected back soon after its broker; a few attempts in vain cost nobody much.
+_RECONNECT_S_MAX = 2.0
+# What one assertion may take in a message, with a vector: so many of them fit a parcel.
+_DOT_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPlan:
+    """Who a process is in its hive. `members` are all founders; in a federated hive each may be "group:name".
+
+    `searches`: another bus for what is worth something only while it is fresh. Joining needs neither topology nor members.
+    """
+
+    name: str
+    bus: str
+    hive: str = "hive"
+    topology: str = "flat"
+    members: tuple[str, ...] = ()
+    group: str = ""
+    is_joining: bool = False
+    searches: str = ""
+    replicas: int = 3
+    partitions: int = 1024
+    gate: PromotionSettings = field(default_factory=PromotionSettings)
+    nodes: HiveSettings = field(default_factory=HiveSettings)
+    membership: MembershipSettings = field(default_factory=MembershipSettings)
+    # A broker may take its time, and nobody else waits for it.
+    runner: RunnerSettings = field(default_factory=lambda: RunnerSettings(outgoing=OutgoingSettings(wait_s=5.0)))
+
+    def founding(self) -> Topology | None:
+        """What the hive begins with; None for one who joins. Raises `InvalidInput`."""
+        if self.is_joining:
+            return None
+        names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
+        if self.name not in names or len(names) < len(self.members):
+            raise InvalidInput(f"--members names every founder once, {self.name} too; who comes later gives --join instead")
+        match self.topology:
+            case "flat":
+                return Flat(names)
+            case "sharded":
+                return Sharded(first_placement(names, self.replicas, self.partitions))
+            case "federated":
+                return Federated(_groups(self.members))
+        raise InvalidInput(f"there is no topology {self.topology!r}; known: flat, federated, sharded")
+
+
+class RunningMember:
+    """Open one with `open_member`; close it, or use it with `async with`."""
+
+    def __init__(
+        self,
+        plan: MemberPlan,
+        member: Member,
+        telling: Telling,
+        told: ToldLog,
+        runner: NodeRunner,
+        agent: LearningAgent,
+        news: News,
+    ) -> None:
+        self.plan, self.member, self.telling, self.told, self.runner, self.agent = plan, member, telling, told, runner, agent
+        self._news = news
+
+    @property
+    def memory(self) -> DistributedCognitiveMemory:
+        """The agent's."""
+        return cast(DistributedCognitiveMemory, self.agent.memory)
+
+    def silent(self) -> tuple[str, ...]:
+        """Members that were not heard lately, or never."""
+        states = self.member.membership.view(system_clock())
+        heard = {one.name for one in states if one.state != "suspected" and one.silent_ms is not None}
+        topology = self.member.membership.topology
+        return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way that was begun here: to others, to the memory, or into an index."""
+        if not self.member.is_ready:
+            return True
+        node = self.member.node
+        is_open = len(node.outbox) or self.telling.unconfirmed or node.replica.is_behind
+        return bool(is_open or self._news.is_busy or self.runner.is_busy)
+
+    @property
+    def is_in(self) -> bool:
+        """Whether it is a member by now, and knows of which hive."""
+        return self.member.is_ready and self.member.membership.is_in
+
+    async def until_ready(self, timeout_s: float, report: Report) -> tuple[str, ...]:
+        """Return when the bus carries what is sent, and all members were heard, or with those that were not heard in time.
+
+        Raises `BackendError` where the bus carries nothing, or nobody took a joiner in.
+        """
+        until_s = asyncio.get_running_loop().time() + timeout_s
+        await self.runner.ping(Receipt(""), timeout_s=timeout_s)
+        if self.plan.searches:
+            await self.runner.ping(Beat(b"", 0, 0), timeout_s=timeout_s)
+        if waited_for := ", ".join(self.silent()) or ("" if self.is_in else "somebody to take it in"):
+            report(f"waiting for {waited_for}")
+        # Nothing tells when a beat has come, and it is waited for only once.
+        while (self.silent() or not self.is_in) and asyncio.get_running_loop().time() < until_s:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+        if not self.is_in:
+            raise BackendTimeout(
+                "hive", f"nobody took {self.plan.name} in within {timeout_s:g} s; does hive {self.plan.hive!r} run here?"
+            )
+        # What could not be told so far.
+        await self.memory.settle()
+        return self.silent()
+
+    async def leave(self, timeout_s: float) -> bool:
+        """Hand everything over and be a member no more; whether that was done in time."""
+        until_s = asyncio.get_running_loop().time() + timeout_s
+        await self.runner.leave()
+        while not self.member.has_handed_over(system_clock()):
+            if asyncio.get_running_loop().time() > until_s:
+                return False
+            await asyncio.sleep(_POLL_S)
+        return True
+
+    async def close(self) -> None:
+        """Finish what is under way; others keep what this one had to say, or it says it when it comes back."""
+        await self.agent.close()
+
+
+async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
+    """Connect and begin. `embedder` stays open; a `bus` that is handed in, too. Raises `ConfigError` or `BackendError`."""
+    founding = plan.founding()
+    opened = bus or await _open_bus(plan, settings)
+    runner: NodeRunner | None = None
+
+    async def release() -> None:
+        if runner is not None:
+            await runner.close()
+        if bus is None:
+            await opened.close()
+
+    try:
+        chance = fresh_chance()
+        tuned = _tuned(plan.nodes, opened.capabilities.envelope_bytes_max)
+        membership = Membership(
+            plan.name, secrets.token_bytes(8), founding, plan.membership, chance, wants_in=True, group=plan.group
+        )
+        member = Member(
+            lambda topology, is_founding: make_node(plan.name, topology, tuned, settings, embedder, is_founding=is_founding),
+            membership,
+        )
+        telling = Telling(member, lambda: membership.topology.nodes if membership.topology else (), chance)
+        told = ToldLog(lambda: telling.kept)
+        # Before anything can come.
+        telling.handler = told.write
+        journal = await open_journal(settings, plan.hive, plan.name)
+        runner = NodeRunner(
+            telling,
+            journal,
+            opened,
+            settings=replace(plan.runner, hive=plan.hive),
+            knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
+        )
+        await runner.start()
+    except BaseException:
+        await release()
+        raise
+    local = memory_with(settings, plan.name, Borrowed(embedder))
+    memory = DistributedCognitiveMemory(local, runner, agent=plan.name, gate=plan.gate)
+    news = News(runner)
+    news.attach(memory)
+
+    async def end() -> None:
+        await release()
+        await news.finish()
+
+    agent = LearningAgent(plan.name, memory, ExtractiveReader(), release=end)
+    return RunningMember(plan, member, telling, told, runner, agent, news)
+
+
+async def _open_bus(plan: MemberPlan, settings: Settings) -> EventBus:
+    folder = settings.home / "hives" / plan.hive
+    durable = await open_bus(plan.bus, folder / f"{plan.name}.bus")
+    if not plan.searches:
+        return durable
+    try:
+        live = await open_bus(plan.searches, folder / f"{plan.name}.searches", secret("SEARCHES_CREDENTIAL"))
+    except BaseException:
+        await durable.close(drain_s=0)
+        raise
+    return Routed(durable, live)
+
+
+async def open_bus(url: str, state: Path | None = None, credential: str = "") -> EventBus:
+    """The bus at a URL. A credential that is not in the URL is `HIVE_MIND_BUS_CREDENTIAL`, unless another one is given."""
+    address = address_of(url)
+    given = BusSettings(credential=credential or secret("BUS_CREDENTIAL"), state=state, reconnect_s_max=_RECONNECT_S_MAX)
+    return cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+
+
+def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
+    """Parcels and steps that fit a message of this bus."""
+    if bytes_max is None:
+        return nodes
+    dots = max(min(nodes.delivery.parcel_dots_max, bytes_max // _DOT_BYTES), 1)
+    step = min(nodes.gossip.step_bytes_max, bytes_max * 3 // 4)
+    return replace(
+        nodes, delivery=replace(nodes.delivery, parcel_dots_max=dots), gossip=replace(nodes.gossip, step_bytes_max=step)
+    )
+
+
+def _groups(members: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Names by group; those without one in pairs."""
+    groups: dict[str, list[str]] = {}
+    free = [member for member in members if ":" not in member]
+    for number, name in enumerate(free):
+        groups.setdefault(f"group-{number // 2}", []).append(name)
+    for member in members:
+        group, colon, name = member.partition(":")
+        if colon:
+            groups.setdefault(group, []).append(name)
+    return {group: tuple(names) for group, names in groups.items()}

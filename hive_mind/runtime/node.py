@@ -1,0 +1,94 @@
+"""What a runner runs, and what can be set about how."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from hive_mind.bus.base import Subscription
+from hive_mind.hive.effects import Effect, Event, Now, Put
+from hive_mind.model.messages import SearchReply, SearchRequest
+from hive_mind.runtime.outgoing import OutgoingSettings
+
+Clock = Callable[[], Now]
+
+
+class Node(Protocol):
+    """A protocol machine: `hive.node.HiveNode`, or something around one."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the hive."""
+        ...
+
+    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+        """Take back what the journal kept. Once."""
+        ...
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """What is to be done about an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
+        ...
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search the replica; None where there is nothing to say."""
+        ...
+
+    def index_some(self, now: Now) -> bool:
+        """Do a little of what the next search would otherwise wait for. Whether more is left."""
+        ...
+
+    def wake_at_ms(self, now: Now) -> int:
+        """Monotonic time at which a `Tick` has something to do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """`ask_deadline_ms`: an answer comes by then, complete or not. Raise it for slow members; every silent one costs that long.
+
+    The rest is what `bus.base.Subscription` says.
+    """
+
+    hive: str = "hive"
+    ask_deadline_ms: int = 2_000
+    fetch_deadline_ms: int = 2_000
+    outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
+    waiting_max: int = 1024
+    inflight_max: int = 256
+    attempts_max: int = 5
+    ack_wait_s: float = 30.0
+    start: Literal["new", "earliest"] = "new"
+
+    def subscription(self, name: str) -> Subscription:
+        """What a node of this name subscribes to."""
+        return Subscription(
+            self.hive,
+            name,
+            self.waiting_max,
+            self.inflight_max,
+            attempts_max=self.attempts_max,
+            ack_wait_s=self.ack_wait_s,
+            start=self.start,
+        )
+
+
+class Figures(NamedTuple):
+    """Counts of a runner since it was started."""
+
+    sends_lost: int
+    """Messages the bus did not take."""
+    waiting: int
+    """Deliveries in hand, not acknowledged yet."""
+    answers_late: int
+    """Questions of others whose time was over before it was their turn."""
+    foreign: int
+    """Messages of another hive; put aside."""
+    strangers: int
+    """Messages from somebody who is no member, as far as the node knows: one who joins, perhaps, or has just left."""
+    refused: Mapping[str, int]
+    """Messages the node could not take, by type; put aside."""
+
+
+def system_clock() -> Now:
+    """The machine's clocks."""
+    return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)

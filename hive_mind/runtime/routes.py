@@ -1,0 +1,187 @@
+"""Two buses as one: what must not be lost goes over one, and what is worth something only while it is fresh over the other.
+
+Questions, their replies and beats are live. Everything else waits for members that are away.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import get_args
+
+from hive_mind.bus.base import (
+    BusCapabilities,
+    BusHealth,
+    DeadLetter,
+    Delivery,
+    Envelope,
+    EventBus,
+    Inbox,
+    QueueState,
+    Subscription,
+    Watch,
+)
+from hive_mind.errors import ConfigError
+from hive_mind.model.messages import Beat, SearchReply, SearchRequest
+from hive_mind.runtime.outgoing import Outgoing, OutgoingSettings
+
+LIVE = (*get_args(SearchRequest), *get_args(SearchReply), Beat)
+
+# Ids of dead letters say which bus has them.
+_DURABLE, _LIVE = "durable:", "live:"
+
+
+class Routed:
+    """See `bus.base.EventBus`. It owns both, and closes them."""
+
+    def __init__(self, durable: EventBus, live: EventBus) -> None:
+        self._durable, self._live = durable, live
+
+    @property
+    def parts(self) -> tuple[EventBus, EventBus]:
+        """What must not be lost goes over the first, what is live over the second."""
+        return self._durable, self._live
+
+    @property
+    def capabilities(self) -> BusCapabilities:
+        """What must not be lost is as safe as the durable bus makes it; anything must fit both."""
+        durable, live = self._durable.capabilities, self._live.capabilities
+        bounds = [one.envelope_bytes_max for one in (durable, live) if one.envelope_bytes_max is not None]
+        return replace(
+            durable,
+            can_share=durable.can_share and live.can_share,
+            can_watch=durable.can_watch and live.can_watch,
+            envelope_bytes_max=min(bounds, default=None),
+        )
+
+    @property
+    def health(self) -> BusHealth:
+        """Of both together."""
+        one, other = self._durable.health, self._live.health
+        return BusHealth(
+            one.is_connected and other.is_connected,
+            one.reconnects + other.reconnects,
+            one.redelivered + other.redelivered,
+            one.duplicates + other.duplicates,
+            one.dead_letters + other.dead_letters,
+            one.last_error or other.last_error,
+        )
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+        """Each over its bus. The two go on side by side: a question does not wait for what must be kept."""
+        live = [envelope for envelope in envelopes if isinstance(envelope.message, LIVE)]
+        durable = [envelope for envelope in envelopes if not isinstance(envelope.message, LIVE)]
+        both = [(bus, some) for bus, some in ((self._durable, durable), (self._live, live)) if some]
+        results = await asyncio.gather(*(bus.publish(some, timeout_s=timeout_s) for bus, some in both), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
+        """One inbox over both."""
+        durable = await self._durable.subscribe(subscription, on_ready)
+        try:
+            # What is live and was sent before this node came is of no use to it.
+            live = await self._live.subscribe(replace(subscription, start="new"), on_ready)
+        except BaseException:
+            await durable.close()
+            raise
+        return _Both(durable, live)
+
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
+        """See both."""
+        durable = await self._durable.watch(hive, on_envelope)
+        try:
+            live = await self._live.watch(hive, on_envelope)
+        except BaseException:
+            await durable.close()
+            raise
+        return _Watches(durable, live)
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """Those of the durable bus: on the other nothing is worth waiting for."""
+        return await self._durable.queues(hive)
+
+    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+        """Of both, oldest first."""
+        durable = [replace(one, id=_DURABLE + one.id) for one in await self._durable.dead_letters(hive, limit=limit)]
+        live = [replace(one, id=_LIVE + one.id) for one in await self._live.dead_letters(hive, limit=limit)]
+        return sorted([*durable, *live], key=lambda letter: letter.at_ms)[:limit]
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Each on its bus."""
+        durable, live = _parted(ids)
+        return await self._durable.replay(hive, durable) + await self._live.replay(hive, live)
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Each on its bus."""
+        durable, live = _parted(ids)
+        return await self._durable.drop(hive, durable) + await self._live.drop(hive, live)
+
+    async def close(self, *, drain_s: float = 5.0) -> None:
+        """Both."""
+        await asyncio.gather(self._durable.close(drain_s=drain_s), self._live.close(drain_s=drain_s))
+
+
+class Lines:
+    """What a node sends, in a line of its own for each bus: where one is gone, the other does not wait for it."""
+
+    def __init__(self, node: str, bus: EventBus, settings: OutgoingSettings, on_back: Callable[[], None]) -> None:
+        buses = bus.parts if isinstance(bus, Routed) else (bus,)
+        self._lines = [Outgoing(node, one, settings, on_back) for one in buses]
+
+    def __len__(self) -> int:
+        """How many were not accepted yet."""
+        return sum(map(len, self._lines))
+
+    @property
+    def lost(self) -> int:
+        """How many were never accepted."""
+        return sum(line.lost for line in self._lines)
+
+    def add(self, envelope: Envelope) -> None:
+        """Send it, behind those that wait for the same bus."""
+        self._lines[-1 if isinstance(envelope.message, LIVE) else 0].add(envelope)
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        for line in self._lines:
+            line.stop()
+
+    async def until_empty(self) -> None:
+        """Return when everything was accepted."""
+        for line in self._lines:
+            await line.until_empty()
+
+    async def run(self) -> None:
+        """Send what comes."""
+        await asyncio.gather(*(line.run() for line in self._lines))
+
+
+class _Both:
+    """An inbox over two. What is live goes first: it can't wait."""
+
+    def __init__(self, durable: Inbox, live: Inbox) -> None:
+        self._durable, self._live = durable, live
+
+    def take(self, deliveries_max: int) -> Sequence[Delivery]:
+        taken = list(self._live.take(deliveries_max))
+        return [*taken, *self._durable.take(deliveries_max - len(taken))]
+
+    async def close(self) -> None:
+        await asyncio.gather(self._durable.close(), self._live.close())
+
+
+class _Watches:
+    def __init__(self, *watches: Watch) -> None:
+        self._watches = watches
+
+    async def close(self) -> None:
+        await asyncio.gather(*(watch.close() for watch in self._watches))
+
+
+def _parted(ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    durable = [id.removeprefix(_DURABLE) for id in ids if id.startswith(_DURABLE)]
+    live = [id.removeprefix(_LIVE) for id in ids if id.startswith(_LIVE)]
+    if len(durable) + len(live) < len(ids):
+        raise ConfigError(f"ids of dead letters begin with {_DURABLE} or {_LIVE}")
+    return durable, live

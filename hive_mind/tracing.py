@@ -1,0 +1,137 @@
+"""Spans of OpenTelemetry, where it is installed and somebody records; otherwise a span costs next to nothing.
+
+Between processes a span's identity travels as a `traceparent` of W3C Trace Context, on every envelope. Setting an exporter up is
+the business of `runtime/telemetry`, or of the program this library is part of.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from opentelemetry import trace
+    from opentelemetry.context import Context
+
+Kind = Literal["internal", "client", "server", "producer", "consumer"]
+Value = str | int | float | bool
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Work: TypeAlias = Callable[P, Coroutine[Any, Any, R]]
+
+_NAME = "hive-mind"
+
+
+class Span(Protocol):
+    """Something that takes time, and what is known about it."""
+
+    @property
+    def traceparent(self) -> str:
+        """What names it to other processes; "" where nobody records."""
+        ...
+
+    def note(self, name: str, value: Value) -> None:
+        """Say something about it."""
+        ...
+
+
+@contextmanager
+def span(
+    name: str, attributes: Mapping[str, Value] | None = None, *, parent: str = "", kind: Kind = "internal"
+) -> Iterator[Span]:
+    """For as long as the block runs. `parent` is the traceparent of a span elsewhere; without it, the one around this one.
+
+    An exception that leaves the block is noted on the span.
+    """
+    if (tracer := _tracer()) is None:
+        yield _NOTHING
+        return
+    from opentelemetry.trace import SpanKind
+
+    within = _context_of(parent) if parent else None
+    with tracer.start_as_current_span(name, within, SpanKind[kind.upper()], dict(attributes or {})) as made:
+        yield _Recorded(made)
+
+
+def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
+    """Makes a span of each call of an async function, named as the `gen_ai` conventions name it, such as "search_memory".
+
+    It says how many there are of what comes back in a list, and no word of what is in it.
+    """
+
+    def of(work: Work[P, R]) -> Work[P, R]:
+        @wraps(work)
+        async def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
+            with span(name, {"gen_ai.operation.name": name}) as made:
+                result = await work(*args, **kwargs)
+                if isinstance(result, list):
+                    made.note("hive.results", len(result))
+                return result
+
+        return recorded
+
+    return of
+
+
+def traceparent() -> str:
+    """Of the span around this; "" where nobody records."""
+    if _tracer() is None:
+        return ""
+    from opentelemetry import trace
+
+    return _traceparent_of(trace.get_current_span())
+
+
+class _Nothing:
+    traceparent = ""
+
+    def note(self, name: str, value: Value) -> None:
+        """Nobody listens."""
+
+
+_NOTHING = _Nothing()
+
+
+class _Recorded:
+    def __init__(self, made: "trace.Span") -> None:
+        self._made = made
+
+    @property
+    def traceparent(self) -> str:
+        return _traceparent_of(self._made)
+
+    def note(self, name: str, value: Value) -> None:
+        self._made.set_attribute(name, value)
+
+
+def _traceparent_of(made: "trace.Span") -> str:
+    identity = made.get_span_context()
+    if not identity.is_valid:
+        return ""
+    return f"00-{identity.trace_id:032x}-{identity.span_id:016x}-{identity.trace_flags:02x}"
+
+
+def _context_of(traceparent: str) -> "Context":
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    return TraceContextTextMapPropagator().extract({"traceparent": traceparent})
+
+
+def _tracer() -> "trace.Tracer | None":
+    """None where it is not installed, or no provider was set: then nobody records."""
+    if not _is_installed():
+        return None
+    from opentelemetry import trace
+
+    provider = trace.get_tracer_provider()
+    return None if isinstance(provider, trace.ProxyTracerProvider) else provider.get_tracer(_NAME)
+
+
+@cache
+def _is_installed() -> bool:
+    try:
+        import opentelemetry.trace  # noqa: F401
+    except ModuleNotFoundError:
+        return False
+    return True

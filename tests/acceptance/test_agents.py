@@ -1,0 +1,201 @@
+"""`hive-mind agent run` as a person or a supervisor sees it: what it says, how it ends, and what it never leaves behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.redis_server import RedisServer
+
+pytestmark = pytest.mark.slow
+
+ENDS_WITHIN_S = 30
+
+
+@pytest.fixture
+def hive_mind(tmp_path: Path) -> HiveMind:
+    return HiveMind(tmp_path / ".hive")
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+class Running:
+    """One process. Its standard error is read line by line."""
+
+    def __init__(self, redis: RedisServer, home: Path, hive: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", "hive_mind", "agent", "run", "--bus", redis.url, "--hive", hive, "--home", str(home)]
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={name: value for name, value in os.environ.items() if not name.startswith("HIVE_MIND_")},
+        )
+        self.said: list[str] = []
+
+    def until_it_says(self, pattern: str) -> str:
+        assert self.process.stderr is not None
+        until_s = time.monotonic() + 60
+        while time.monotonic() < until_s and (line := self.process.stderr.readline()):
+            self.said.append(line)
+            if re.search(pattern, line):
+                return line
+        raise AssertionError(f"it never said {pattern!r}, but {''.join(self.said)}")
+
+    def ended(self) -> int:
+        _, err = self.process.communicate(timeout=ENDS_WITHIN_S)
+        self.said.append(err)
+        return self.process.returncode
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def test_it_says_where_it_stands_and_ends_well_when_it_is_told_to(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "ends", "--name", "ada", "--members", "ada") as ada:
+        ada.until_it_says("ada: ready")
+        ada.process.send_signal(signal.SIGTERM)
+
+        assert ada.ended() == 0
+        assert re.findall(r"ada: (\w+)", ada.text) == ["connecting", "ready", "finishing", "stopped"]
+
+
+def test_ctrl_c_ends_it_as_well_and_shows_in_its_code(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "ctrl-c", "--name", "ada", "--members", "ada") as ada:
+        ada.until_it_says("ada: ready")
+        ada.process.send_signal(signal.SIGINT)
+
+        assert ada.ended() == 130
+        assert "what was acknowledged is kept" in ada.text
+
+
+def test_it_can_be_stopped_while_it_waits_and_says_for_whom_it_waits(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "waits", "--name", "ada", "--members", "ada,ben,cleo") as ada:
+        assert "waiting for ben, cleo" in ada.until_it_says("waiting")
+        ada.process.send_signal(signal.SIGTERM)
+
+        assert ada.ended() == 0
+
+
+def test_without_the_others_it_goes_on_and_says_who_is_missing(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "alone", "--name", "ada", "--members", "ada,ben", "--ready-s", "1") as ada:
+        assert "nothing was heard of ben" in ada.until_it_says("ready")
+
+
+def test_one_that_leaves_hands_over_and_is_missed_by_nobody(redis: RedisServer, tmp_path: Path) -> None:
+    with (
+        Running(redis, tmp_path, "leaves", "--name", "ada", "--members", "ada,ben") as ada,
+        Running(redis, tmp_path, "leaves", "--name", "ben", "--members", "ada,ben", "--leave") as ben,
+    ):
+        ada.until_it_says("ready")
+        ben.until_it_says("ready")
+        ben.process.send_signal(signal.SIGTERM)
+        assert ben.ended() == 0, ben.text
+        assert re.findall(r"ben: (\w+)", ben.text)[-3:] == ["leaving", "finishing", "stopped"]
+        # Long enough for a member to be suspected, which one that left is not.
+        time.sleep(5)
+        ada.process.send_signal(signal.SIGTERM)
+        assert ada.ended() == 0
+        assert "nothing is heard of ben" not in ada.text
+
+
+def test_a_second_one_of_the_same_name_is_refused(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as ada:
+        ada.until_it_says("ready")
+        with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as twin:
+            assert twin.ended() == 1
+            assert "error:" in twin.text
+
+
+def test_who_serves_ends_with_the_program_it_serves(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "serves", "--name", "ada", "--members", "ada", "--serve", "--metrics", "0") as ada:
+        assert ada.process.stdin is not None
+        assert ada.process.stdout is not None
+        assert json.loads(ada.process.stdout.readline()) == {"event": "ready", "name": "ada", "silent": []}
+        ada.process.stdin.write('{"id":1,"do":"store","content":"The pump is red."}\n')
+        ada.process.stdin.flush()
+        assert json.loads(ada.process.stdout.readline())["ok"]["sharing"] == "shared"
+        ada.process.stdin.close()
+        ada.process.stdin = None
+
+        assert ada.ended() == 0
+
+
+def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    port = redis.port + 1 if redis.port < 65000 else redis.port - 1
+    with Running(redis, tmp_path, "shows", "--name", "ada", "--members", "ada", "--metrics", str(port), "--log", "json") as ada:
+        ada.until_it_says("ready")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
+            assert 'hive_bus_connected{node="ada"} 1.0' in reply.read().decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("--members", "ben,cleo"), 2, "--members names every founder once, ada too"),
+        (("--members", "ada,ben", "--join"), 2, "give --join or --members"),
+        (("--members", "ada", "--topology", "ring"), 2, "known: flat, federated, sharded"),
+        (("--members", "ada", "--bus", "pigeons://loft"), 2, "there is no bus back end"),
+        (("--members", "ada", "--bus", "redis://127.0.0.1:1"), 1, "redis: not reachable"),
+        (("--members", "ada", "--bus", "redis://example.org:6379"), 2, "not encrypted"),
+        (("--members", "ada", "--name", "../ada"), 2, ""),
+    ],
+)
+def test_what_can_not_be_is_told_at_once(hive_mind: HiveMind, arguments: tuple[str, ...], code: int, text: str) -> None:
+    ended = hive_mind("agent", "run", "--name", "ada", "--bus", "redis://127.0.0.1:1", *arguments)
+
+    assert ended.code == code, ended.err
+    assert text in ended.err
+
+
+def test_a_joiner_that_finds_nobody_gives_up(redis: RedisServer, tmp_path: Path) -> None:
+    with Running(redis, tmp_path, "empty", "--name", "eve", "--join", "--ready-s", "1") as eve:
+        assert eve.ended() == 1
+        assert "nobody took eve in within 1 s; does hive 'empty' run here?" in eve.text
+
+
+def test_the_demo_over_a_bus_shows_who_answered_from_whom_and_leaves_no_process(redis: RedisServer, hive_mind: HiveMind) -> None:
+    ended = hive_mind("demo", "--bus", redis.url, "--processes", "3", "--output", "json")
+
+    assert ended.code == 0, ended.err
+    assert set(ended.json["learned"].values()) == {"agent-0", "agent-1", "agent-2"}
+    assert [one["completeness"] for one in ended.json["questions"]] == [1.0] * 5
+    assert any(one["asked"] for one in ended.json["questions"])
+    taught = ended.json["learned"]
+    tellers = {taught[source] for one in ended.json["questions"] for hit in one["sources"] for source in hit["sources"]}
+    assert len(tellers) > 1
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert ended.json["hive"] not in listed
+
+
+def test_a_demo_whose_bus_is_not_there_says_so(hive_mind: HiveMind) -> None:
+    ended = hive_mind("demo", "--bus", "redis://127.0.0.1:1", "--processes", "2")
+
+    assert ended.code == 1
+    assert "did not come up: error: redis: not reachable" in ended.err

@@ -1,0 +1,117 @@
+"""`hive-mind bus check` says whether a bus works, what it can, and what to do when it does not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_mind.devbroker.thread import BrokerThread
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.contract.buses.servicebus import add_subscription
+from tests.servers.redis_server import RedisServer
+
+
+@pytest.fixture
+def hive_mind(tmp_path: Path) -> HiveMind:
+    return HiveMind(tmp_path / ".hive")
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerThread]:
+    with BrokerThread() as thread:
+        thread.add_topic("hive")
+        add_subscription(thread, "hive", "bus-check.check")
+        yield thread
+
+
+@pytest.fixture
+def servicebus(broker: BrokerThread, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("HIVE_MIND_BUS_CREDENTIAL", broker.connection_string())
+    return f"servicebus://127.0.0.1:{broker.port}"
+
+
+def test_a_bus_that_works_is_described(hive_mind: HiveMind, servicebus: str) -> None:
+    ended = hive_mind("bus", "check", servicebus)
+
+    assert ended.code == 0, ended.err
+    for part in ("It works.", servicebus, "waits for who is away  yes", "outlives a restart     no", "1,044,480 bytes", "median"):
+        assert part in ended.out
+    assert "SAS_KEY_VALUE" not in ended.out + ended.err
+
+
+def test_programs_get_the_same_as_json(hive_mind: HiveMind, servicebus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVE_MIND_BUS", servicebus)
+
+    found = hive_mind("bus", "check", "--output", "json").json
+
+    assert found["is_ok"] is True
+    assert found["capabilities"]["is_durable"] is True
+    assert 0 < found["round_trip_ms"]["median"] <= found["round_trip_ms"]["worst"]
+    assert found["problem"] == ""
+
+
+def test_the_bus_within_a_process_works_too(hive_mind: HiveMind) -> None:
+    assert hive_mind("bus", "check", "memory", "-o", "json").json["is_ok"] is True
+
+
+def test_a_redis_server_works_too(hive_mind: HiveMind) -> None:
+    with RedisServer() as server:
+        ended = hive_mind("bus", "check", server.url)
+
+    assert ended.code == 0, ended.out + ended.err
+    assert "can be watched         yes" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("credential", "path", "says"),
+    [
+        ("Endpoint=sb://127.0.0.1;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=hunter2", "", "not let in"),
+        (None, "/nowhere", "does not exist"),
+    ],
+)
+def test_what_the_broker_refuses_is_told_with_what_to_do(
+    hive_mind: HiveMind, servicebus: str, monkeypatch: pytest.MonkeyPatch, credential: str | None, path: str, says: str
+) -> None:
+    if credential:
+        monkeypatch.setenv("HIVE_MIND_BUS_CREDENTIAL", credential)
+
+    ended = hive_mind("bus", "check", servicebus + path, "-o", "json")
+
+    assert ended.code == 1
+    assert ended.json["is_ok"] is False
+    assert says in ended.json["problem"]
+    assert "HIVE_MIND_BUS_CREDENTIAL" in ended.json["advice"]
+    assert "hunter2" not in ended.out + ended.err
+
+
+def test_a_name_without_a_subscription_is_told_after_what_did_work(hive_mind: HiveMind, servicebus: str) -> None:
+    ended = hive_mind("bus", "check", servicebus, "--name", "somebody")
+
+    assert ended.code == 1
+    assert "connect" in ended.out
+    assert "problem: servicebus: subscription 'bus-check.somebody'" in ended.out
+    assert "what to do: " in ended.out
+
+
+def test_a_broker_that_is_not_there_is_told(hive_mind: HiveMind, servicebus: str) -> None:
+    del servicebus
+    ended = hive_mind("bus", "check", "servicebus://127.0.0.1:9", "-o", "json")
+
+    assert ended.code == 1
+    assert "firewall" in ended.json["advice"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "HIVE_MIND_BUS"),
+        (("carrier-pigeon://x",), "carrier"),
+        (("redis",), "redis"),
+        (("servicebus://example.org",), "credential"),
+    ],
+)
+def test_what_can_not_be_meant_is_a_usage_error(hive_mind: HiveMind, arguments: tuple[str, ...], says: str) -> None:
+    ended = hive_mind("bus", "check", *arguments)
+
+    assert ended.code == 2
+    assert says in ended.err

@@ -1,0 +1,83 @@
+"""Buses over one Redis server, and what tests look at."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from hive_mind.bus import redis
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, Subscription
+from hive_mind.bus.redis import RedisBus
+from tests.contract.bus_builders import Listener
+from tests.servers.redis_server import RedisServer
+
+QUICK = BusSettings(reconnect_s_max=0.2, connect_timeout_s=5)
+
+
+class Buses:
+    """Opens buses, and closes them all at the end."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._open: list[RedisBus] = []
+
+    async def bus(self, **options: Any) -> RedisBus:
+        bus = await redis.open(address_of(self._url), replace(QUICK, **options))
+        self._open.append(bus)
+        return bus
+
+    async def close(self) -> None:
+        for bus in self._open:
+            await bus.close(drain_s=0)
+
+
+def over(server: RedisServer, scenario: Callable[[Buses], Awaitable[None]], url: str = "", *, within_s: float = 40) -> None:
+    async def whole() -> None:
+        buses = Buses(url or server.url)
+        try:
+            async with asyncio.timeout(within_s):
+                await scenario(buses)
+        finally:
+            await buses.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(whole())
+
+
+async def subscribed(bus: RedisBus, name: str = "bob", hive: str = "hive", **bounds: Any) -> Listener:
+    made = Listener(bus, hive, quiet_s=0.1)
+    made.inbox = await bus.subscribe(Subscription(hive, name, **bounds), made.ring)
+    return made
+
+
+def length(server: RedisServer, key: bytes) -> int:
+    return int(server.do("XLEN", key)[1:])
+
+
+async def nothing_pending(bus: RedisBus, name: str = "bob", but: int = 0) -> bool:
+    (state,) = [state for state in await bus.queues("hive") if state.name == name]
+    return (state.unacknowledged or 0) <= but + (10 if but else 0)
+
+
+async def nothing_is_settling(bus: RedisBus) -> bool:
+    return not any(one._settling for one in bus._readers)
+
+
+async def has_letter(bus: RedisBus, hive: str) -> bool:
+    return bool(await bus.dead_letters(hive))
+
+
+async def has_given_way(bus: RedisBus) -> bool:
+    return "another process" in bus.health.last_error
+
+
+async def is_cut_off(bus: RedisBus) -> bool:
+    return not bus.health.is_connected and bool(bus.health.last_error)
+
+
+def kill(bus: RedisBus) -> None:
+    """Nothing of it moves any more, as if its process were gone."""
+    for one in bus._readers:
+        if one._task is not None:
+            one._task.cancel()

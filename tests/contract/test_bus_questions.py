@@ -1,0 +1,177 @@
+"""Questions to a hive over every bus: every request reaches its node, every reply its request, and what is missing is named."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from hive_mind.bus.base import Envelope, EventBus
+from hive_mind.hive.node import HiveNode
+from hive_mind.hive.topology import Topology
+from hive_mind.journal.memory import MemoryJournal
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import StatisticsReply, StatisticsRequest
+from hive_mind.model.scores import TermStatistics
+from hive_mind.runtime.node import RunnerSettings
+from hive_mind.runtime.runner import NodeRunner
+from tests.contract.bus_builders import Listener, Scenario, World, eventually
+from tests.hives import flat, probe, promotion, ranked, settings, sharded
+
+Run = Callable[[Scenario], None]
+
+# Nobody should need it, but the machine may be busy.
+_PATIENT_MS = 20_000
+_SUBJECTS = 30
+
+
+class Counted:
+    """A bus that remembers what was published."""
+
+    def __init__(self, bus: EventBus) -> None:
+        self._bus = bus
+        self.published: list[Envelope] = []
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+        self.published += envelopes
+        await self._bus.publish(envelopes, timeout_s=timeout_s)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bus, name)
+
+
+class Hive:
+    """Nodes of one hive over one bus."""
+
+    def __init__(self, world: World, topology: Topology, deadline_ms: int) -> None:
+        self.world, self.topology = world, topology
+        self.bus: Any = Counted(world.bus)
+        self.nodes: dict[str, HiveNode] = {}
+        self.runners: dict[str, NodeRunner] = {}
+        self._settings = RunnerSettings(world.hive, ask_deadline_ms=deadline_ms, fetch_deadline_ms=deadline_ms)
+
+    async def start(self, name: str) -> None:
+        self.world.harness.provide(self.world.hive, name)
+        node = HiveNode(name, self.topology, chance=random.Random(name), settings=settings())
+        self.nodes[name] = node
+        self.runners[name] = NodeRunner(node, MemoryJournal(), self.bus, settings=self._settings)
+        await self.runners[name].start()
+
+    async def learn(self) -> None:
+        """Each node says something about some subjects; returns when it is where it belongs."""
+        names = sorted(self.runners)
+        for number in range(_SUBJECTS):
+            await self.runners[names[number % len(names)]].promote([promotion(subject(number))])
+        await eventually(self._is_settled, within_s=40)
+
+    async def ask(self, name: str, number: int) -> Gathered:
+        return await self.runners[name].ask(probe(f"subject{number}"))
+
+    async def _is_settled(self) -> bool:
+        busy = any(runner.is_busy for runner in self.runners.values())
+        return not busy and not any(len(node.outbox) or node.replica.is_behind for node in self.nodes.values())
+
+
+@asynccontextmanager
+async def started(world: World, topology: Topology, *, without: str = "", deadline_ms: int = _PATIENT_MS) -> AsyncIterator[Hive]:
+    hive = Hive(world, topology, deadline_ms)
+    try:
+        for name in topology.nodes:
+            if name != without:
+                await hive.start(name)
+        yield hive
+    finally:
+        await asyncio.gather(*(runner.close(drain_s=0.1) for runner in hive.runners.values()))
+
+
+def subject(number: int) -> str:
+    return f"What is known of subject{number}."
+
+
+def found(gathered: Gathered, number: int) -> bool:
+    return ranked(gathered)[:1] == [fact_id(subject(number))]
+
+
+def test_two_hundred_questions_at_once_get_their_own_answers(with_bus: Run) -> None:
+    async def scenario(world: World) -> None:
+        async with started(world, sharded(4, replicas=2)) as hive:
+            await hive.learn()
+            rng = random.Random(7)
+            asked = [(f"n{rng.randrange(4)}", rng.randrange(_SUBJECTS)) for _ in range(200)]
+            answers = await asyncio.gather(*(hive.ask(name, number) for name, number in asked))
+
+            assert all(answer.completeness == 1.0 for answer in answers)
+            assert [found(answer, number) for answer, (_, number) in zip(answers, asked, strict=True)] == [True] * 200
+
+    with_bus(scenario)
+
+
+def test_every_question_reaches_all_of_ten_members_however_few_lanes_the_bus_has(with_bus: Run) -> None:
+    async def scenario(world: World) -> None:
+        async with started(world, sharded(10, replicas=1, partitions=40)) as hive:
+            await hive.learn()
+            answers = await asyncio.gather(*(hive.ask(f"n{number % 10}", number) for number in range(20)))
+
+            assert [answer.silent for answer in answers] == [()] * 20
+            assert [len(answer.asked) for answer in answers] == [9] * 20
+            assert all(found(answer, number) for number, answer in enumerate(answers))
+
+    with_bus(scenario)
+
+
+def test_a_member_that_is_gone_is_named_and_the_others_answer(with_bus: Run) -> None:
+    async def scenario(world: World) -> None:
+        world.harness.provide(world.hive, "n2")
+        async with started(world, sharded(4, replicas=1), without="n2", deadline_ms=1500) as hive:
+            gathered = await hive.ask("n0", 1)
+
+            assert gathered.silent == ("n2",)
+            assert set(gathered.missing) == set(hive.topology.held_by("n2"))
+            assert gathered.completeness == 1 - len(gathered.missing) / gathered.partitions
+
+    with_bus(scenario)
+
+
+def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(with_bus: Run) -> None:
+    async def scenario(world: World) -> None:
+        async with started(world, sharded(2, replicas=1), without="n1", deadline_ms=700) as hive:
+            slow: Listener = await world.listener("n1")
+            assert (await hive.ask("n0", 1)).silent == ("n1",)
+            (late,) = await slow.take()
+            while not isinstance(request := late.envelope.message, StatisticsRequest):
+                await late.ack()
+                (late,) = await slow.take()
+            reply = StatisticsReply(request.query, request.replica_set, TermStatistics(1, 1.0, {"subject1": 1}))
+            await world.bus.publish([world.envelope(reply, "n0", sender="n1")])
+            await late.ack()
+
+            assert (await hive.ask("n0", 1)).silent == ("n1",)
+            runner = hive.runners["n0"]
+            await eventually(lambda: is_idle(runner))
+            assert runner.failure is None
+            assert not runner._carrier.requests
+
+    with_bus(scenario)
+
+
+def test_what_a_node_keeps_itself_it_asks_nobody_for(with_bus: Run) -> None:
+    async def scenario(world: World) -> None:
+        async with started(world, flat("n0", "n1")) as hive:
+            await hive.learn()
+            hive.bus.published.clear()
+            answers = await asyncio.gather(*(hive.ask("n0", number) for number in range(_SUBJECTS)))
+            asked = [one for one in hive.bus.published if one.type.endswith("?")]
+
+            assert all(found(answer, number) for number, answer in enumerate(answers))
+            assert asked == []
+        async with started(world, sharded(3, replicas=1)) as hive:
+            await hive.ask("n0", 1)
+            assert [one for one in hive.bus.published if one.sender in one.target] == []
+            assert {name for one in hive.bus.published if one.type.endswith("?") for name in one.target} == {"n1", "n2"}
+
+    with_bus(scenario)
+
+
+async def is_idle(runner: NodeRunner) -> bool:
+    return not runner.is_busy

@@ -1,0 +1,160 @@
+"""What agents promise one another when each is a process of its own, and the same command that people use."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.model.query import Query
+from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.processes import AgentFailed
+from hive_mind.runtime.settings import Settings
+from tests.contract.agents import NAMES, Agents, running, settled, until
+from tests.contract.wires import wire
+
+pytestmark = pytest.mark.slow
+
+PLACES = [("redis", "flat"), ("redis", "federated"), ("redis", "sharded"), ("servicebus and eventhubs", "sharded")]
+HALLS = [f"The {what} in hall {n} is {colour}." for n in range(6) for what, colour in (("pump", "red"), ("door", "blue"))]
+
+Scenario = Callable[[Agents], Awaitable[None]]
+
+
+@pytest.fixture(scope="module", params=PLACES, ids=lambda place: f"{place[1]} over {place[0]}")
+def among(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Scenario], None]]:
+    """The same four agents for all tests over one wire, because it takes seconds until they run."""
+    wire_name, topology = request.param
+    agents = Agents(wire(wire_name), f"t{secrets.token_hex(4)}", tmp_path_factory.mktemp("agents"), topology)
+    with asyncio.Runner() as runner:
+
+        def run(scenario: Scenario) -> None:
+            try:
+                runner.run(asyncio.wait_for(scenario(agents), 120))
+            except BaseException as error:
+                error.add_note(agents.logs())
+                raise
+
+        try:
+            run(Agents.begin)
+            yield run
+        finally:
+            runner.run(agents.end())
+
+
+QUESTIONS = ("which pump is in hall 2?", "blue door", "hall 5")
+
+
+def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
+    async def in_one_process(topology: str) -> dict[str, list[tuple[str, float]]]:
+        plan = FleetPlan(topology, NAMES, group_size=2, replicas=2)  # type: ignore[arg-type]
+        async with await open_fleet(plan, Settings(home=tmp_path / "one", store="memory", ann="exact"), NoEmbedder()) as fleet:
+            for number, content in enumerate(HALLS):
+                await fleet.memory(NAMES[number % 4]).store_fact("", content, 0.7)
+            await fleet.settled()
+            return {
+                question: [(hit.fact.content, hit.score) for hit in await fleet.memory("ben").search_facts(Query(question, 5))]
+                for question in QUESTIONS
+            }
+
+    async def scenario(agents: Agents) -> None:
+        assert not await agents.contents("ada"), "this one has to be the first: other facts change the scores"
+        for number, content in enumerate(HALLS):
+            await agents[NAMES[number % 4]].do("store", content=content, confidence=0.7)
+        await settled(agents)
+        topology = agents.founding[1]
+        for question, expected in (await in_one_process(topology)).items():
+            for name in NAMES:
+                found = await agents[name].do("search", query=question, limit=5)
+                assert (found["completeness"], found["silent"]) == (1.0, []), name
+                hits = sorted((hit["content"], hit["score"]) for hit in found["hits"])
+                assert [content for content, _ in hits] == [content for content, _ in sorted(expected)]
+                assert [score for _, score in hits] == pytest.approx([score for _, score in sorted(expected)], rel=1e-5)
+
+    among(scenario)
+
+
+def test_what_one_learns_all_recall_and_what_it_takes_back_nobody_sees_any_more(among):
+    async def scenario(agents: Agents) -> None:
+        learned = await agents["ada"].do(
+            "learn", text="The ferry to Corrin is green. The door of tower 4 is white.", source="tour"
+        )
+        assert learned["added"] == 2
+        await settled(agents)
+        for name in NAMES:
+            found = await agents[name].do("search", query="what colour has the ferry?")
+            assert found["hits"][0]["content"] == "The ferry to Corrin is green."
+            assert (found["completeness"], found["silent"]) == (1.0, [])
+        answer = await agents["dan"].do("ask", question="What colour is the door of tower 4?")
+        assert "white" in answer["answer"]
+        assert answer["sources"][0]["sources"] == ["tour"]
+
+        taken_back = found["hits"][0]["fact_id"]
+        with pytest.raises(AgentFailed, match="no fact"):
+            await agents["ben"].do("retract", fact_id="0" * 32)
+        await agents["ada"].do("retract", fact_id=taken_back)
+        await settled(agents)
+        for name in NAMES:
+            assert await agents.contents(name) == {*HALLS, "The door of tower 4 is white."}
+
+    among(scenario)
+
+
+def test_what_is_told_is_acted_on_once_by_each(among):
+    async def scenario(agents: Agents) -> None:
+        assert await agents["ada"].do("tell", to="ben", text="only you") == {"told": ["ben"]}
+        assert sorted((await agents["ben"].do("tell", to="*", text="all of you"))["told"]) == ["ada", "cleo", "dan"]
+        await settled(agents)
+
+        told = {name: [(one["sender"], one["text"], one["times"]) for one in await agents[name].do("told")] for name in NAMES}
+        all_of_you = [("ben", "all of you", 1)]
+        assert told == {"ada": all_of_you, "ben": [("ada", "only you", 1)], "cleo": all_of_you, "dan": all_of_you}
+
+    among(scenario)
+
+
+def test_an_agent_that_was_killed_comes_back_with_all_it_acknowledged_and_gets_what_it_missed(among):
+    async def scenario(agents: Agents) -> None:
+        await agents["ada"].do("store", content="Stored before the end.")
+        await agents["ada"].do("tell", to="ben", text="told before the end")
+        await agents["ada"].kill()
+        await agents["cleo"].do("store", content="Stored while ada was away.")
+        await agents["cleo"].do("tell", to="ada", text="told while ada was away")
+        await agents.begin(["ada"])
+        await settled(agents)
+
+        async def have_all() -> bool:
+            found = [await agents.contents(name) for name in NAMES]
+            return all({"Stored before the end.", "Stored while ada was away."} <= one for one in found)
+
+        await until(have_all, 15, "everybody finds both facts")
+        for name, text in (("ada", "told while ada was away"), ("ben", "told before the end")):
+            assert [one["times"] for one in await agents[name].do("told") if one["text"] == text] == [1]
+
+    among(scenario)
+
+
+def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along(tmp_path):
+    async def scenario() -> None:
+        async with running(wire("redis"), f"t{secrets.token_hex(4)}", tmp_path, "sharded") as agents:
+            for number, content in enumerate(HALLS):
+                await agents[NAMES[number % 4]].do("store", content=content)
+            await settled(agents)
+            for name in ("eve", "finn"):
+                await agents.start(name, "--join")
+            await asyncio.gather(*(agents[name].ready() for name in ("eve", "finn")))
+
+            async def finds_all(name: str) -> bool:
+                found = await agents[name].do("facts", limit=0)
+                return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == set(HALLS)
+
+            await until(lambda: finds_all("eve"), 30, "eve finds everything")
+            await agents["finn"].do("leave")
+            await agents["finn"].kill()
+            for name in (*NAMES, "eve"):
+                await until(lambda name=name: finds_all(name), 30, f"{name} finds everything without finn")
+                members = await agents[name].do("members")
+                assert "finn" not in {one["name"] for one in members if one["is_member"]}
+
+    asyncio.run(scenario())

@@ -1,0 +1,231 @@
+"""A mailbox: filters, attempts, delays, bounds and what was seen already, for every back end alike."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_mind.bus import mailbox as mailbox_module
+from hive_mind.bus.base import EVERYONE, Subscription
+from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.model.messages import Replicate
+from tests.contract.bus_builders import envelope, texts
+
+
+class Kept:
+    """A back end that only takes note."""
+
+    def __init__(self, **bounds: Any) -> None:
+        self.settled_natives: list[int] = []
+        self.letters: list[tuple[int, int, str]] = []
+        self.rings = 0
+        self.box: Mailbox[int] = Mailbox(Subscription("hive", "bob", **bounds), self.ring, self)
+
+    def ring(self) -> None:
+        self.rings += 1
+
+    def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
+        assert mailbox is self.box
+        self.settled_natives.append(delivery.native)
+
+    def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
+        assert mailbox is self.box
+        self.letters.append((delivery.native, delivery.attempt, reason))
+
+
+def in_a_loop(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(scenario())
+
+
+def test_what_is_for_others_or_of_no_interest_is_settled_unseen() -> None:
+    async def scenario() -> None:
+        kept = Kept(types=frozenset({"receipt"}))
+        kept.box.offer(1, envelope("to cid", "cid"))
+        kept.box.offer(2, envelope("own broadcast", *EVERYONE, sender="bob"))
+        kept.box.offer(3, envelope("elsewhere", hive="other"))
+        kept.box.offer(4, envelope(Replicate("p", ())))
+        kept.box.offer(5, envelope("for all", *EVERYONE))
+        kept.box.offer(6, envelope("to itself", sender="bob"))
+
+        assert kept.settled_natives == [1, 2, 3, 4]
+        assert texts(kept.box.take(10)) == ["for all", "to itself"]
+
+    in_a_loop(scenario)
+
+
+def test_what_the_broker_repeats_is_seen_once_while_held_and_after_it_was_acknowledged() -> None:
+    async def scenario() -> None:
+        kept = Kept()
+        once = envelope("once")
+        kept.box.offer(1, once)
+        kept.box.offer(1, once)
+        kept.box.offer(2, once)
+        (delivery,) = kept.box.take(10)
+        assert kept.settled_natives == [2]
+        await delivery.ack()
+        kept.box.offer(1, once)
+        kept.box.offer(3, once)
+
+        assert kept.settled_natives == [2, 1, 1, 3]
+        assert kept.box.duplicates == 3
+        assert list(kept.box.take(10)) == []
+
+    in_a_loop(scenario)
+
+
+def test_two_senders_may_use_the_same_id() -> None:
+    async def scenario() -> None:
+        kept = Kept()
+        one = envelope("ann's", sender="ann")
+        kept.box.offer(1, one)
+        kept.box.offer(2, msgspec.structs.replace(envelope("cid's", sender="cid"), id=one.id))
+
+        assert texts(kept.box.take(10)) == ["ann's", "cid's"]
+
+    in_a_loop(scenario)
+
+
+def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox_module, "SEEN_MAX", 10)
+
+    async def scenario() -> None:
+        kept = Kept()
+        sent = [envelope(str(n)) for n in range(11)]
+        for native, one in enumerate(sent):
+            kept.box.offer(native, one)
+            await kept.box.take(1)[0].ack()
+        for native, one in enumerate(sent):
+            kept.box.offer(100 + native, one)
+
+        # The last five are known for certain, the first for certain no more.
+        assert kept.box.duplicates >= 5
+        assert texts(kept.box.take(20))[0] == "0"
+
+    in_a_loop(scenario)
+
+
+def test_what_a_broker_delivered_too_often_is_put_aside_unseen() -> None:
+    async def scenario() -> None:
+        kept = Kept(attempts_max=2)
+        kept.box.offer(1, envelope("second"), 2)
+        kept.box.offer(2, envelope("third"), 3)
+
+        assert [(delivery.native, delivery.attempt) for delivery in kept.box.take(10)] == [(1, 2)]
+        assert kept.letters == [(2, 3, "delivered 2 times and never acknowledged")]
+        assert kept.box.redelivered == 1
+
+    in_a_loop(scenario)
+
+
+def test_what_is_forgotten_by_its_subscriber_is_given_out_again_until_it_is_a_dead_letter() -> None:
+    async def scenario() -> None:
+        kept = Kept(ack_wait_s=0.01, attempts_max=2)
+        kept.box.offer(7, envelope("forgotten"))
+        (first,) = kept.box.take(10)
+        rings = kept.rings
+        while kept.rings == rings:  # noqa: ASYNC110 - timers are what is tested
+            await asyncio.sleep(0.001)
+        (second,) = kept.box.take(10)
+        assert (first.attempt, second.attempt) == (1, 2)
+        while not kept.letters:  # noqa: ASYNC110 - timers are what is tested
+            await asyncio.sleep(0.001)
+
+        assert kept.letters == [(7, 2, "not acknowledged within 0.01 s")]
+        await second.ack()
+        assert kept.settled_natives == []
+        assert kept.box.is_drained
+
+    in_a_loop(scenario)
+
+
+def test_room_is_told_to_who_waits_for_it_and_so_is_the_end() -> None:
+    async def scenario() -> None:
+        kept = Kept(waiting_max=1)
+        kept.box.offer(1, envelope("fills it"))
+        waiting = asyncio.create_task(kept.box.until_room())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        assert kept.box.room == 0
+        kept.box.take(1)
+        await waiting
+
+        kept.box.offer(2, envelope("fills it again"))
+        await kept.box.until_room(0.001)
+        waiting = asyncio.create_task(kept.box.until_room())
+        await asyncio.sleep(0)
+        kept.box.end()
+        await waiting
+        kept.box.offer(3, envelope("too late"))
+        assert list(kept.box.take(1)) == []
+
+    in_a_loop(scenario)
+
+
+def test_an_end_leaves_no_timer_behind() -> None:
+    async def scenario() -> None:
+        kept = Kept(ack_wait_s=0.01)
+        for native in range(2):
+            kept.box.offer(native, envelope(str(native)))
+        delayed, out = kept.box.take(2)
+        await delayed.nack(delay_s=0.01)
+        assert kept.box.is_out(out)
+        kept.box.end()
+        rings = kept.rings
+        await asyncio.sleep(0.03)
+
+        assert kept.rings == rings
+        assert not kept.box.is_out(out)
+        await out.ack()
+        assert (kept.settled_natives, kept.letters) == ([], [])
+
+    in_a_loop(scenario)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.integers(1, 30))
+def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
+    seed: int, waiting_max: int, inflight_max: int, attempts_max: int, count: int
+) -> None:
+    rng = random.Random(seed)
+
+    async def scenario() -> None:
+        kept = Kept(waiting_max=waiting_max, inflight_max=inflight_max, attempts_max=attempts_max)
+        sent = [envelope(str(n)) for n in range(count)]
+        offered = 0
+        out: list[Held[int]] = []
+        while len(kept.settled_natives) + len(kept.letters) < count:
+            if offered < count and kept.box.room:
+                kept.box.offer(offered, sent[offered])
+                offered += 1
+            if rng.random() < 0.1 and offered:
+                # The broker repeats itself.
+                again = rng.randrange(offered)
+                before = len(kept.settled_natives)
+                if again not in [native for native, _, _ in kept.letters]:
+                    kept.box.offer(again, sent[again])
+                    del kept.settled_natives[before:]
+            out += kept.box.take(rng.randrange(1, 4))
+            assert len(out) <= inflight_max
+            if out and rng.random() < 0.8:
+                delivery = out.pop(rng.randrange(len(out)))
+                await rng.choice(
+                    [
+                        delivery.ack,
+                        delivery.nack,
+                        lambda d=delivery: d.nack(delay_s=0.0001),
+                        lambda d=delivery: d.dead_letter("x"),
+                    ]
+                )()
+            await asyncio.sleep(0)
+
+        everything = kept.settled_natives + [native for native, _, _ in kept.letters]
+        assert sorted(everything) == list(range(count))
+        assert kept.box.is_drained
+        assert all(attempts <= attempts_max for _, attempts, _ in kept.letters)
+
+    in_a_loop(scenario)

@@ -1,0 +1,193 @@
+"""`hive-mind events` over a real broker."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hive_mind import backends
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.cli.app import app
+from tests.contract.bus_builders import envelope, eventually, listener
+from tests.servers.redis_server import RedisServer
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = RedisServer()
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def hive(request: pytest.FixtureRequest) -> str:
+    # Each test has one of its own on the same broker.
+    return f"hive-{request.node.name}"[:60]
+
+
+def events(url: str, hive: str, *words: str, typed: str = "") -> Result:
+    return CliRunner().invoke(app, ["events", *words, "--bus", url, "--hive", hive], input=typed)
+
+
+async def opened(url: str) -> EventBus:
+    bus: EventBus = await backends.load("bus", "redis").open(address_of(url), BusSettings())
+    return bus
+
+
+def put_aside(url: str, hive: str, *texts: str) -> None:
+    """Dead letters of bob that say this."""
+
+    async def whole() -> None:
+        bus = await opened(url)
+        bob = await listener(bus, hive=hive)
+        await bus.publish([envelope(text, hive=hive) for text in texts])
+        for delivery in await bob.take(len(texts)):
+            await delivery.dead_letter("it bites")
+
+        async def is_kept() -> bool:
+            return len(await bus.dead_letters(hive)) == len(texts)
+
+        await eventually(is_kept)
+        await bus.close()
+
+    asyncio.run(whole())
+
+
+def ids(url: str, hive: str) -> list[str]:
+    return [letter["id"] for letter in json.loads(events(url, hive, "dlq", "list", "--output", "json").stdout)]
+
+
+@contextmanager
+def talk(url: str, hive: str) -> Iterator[None]:
+    """Somebody publishes all the time."""
+    is_over = threading.Event()
+
+    async def publish() -> None:
+        bus = await opened(url)
+        while not is_over.is_set():
+            await bus.publish([envelope("said", "bob", "cid", hive=hive)])
+            await asyncio.sleep(0.01)
+        await bus.close()
+
+    thread = threading.Thread(target=asyncio.run, args=(publish(),))
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def test_tail_prints_a_line_for_each_message(url: str, hive: str) -> None:
+    with talk(url, hive):
+        result = events(url, hive, "tail", "--count", "2")
+
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len(lines) == 2
+    assert lines[0].endswith("ann → bob, cid receipt query")
+
+
+def test_tail_prints_cloud_events(url: str, hive: str) -> None:
+    with talk(url, hive):
+        result = events(url, hive, "tail", "--count", "1", "--output", "json")
+
+    event = json.loads(result.stdout)
+    assert (event["specversion"], event["source"], event["target"]) == ("1.0", f"hive://{hive}/ann", "bob,cid")
+
+
+def test_stats_say_what_waits_for_whom(url: str, hive: str) -> None:
+    put_aside(url, hive, "poison")
+    result = events(url, hive, "stats")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].split() == "name waiting in hand dead oldest".split()
+    assert result.stdout.splitlines()[1].split()[:4] == ["bob", "0", "0", "1"]
+    (queue,) = json.loads(events(url, hive, "stats", "--output", "json").stdout)
+    assert queue["dead"] == 1
+
+
+def test_stats_of_a_hive_that_nobody_knows_say_so(url: str, hive: str) -> None:
+    assert "nobody ever subscribed" in events(url, hive, "stats").stdout
+
+
+def test_a_dead_letter_is_listed_and_shown_with_its_message(url: str, hive: str) -> None:
+    put_aside(url, hive, "poison")
+    (id,) = ids(url, hive)
+    listed, shown = events(url, hive, "dlq", "list").stdout, events(url, hive, "dlq", "show", id)
+
+    assert id in listed
+    assert "it bites" in listed
+    assert shown.exit_code == 0
+    assert '"parcel": "poison"' in shown.stdout
+    as_json = json.loads(events(url, hive, "dlq", "show", id, "--output", "json").stdout)
+    assert (as_json["name"], as_json["event"]["specversion"]) == ("bob", "1.0")
+
+
+def test_a_hive_without_dead_letters_says_so(url: str, hive: str) -> None:
+    assert "no dead letters" in events(url, hive, "dlq", "list").stdout
+
+
+def test_one_dead_letter_is_dropped_by_its_id(url: str, hive: str) -> None:
+    put_aside(url, hive, "one", "two")
+    first, second = ids(url, hive)
+
+    assert events(url, hive, "dlq", "drop", first).stdout == "1 dropped\n"
+    assert ids(url, hive) == [second]
+
+
+def test_all_are_dropped_when_somebody_says_yes(url: str, hive: str) -> None:
+    put_aside(url, hive, "one", "two")
+    refused = events(url, hive, "dlq", "drop", "--all", typed="n\n")
+    assert refused.exit_code == 1
+    assert "nothing was done" in refused.stderr
+    assert len(ids(url, hive)) == 2
+
+    assert events(url, hive, "dlq", "drop", "--all", typed="y\n").exit_code == 0
+    assert ids(url, hive) == []
+
+
+def test_what_is_replayed_reaches_its_name_again(url: str, hive: str) -> None:
+    put_aside(url, hive, "one", "two")
+    assert events(url, hive, "dlq", "replay", "--all", "--yes").stdout == "2 of 2 sent again\n"
+
+    async def hear() -> list[str]:
+        bus = await opened(url)
+        heard = await (await listener(bus, hive=hive)).take_and_ack(2)
+        await bus.close()
+        return heard
+
+    assert asyncio.run(hear()) == ["one", "two"]
+    assert ids(url, hive) == []
+
+
+@pytest.mark.parametrize("verb", ["replay", "drop"])
+def test_which_dead_letters_has_to_be_said(url: str, hive: str, verb: str) -> None:
+    neither, both = events(url, hive, "dlq", verb), events(url, hive, "dlq", verb, "1", "--all")
+
+    assert (neither.exit_code, both.exit_code) == (2, 2)
+    assert "which dead letters" in neither.stderr
+
+
+def test_an_id_that_is_not_there_is_told_and_nothing_is_done(url: str, hive: str) -> None:
+    put_aside(url, hive, "one")
+    (id,) = ids(url, hive)
+    result = events(url, hive, "dlq", "drop", id, "missing")
+
+    assert result.exit_code == 1
+    assert "no dead letter missing" in result.stderr
+    assert ids(url, hive) == [id]
+
+
+def test_a_bus_has_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIVE_MIND_BUS", raising=False)
+    result = CliRunner().invoke(app, ["events", "stats"])
+
+    assert result.exit_code == 2
+    assert "which bus" in result.stderr

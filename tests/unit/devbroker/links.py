@@ -1,0 +1,85 @@
+"""A client's link, played by the test: it gives credit, and keeps what it was sent."""
+
+from itertools import count
+
+from hive_mind.devbroker.amqp.sections import split, value_message
+from hive_mind.devbroker.entity import Outcome
+
+ACCEPTED, RELEASED = Outcome("accepted"), Outcome("released")
+ABANDONED = Outcome("modified", has_failed=True)
+DEFERRED = Outcome("modified", has_failed=True, is_undeliverable_here=True)
+
+
+class PlayedLink:
+    def __init__(self, *, receives=True, credit=0, is_presettled=False, filters=None, properties=None):
+        self.is_sender, self.credit, self.is_presettled = receives, credit, is_presettled
+        self.address, self.capabilities = "q", frozenset()
+        self.filters, self.properties = filters or {}, properties or {}
+        self.unsettled, self.answer_filters, self.answer_properties = {}, None, {}
+        self.is_closed = self.is_waiting = False
+        self.error = None
+        self.sent = []
+        self._ids = count()
+        self.entity = None
+
+    def attach(self, entity):
+        self.entity = entity
+        entity.on_attach(self)
+        if not self.is_waiting:
+            entity.pump(self)
+        return self
+
+    @property
+    def can_send(self):
+        return self.credit > 0 and not self.is_closed and not self.is_waiting
+
+    def send(self, payload, tag, held=None, fmt=0):
+        self.credit -= 1
+        delivery = next(self._ids)
+        if held is not None:
+            self.unsettled[delivery] = held
+        self.sent.append((split(payload), tag, fmt))
+        return delivery
+
+    def answer_later(self):
+        self.is_waiting = True
+
+    def answer(self, error=None):
+        self.is_waiting, self.error = False, error
+        if error is not None:
+            self.is_closed = True
+        elif not self.is_closed:
+            self.entity.pump(self)
+
+    def detach(self, error=None):
+        self.is_closed, self.error = True, error
+        self.entity.on_detach(self)
+
+    # What the client does.
+
+    def give(self, credit):
+        self.credit += credit
+        self.entity.pump(self)
+
+    def close(self):
+        self.is_closed = True
+        self.entity.on_detach(self)
+
+    def settle(self, outcome=ACCEPTED, delivery=None):
+        delivery = next(iter(self.unsettled)) if delivery is None else delivery
+        self.entity.settle(self, self.unsettled.pop(delivery), outcome)
+
+    @property
+    def texts(self):
+        return [message.value() for message, _, _ in self.sent]
+
+
+def message(text, **application):
+    """An encoded message with a text as its body."""
+    return value_message(text, application=application)
+
+
+def request(operation, **body):
+    """A request to `$management`; underscores in names stand for hyphens."""
+    parameters = {name.replace("_", "-"): value for name, value in body.items()}
+    return split(value_message(parameters, application={"operation": f"com.microsoft:{operation}"}))

@@ -1,0 +1,213 @@
+"""The real azure-eventhub clients, unchanged, against the broker."""
+
+import asyncio
+import gc
+import threading
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from hive_mind.devbroker import BrokerSettings, BrokerThread
+
+pytest.importorskip("azure.eventhub")
+
+from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient, TransportType
+from azure.eventhub.aio import EventHubConsumerClient as AsyncConsumer
+from azure.eventhub.aio import EventHubProducerClient as AsyncProducer
+from azure.eventhub.exceptions import AuthenticationError, ConnectError, EventDataSendError
+
+from tests.unit.devbroker.certificates import Credential, certified
+
+WAIT_S = 20
+
+# The clients leave the socket of a connection that was cut to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerThread]:
+    with BrokerThread() as running:
+        yield running
+
+
+@pytest.fixture
+def hub(broker) -> str:
+    name = f"hub-{uuid.uuid4().hex[:8]}"
+    broker.add_hub(name, 4)
+    return name
+
+
+def producer(broker, hub, **options) -> EventHubProducerClient:
+    options = {"retry_backoff_factor": 0.05} | options
+    return EventHubProducerClient.from_connection_string(broker.connection_string(), eventhub_name=hub, **options)
+
+
+def received(broker, hub, count, partition, position="-1", **options) -> list[EventData]:
+    """At least so many events of a partition."""
+    events, is_enough = [], threading.Event()
+    client = EventHubConsumerClient.from_connection_string(broker.connection_string(), "$Default", eventhub_name=hub)
+
+    def on_event(_, event):
+        events.append(event)
+        if len(events) >= count:
+            is_enough.set()
+
+    named = {"partition_id": partition, "starting_position": position, "prefetch": 1, **options}
+    thread = threading.Thread(target=client.receive, args=(on_event,), kwargs=named)
+    thread.start()
+    try:
+        assert is_enough.wait(WAIT_S), f"{len(events)} of {count} events came"
+    finally:
+        client.close()
+        thread.join(WAIT_S)
+    assert not thread.is_alive()
+    return events
+
+
+def test_events_come_in_order_with_everything_their_sender_gave_them(broker, hub):
+    with producer(broker, hub) as client:
+        for number in range(20):
+            event = EventData(f"event {number}")
+            event.correlation_id, event.message_id = f"c{number}", f"m{number}"
+            event.properties = {"kind": "question", "number": number}
+            client.send_event(event, partition_id="2")
+        place = client.get_partition_properties("2")
+        assert client.get_eventhub_properties()["partition_ids"] == ["0", "1", "2", "3"]
+
+    events = received(broker, hub, 20, "2")
+
+    assert [event.body_as_str() for event in events] == [f"event {number}" for number in range(20)]
+    assert [event.sequence_number for event in events] == list(range(20))
+    assert (events[3].correlation_id, events[3].message_id) == ("c3", "m3")
+    assert events[3].properties == {b"kind": b"question", b"number": 3}
+    assert place["last_enqueued_sequence_number"] == 19
+    assert str(place["last_enqueued_offset"]) == str(events[-1].offset)
+
+
+@pytest.mark.slow
+def test_reading_goes_on_after_an_event_or_at_a_time(broker, hub):
+    with producer(broker, hub) as client:
+        for number in range(10):
+            client.send_event(EventData(str(number)), partition_id="0")
+    everything = received(broker, hub, 10, "0")
+
+    def bodies(position, count, **options):
+        return [event.body_as_str() for event in received(broker, hub, count, "0", position, **options)]
+
+    assert bodies(everything[6].offset, 3) == ["7", "8", "9"]
+    assert bodies(everything[6].sequence_number, 4, starting_position_inclusive=True) == ["6", "7", "8", "9"]
+    assert bodies(everything[0].enqueued_time, 10, starting_position_inclusive=True)[-1] == "9"
+
+
+def test_large_batches_arrive_whole(broker, hub):
+    with producer(broker, hub) as client:
+        batch = client.create_batch(partition_id="1")
+        for number in range(9):
+            batch.add(EventData(bytes([number]) * 100_000))
+        client.send_batch(batch)
+
+    events = received(broker, hub, 9, "1")
+    assert [next(event.body) for event in events] == [bytes([number]) * 100_000 for number in range(9)]
+
+
+def test_a_wrong_key_is_an_authentication_error(broker, hub):
+    there = broker.connection_string().replace("SAS_KEY_VALUE", "wrong")
+    client = EventHubProducerClient.from_connection_string(there, eventhub_name=hub, retry_total=0)
+
+    with client, pytest.raises(AuthenticationError):
+        client.send_event(EventData("x"))
+
+
+def test_a_hub_that_is_not_there_is_a_connect_error(broker):
+    with producer(broker, "nobody", retry_total=0) as client, pytest.raises(ConnectError):
+        client.send_event(EventData("x"))
+
+
+def test_a_throttled_send_fails_and_the_next_goes_through(broker, hub):
+    with producer(broker, hub) as client:
+        broker.inject("send", f"{hub}/*")
+        with pytest.raises(EventDataSendError, match="ordered"):
+            client.send_event(EventData("x"), partition_id="0")
+        client.send_event(EventData("y"), partition_id="0")
+
+    assert [event.body_as_str() for event in received(broker, hub, 1, "0")] == ["y"]
+
+
+def test_a_send_in_doubt_is_sent_again_and_arrives_twice(broker, hub):
+    with producer(broker, hub) as client:
+        broker.inject("send", f"{hub}/*", "accept-then-drop")
+        client.send_event(EventData("x"), partition_id="0")
+
+    assert len(received(broker, hub, 2, "0")) == 2
+
+
+def test_a_cut_connection_is_made_anew(broker, hub):
+    with producer(broker, hub) as client:
+        client.send_event(EventData("a"), partition_id="0")
+        broker.drop_connections()
+        client.send_event(EventData("b"), partition_id="0")
+
+    assert [event.body_as_str() for event in received(broker, hub, 2, "0")] == ["a", "b"]
+
+
+def test_the_same_key_leads_to_the_same_partition(broker, hub):
+    with producer(broker, hub) as client:
+        for _ in range(3):
+            batch = client.create_batch(partition_key="ferry")
+            batch.add(EventData("x"))
+            client.send_batch(batch)
+        ends = [client.get_partition_properties(str(number))["last_enqueued_sequence_number"] for number in range(4)]
+
+    assert sorted(ends) == [-1, -1, -1, 2]
+
+
+def test_the_asynchronous_clients_work_too(broker, hub):
+    there = broker.connection_string()
+
+    async def main():
+        async with AsyncProducer.from_connection_string(there, eventhub_name=hub) as client:
+            for number in range(10):
+                await client.send_event(EventData(str(number)), partition_id="3")
+        events, is_enough = [], asyncio.Event()
+
+        async def on_event(_, event):
+            events.append(event.body_as_str())
+            if len(events) == 10:
+                is_enough.set()
+
+        async with AsyncConsumer.from_connection_string(there, "$Default", eventhub_name=hub) as client:
+            reading = asyncio.create_task(client.receive(on_event, partition_id="3", starting_position="-1"))
+            async with asyncio.timeout(WAIT_S):
+                await is_enough.wait()
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        return events
+
+    assert asyncio.run(main()) == [str(number) for number in range(10)]
+
+
+def test_over_tls_with_a_credential_the_way_is_that_of_production(tmp_path):
+    context, certificate = certified(tmp_path)
+    settings = BrokerSettings(jwt="header.body.signature")
+    with BrokerThread(tls=context, settings=settings) as broker:
+        broker.add_hub("hub", 2)
+        named = {
+            "fully_qualified_namespace": "127.0.0.1",
+            "custom_endpoint_address": f"sb://127.0.0.1:{broker.port}",
+            "transport_type": TransportType.Amqp,
+            "connection_verify": certificate,
+        }
+        with EventHubProducerClient(eventhub_name="hub", credential=Credential("header.body.signature"), **named) as client:
+            client.send_event(EventData("x"), partition_id="0")
+            assert client.get_partition_properties("0")["last_enqueued_sequence_number"] == 0
+        wrong = Credential("header.body.other")
+        refused = EventHubProducerClient(eventhub_name="hub", credential=wrong, retry_total=0, **named)
+        with refused, pytest.raises(AuthenticationError):
+            refused.send_event(EventData("x"))

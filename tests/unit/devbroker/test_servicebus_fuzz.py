@@ -1,0 +1,122 @@
+"""Whatever a client sends or asks, in whatever types: it is done or refused, never anything else."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_mind.devbroker.amqp.decoding import DecodeError
+from hive_mind.devbroker.amqp.encoding import described, encode
+from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.sections import (
+    ANNOTATIONS,
+    BATCH_FORMAT,
+    HEADER,
+    PROPERTIES,
+    annotations_section,
+    split,
+    value_message,
+)
+from hive_mind.devbroker.amqp.types import Symbol
+from hive_mind.devbroker.entity import Outcome
+from hive_mind.devbroker.servicebus.management import MESSAGE_OPERATIONS
+from hive_mind.devbroker.servicebus.namespace import Namespace
+from hive_mind.devbroker.servicebus.rule_requests import RULE_OPERATIONS
+from hive_mind.devbroker.servicebus.session_requests import SESSION_OPERATIONS
+from tests.unit.devbroker.letters import TurnedHost
+from tests.unit.devbroker.links import PlayedLink, message
+from tests.unit.devbroker.values import VALUES
+
+pytestmark = pytest.mark.slow
+
+OPERATIONS = st.sampled_from([*MESSAGE_OPERATIONS, *SESSION_OPERATIONS, *RULE_OPERATIONS, "", "fly"])
+PARAMETERS = st.sampled_from(
+    "lock-tokens sequence-numbers messages message message-count from-sequence-number session-id session-state skip top "
+    "rule-name rule-description sql-filter correlation-filter expression properties label disposition-status "
+    "receiver-settle-mode last-updated-time deadletter-reason".split()
+)
+BODIES = st.recursive(
+    VALUES,
+    lambda inner: st.dictionaries(
+        PARAMETERS, inner | st.lists(st.dictionaries(PARAMETERS, inner, max_size=2), max_size=2), max_size=4
+    ),
+    max_leaves=6,
+)
+
+
+def world():
+    names = Namespace(TurnedHost())
+    names.add_topic("t")
+    return [
+        names.add_queue("q"),
+        names.add_queue("s", {"RequiresSession": True}),
+        names.find("t"),
+        names.add_subscription("t", "all"),
+        names.find("q/$DeadLetterQueue"),
+    ]
+
+
+@settings(deadline=None, max_examples=300)
+@given(operation=OPERATIONS | VALUES, body=BODIES)
+def test_any_request_is_answered_or_refused(operation, body):
+    request = split(value_message(body, application={"operation": operation}))
+    for entity in world():
+        try:
+            reply = entity.manage(request)
+        except (AmqpError, DecodeError):
+            continue
+        encode(reply.body)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    header=st.lists(VALUES, max_size=5),
+    notes=st.dictionaries(st.sampled_from(["x-opt-scheduled-enqueue-time", "x-opt-lock-token"]).map(Symbol), VALUES),
+    properties=st.lists(VALUES, max_size=13),
+    application=st.dictionaries(st.text(max_size=3) | st.binary(max_size=3), VALUES, max_size=3),
+)
+def test_any_message_is_taken_or_refused_and_what_was_taken_can_be_received(header, notes, properties, application):
+    payload = described(HEADER, map(encode, header)) + annotations_section(ANNOTATIONS, notes)
+    payload += described(PROPERTIES, map(encode, properties)) + value_message("x", application=application)
+    queue, with_sessions, topic, subscription, dead = world()
+    receivers = [PlayedLink(credit=3).attach(queue), PlayedLink(credit=3).attach(subscription)]
+
+    for entity in (queue, with_sessions, topic):
+        for fmt in (0, BATCH_FORMAT):
+            try:
+                entity.on_message(PlayedLink(receives=False), payload, fmt)
+            except (AmqpError, DecodeError):
+                continue
+    queue._host.run(1)
+
+    for link in receivers:
+        while link.unsettled:
+            link.settle(Outcome("rejected", info={"DeadLetterReason": "why"}))
+    PlayedLink(credit=3, is_presettled=True).attach(dead)
+
+
+@settings(deadline=None)
+@given(
+    kind=st.sampled_from(["accepted", "rejected", "released", "modified"]),
+    info=st.dictionaries(st.text(max_size=3) | st.just("DeadLetterReason") | st.binary(max_size=3), VALUES, max_size=3),
+)
+def test_any_outcome_is_an_end_of_the_delivery(kind, info):
+    queue = world()[0]
+    queue.on_message(PlayedLink(receives=False), message("x"), 0)
+    link = PlayedLink(credit=1).attach(queue)
+
+    link.settle(Outcome(kind, info=info))
+
+    assert queue.queue.counts()["locked"] == 0
+
+
+@settings(deadline=None)
+@given(wish=VALUES, timeout=VALUES)
+def test_any_wish_for_a_session_is_granted_refused_or_waited_for(wish, timeout):
+    entity = world()[1]
+    link = PlayedLink(credit=1, filters={"com.microsoft:session-filter": wish}, properties={"com.microsoft:timeout": timeout})
+
+    try:
+        link.attach(entity)
+    except AmqpError:
+        return
+    link.close()

@@ -1,0 +1,343 @@
+"""A node and its membership as one: what goes where, what follows from a change of members, and when a leaver may end."""
+
+from random import Random
+
+import pytest
+
+from hive_mind.errors import BackendUnavailable, WireError
+from hive_mind.hive.arrangement import pack
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Done,
+    Leave,
+    Listing,
+    Now,
+    Persist,
+    Promote,
+    Put,
+    Rearrange,
+    Received,
+    Reconnected,
+    Send,
+    Tick,
+)
+from hive_mind.hive.flat import Flat
+from hive_mind.hive.holdings import HELD
+from hive_mind.hive.member import Member
+from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.node import HiveNode
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import Announce, Arrangement, Beat, ListRequest, Replicate, SyncOffer
+from tests.hives import PUMP, Hive, federated, promotion, sharded
+from tests.members import STEP_MS, Network
+
+ABC = Flat(("a", "b", "c"))
+START = Now(1_700_000_000_000, 0)
+SHARDED = sharded(4, 2)
+
+
+class Built(list):
+    """What nodes were built with."""
+
+    def __call__(self, topology, is_founding):
+        self.append((topology, is_founding))
+        return HiveNode("a", topology, chance=Random(len(self)), is_founding=is_founding)
+
+
+def member(topology=ABC, kept=(), **more) -> tuple[Member, Built, list]:
+    built = Built()
+    made = Member(built, Membership("a", b"boot one", topology, MembershipSettings(), Random(1), **more))
+    return made, built, made.start(kept, START)
+
+
+def told(topology, follows=0) -> Arrangement:
+    return Arrangement(topology.epoch, (pack(topology),), follows)
+
+
+def kept_of(effects) -> list:
+    return [record for effect in effects if isinstance(effect, Persist) for record in effect.records]
+
+
+def later(ms: int) -> Now:
+    return Now(START.wall_ms + ms, ms)
+
+
+# ── the node is built when it is known which topology holds ──────────────────────────────────────────────────────────
+
+
+def test_who_was_there_from_the_beginning_has_everything_at_once():
+    one, built, effects = member()
+
+    assert built == [(ABC, True)]
+    assert (one.name, one.is_ready, one.node.topology) == ("a", True, ABC)
+    assert isinstance(effects[0], Persist)
+    assert isinstance(effects[-1].message, Beat)
+
+
+def test_the_topology_in_the_journal_is_newer_than_the_one_of_the_beginning():
+    newer = ABC.with_nodes("ab")
+    first, _, started = member()
+    kept = kept_of([*started, *first.handle(Received("b", told(newer, 1)), later(5))])
+
+    again, built, effects = member(kept=[record for record in kept if isinstance(record, Put)])
+
+    assert set(again.node.holdings.shares) == {"all"}
+    assert built == [(newer, False)]
+    assert MEMBERSHIP in {record.table for record in kept}
+    assert all(record.table != MEMBERSHIP for record in kept_of(effects))
+
+
+def test_who_is_no_member_yet_does_not_begin_the_hive():
+    _, built, _ = member(Flat(("b", "c")))
+
+    assert built == [(Flat(("b", "c")), False)]
+
+
+def test_who_knows_only_the_bus_can_do_nothing_until_it_hears_of_a_topology():
+    one, built, effects = member(None, [Put("meta", b"clock", b"\x93\x01\x01\xc4\x01a")], wants_in=True)
+    assert [type(effect) for effect in effects] == [Send]
+
+    for event in (Promote("1", (promotion(),)), Listing("2", 9, 9)):
+        with pytest.raises(BackendUnavailable):
+            one.handle(event, later(5))
+    with pytest.raises(BackendUnavailable):
+        _ = one.node
+    assert one.handle(Received("b", Announce(()), "delivery"), later(5)) == [Acknowledge("delivery")]
+    assert one.handle(Received("b", Announce(())), later(5)) == []
+    assert [type(effect) for effect in one.handle(Reconnected(), later(5))] == [Send]
+    assert one.search(ListRequest("q", "all", 1, "", 9, 9), later(5)) is None
+    assert not one.index_some(later(5))
+    assert not one.is_ready
+    assert one.has_handed_over(later(5))
+    assert one.wake_at_ms(later(5)) <= 1_200
+    one.handle(Tick(), later(1_300))
+
+    effects = one.handle(Received("b", told(ABC), "delivery"), later(1_500))
+
+    assert built == [(ABC, False)]
+    assert {record.table for record in kept_of(effects)} >= {MEMBERSHIP, HELD}
+    assert effects[-1] == Acknowledge("delivery")
+    assert isinstance(one.handle(Listing("3", 9, 9), later(1_600)), list)
+
+
+# ── what goes where ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_another_topology_is_kept_with_everything_that_follows_from_it_before_anything_is_said():
+    one, _, _ = member(SHARDED)
+    joined = SHARDED.with_nodes(["a", *SHARDED.nodes[1:]])
+
+    effects = one.handle(Rearrange(joined), later(5))
+
+    assert one.node.topology == joined
+    assert [type(effect) for effect in effects] == [Persist, Send]
+    assert {record.table for record in effects[0].records} == {MEMBERSHIP, HELD, "incoming"}
+    assert (effects[1].to, effects[1].message) == (("*",), told(joined, SHARDED.epoch))
+    assert one.handle(Rearrange(SHARDED), later(6)) == []
+
+
+def test_a_topology_that_is_none_is_refused_and_changes_nothing():
+    one, _, _ = member()
+
+    with pytest.raises(WireError):
+        one.handle(Received("b", Arrangement(9, (b"nonsense",)), "delivery"), later(5))
+
+    assert one.node.topology == ABC
+
+
+def test_what_is_no_business_of_the_membership_goes_to_the_node():
+    one, _, _ = member()
+
+    promoted = one.handle(Promote("1", (promotion(),)), later(5))
+
+    assert [type(effect) for effect in promoted] == [Persist, Send, Done]
+    assert isinstance(promoted[1].message, Replicate)
+    assert one.search(ListRequest("q", "all", 1, "", 9, 9), later(6)).facts[0].content == "The pump is red."
+    assert one.node.fact(fact_id("The pump is red."), later(6)) is not None
+
+
+def test_both_are_woken_in_time():
+    one, _, _ = member()
+    sent = []
+    for ms in range(0, 30_000, 100):
+        if one.wake_at_ms(later(ms)) <= ms:
+            sent += [effect.message for effect in one.handle(Tick(), later(ms)) if isinstance(effect, Send)]
+
+    kinds = [type(message) for message in sent]
+    assert kinds.count(Beat) == pytest.approx(30, abs=3)
+    assert kinds.count(SyncOffer) >= 4
+
+
+def test_the_node_knows_whom_not_to_wait_for():
+    one, _, _ = member()
+    for ms in range(500, 4_000, 500):
+        one.handle(Received("b", Beat(b"b", ms, 1)), later(ms))
+        one.handle(Tick(), later(ms + 100))
+
+    assert one.node.questions.latencies.suspects == {"c"}
+
+    one.handle(Received("c", Beat(b"c", 1, 1)), later(3_700))
+
+    assert one.node.questions.latencies.suspects == frozenset()
+
+
+def test_after_the_bus_was_away_a_node_says_at_once_that_it_lives():
+    one, _, _ = member()
+
+    effects = one.handle(Reconnected(), later(10))
+
+    assert isinstance(effects[0].message, Beat)
+
+
+# ── leaving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("topology", [Flat(tuple("abcd")), sharded(4, 2)], ids=["flat", "sharded"])
+def test_a_leaver_may_end_when_others_have_what_it_holds_and_not_before(topology):
+    network, leaver = Network(topology, 2), topology.nodes[0]
+    network.tell(leaver, Promote("1", tuple(promotion(f"Pump {number} is red.") for number in range(20))))
+    network.beats(5)
+
+    network.leave(leaver)
+    while network.membership(leaver).is_in:
+        assert not network.member(leaver).has_handed_over(network.now(leaver))
+        network.run(STEP_MS)
+    assert not network.member(leaver).has_handed_over(network.now(leaver))
+
+    assert network.until(lambda: network.member(leaver).has_handed_over(network.now(leaver)), 40)
+    network.kill(leaver)
+    network.beats(40)
+    for name in network.running():
+        network.tell(name, Listing(name, 99, 2_000))
+        network.beats(3)
+        assert (len(network.answers[name].facts), network.answers[name].missing) == (20, ())
+
+
+def test_what_nobody_else_has_keeps_a_leaver_from_ending():
+    network = Network(ABC, 2)
+    network.beats(3)
+    network.leave("a")
+    assert network.until(lambda: network.member("a").has_handed_over(network.now("a")), 40)
+
+    network.is_cut = lambda *_: True
+    network.tell("a", Promote("1", (promotion(),)))
+    assert not network.member("a").has_handed_over(network.now("a"))
+
+    network.is_cut = lambda *_: False
+    assert network.until(lambda: network.member("a").has_handed_over(network.now("a")), 40)
+
+
+def test_a_dead_member_does_not_keep_a_leaver_from_ending_as_long_as_another_one_has_it():
+    network = Network(Flat(tuple("abcde")), 2)
+    network.tell("e", Promote("1", (promotion(),)))
+    network.beats(5)
+    network.kill("b")
+
+    network.leave("e")
+
+    assert network.until(lambda: network.member("e").has_handed_over(network.now("e")), 60)
+    assert "b" in network.member("e").node.topology.nodes
+
+
+def test_when_all_others_are_dead_a_leaver_does_not_end():
+    network = Network(ABC, 2)
+    network.tell("a", Promote("1", (promotion(),)))
+    network.beats(5)
+    network.leave("a")
+    while network.membership("a").is_in:
+        network.run(STEP_MS)
+    network.kill("b")
+    network.kill("c")
+
+    network.beats(30)
+
+    assert network.membership("a").suspects == {"b", "c"}
+    assert not network.member("a").has_handed_over(network.now("a"))
+
+
+def test_the_last_member_may_end_and_hands_nothing_over():
+    one, _, _ = member(Flat(("a",)))
+    one.handle(Promote("1", (promotion(),)), later(5))
+
+    one.handle(Leave(), later(10))
+
+    assert one.has_handed_over(later(20))
+
+
+def test_who_is_still_a_member_has_not_handed_over():
+    one, _, _ = member()
+
+    one.handle(Leave(), later(10))
+
+    assert not one.has_handed_over(later(20))
+
+
+def test_who_was_started_again_meanwhile_hears_a_leaver_out():
+    """It can't know by itself that the leaver ever was a member."""
+    network = Network(Flat(tuple("abc")), 4)
+    network.beats(2)
+    network.leave("a")
+    while network.membership("a").is_in:
+        network.run(STEP_MS)
+    network.kill("c")
+    network.boot("c")
+
+    assert network.until(lambda: network.member("a").has_handed_over(network.now("a")), 60)
+
+
+# ── who missed a change ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_who_missed_a_change_in_between_does_not_take_what_it_has_for_everything():
+    """n0 gave what it had to n2 while x heard nothing; x asks n0, which has nothing now, which must not mean that nothing is."""
+    first = sharded(2, 1)
+    hive = Hive(first)
+    hive.boot("author", first, is_founding=False)
+    hive.say("author", *[f"Pump {number} is red." for number in range(20)])
+    hive.wait(15_000)
+    hive.boot("x", first, is_founding=False)
+    hive.down |= {"x", "author"}
+    second = first.with_nodes(["n1", "n2"])
+    hive.rearrange(second, knows_former=True)
+    hive.wait(60_000)
+    third = second.with_nodes(["n1", "x"])
+    hive.down.discard("x")
+    hive.is_lost = lambda sender, to, _: {sender, to} == {"n2", "x"}
+
+    for name in ("n0", "n1", "n2"):
+        hive.tell(name, Rearrange(third))
+    hive.tell("x", Rearrange(third, is_next=False))
+    hive.wait(30_000)
+    listed = hive.listed("n1")
+    assert len(listed.facts) < 20
+    assert set(listed.missing) == set(third.held_by("x"))
+
+    hive.is_lost = lambda *_: False
+    hive.wait(60_000)
+    listed = hive.listed("n1")
+    assert (len(listed.facts), listed.missing) == (20, ())
+
+
+def test_who_missed_how_a_group_began_does_not_take_it_for_empty():
+    first = federated()
+    second = first.with_nodes([*first.nodes, "y"], {"y": "new"})
+    third = second.with_nodes([*second.nodes, "x"], {"x": "new"})
+    hive = Hive(first)
+    hive.boot("x", first, is_founding=False)
+    hive.down.add("x")
+    hive.rearrange(second, knows_former=True)
+    hive.say("y")
+    hive.wait(15_000)
+    hive.down.discard("x")
+    hive.is_lost = lambda sender, to, _: {sender, to} == {"x", "y"}
+
+    for name in second.nodes:
+        hive.tell(name, Rearrange(third))
+    hive.tell("x", Rearrange(third, is_next=False))
+    hive.wait(30_000)
+
+    assert not hive.nodes["x"].holdings.shares["group:new"].is_complete
+    hive.is_lost = lambda *_: False
+    hive.wait(60_000)
+    assert hive.nodes["x"].holdings.shares["group:new"].is_complete
+    assert [fact.content for fact in hive.listed("x").facts] == [PUMP]

@@ -1,0 +1,68 @@
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from hive_mind.bus.base import BusHealth
+from hive_mind.errors import BackendError
+from hive_mind.runtime import metrics
+from hive_mind.runtime.metrics import HiveCollector, NodeFigures
+from hive_mind.runtime.timings import Histogram
+
+
+def figures() -> NodeFigures:
+    asked = Histogram()
+    asked.observe(0.003)
+    asked.observe(99.0)
+    health = BusHealth(is_connected=True, reconnects=1, redelivered=2, duplicates=3, dead_letters=4)
+    return NodeFigures("n1", 10, 2, 5, 7, 1, health, {"a wrong seal": 6}, {"ask": asked})
+
+
+def told(text: str) -> dict[tuple[str, ...], float]:
+    return {
+        (sample.name, *(value for name, value in sorted(sample.labels.items()) if name != "node")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_every_figure_of_a_node_is_told() -> None:
+    registry = CollectorRegistry()
+    registry.register(HiveCollector(lambda: [figures()]))
+
+    said = told(generate_latest(registry).decode())
+
+    assert said["hive_facts",] == 10
+    assert said["hive_outbox_parcels",] == 2
+    assert said["hive_replica_lag_dots",] == 5
+    assert said["hive_inbox_waiting",] == 7
+    assert said["hive_sends_lost_total",] == 1
+    assert said["hive_bus_connected",] == 1
+    assert said["hive_bus_reconnects_total",] == 1
+    assert said["hive_bus_redeliveries_total",] == 2
+    assert said["hive_bus_duplicates_total",] == 3
+    assert said["hive_bus_dead_letters_total",] == 4
+    assert said["hive_refused_total", "a wrong seal"] == 6
+    assert said["hive_operation_seconds_bucket", "0.0025", "ask"] == 0
+    assert said["hive_operation_seconds_bucket", "0.005", "ask"] == 1
+    assert said["hive_operation_seconds_bucket", "+Inf", "ask"] == 2
+    assert said["hive_operation_seconds_sum", "ask"] == pytest.approx(99.003)
+
+
+@pytest.fixture
+def served() -> Iterator[int]:
+    server = metrics.serve(lambda: [figures()], 0)
+    yield server.port
+    server.stop()
+
+
+def test_prometheus_gets_it_over_http(served: int) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{served}/metrics", timeout=10) as answer:
+        assert told(answer.read().decode())["hive_facts",] == 10
+
+
+def test_a_port_that_is_taken_is_told(served: int) -> None:
+    with pytest.raises(BackendError, match="give another one"):
+        metrics.serve(list, served)

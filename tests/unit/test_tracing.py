@@ -1,0 +1,93 @@
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from hive_mind import tracing
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    yield exporter
+    provider.shutdown()
+
+
+def test_while_nobody_records_a_span_has_no_name_for_others() -> None:
+    with tracing.span("ask") as span:
+        span.note("hive.found", 3)
+        assert span.traceparent == ""
+        assert tracing.traceparent() == ""
+
+
+def test_a_span_inside_another_belongs_to_it(recorded: InMemorySpanExporter) -> None:
+    with tracing.span("outer") as outer, tracing.span("inner", {"gen_ai.operation.name": "search_memory"}):
+        assert tracing.traceparent() != outer.traceparent
+
+    inner, whole = recorded.get_finished_spans()
+    assert inner.parent is not None
+    assert inner.parent.span_id == whole.context.span_id
+    assert dict(inner.attributes or {}) == {"gen_ai.operation.name": "search_memory"}
+
+
+def test_a_span_of_another_process_is_a_parent(recorded: InMemorySpanExporter) -> None:
+    with tracing.span("here", kind="client") as here:
+        sent = here.traceparent
+    with tracing.span("there", parent=sent, kind="server") as there:
+        there.note("hive.found", 2)
+
+    first, second = recorded.get_finished_spans()
+    assert second.context.trace_id == first.context.trace_id
+    assert second.parent is not None
+    assert second.parent.span_id == first.context.span_id
+    assert second.kind is trace.SpanKind.SERVER
+    assert dict(second.attributes or {}) == {"hive.found": 2}
+
+
+@pytest.mark.parametrize("nonsense", ["x", "00-0-0-00", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "é" * 300])
+def test_a_parent_that_is_none_begins_a_trace_of_its_own(recorded: InMemorySpanExporter, nonsense: str) -> None:
+    with tracing.span("alone", parent=nonsense):
+        pass
+
+    (alone,) = recorded.get_finished_spans()
+    assert alone.parent is None
+
+
+def test_an_error_that_leaves_a_span_is_noted_on_it(recorded: InMemorySpanExporter) -> None:
+    with pytest.raises(KeyError), tracing.span("fails"):
+        raise KeyError("x")
+
+    (failed,) = recorded.get_finished_spans()
+    assert failed.status.status_code is trace.StatusCode.ERROR
+
+
+def test_without_the_packages_there_are_no_spans() -> None:
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "from hive_mind import tracing\n"
+        "with tracing.span('x', parent='y') as span: print(repr(span.traceparent), repr(tracing.traceparent()))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "'' ''\n"
+
+
+def test_an_operation_is_a_span_that_counts_what_came_back(recorded: InMemorySpanExporter) -> None:
+    @tracing.operation("search_memory")
+    async def search(limit: int) -> list[str]:
+        return ["a secret"] * limit
+
+    assert asyncio.run(search(3)) == ["a secret"] * 3
+
+    (done,) = recorded.get_finished_spans()
+    assert done.name == "search_memory"
+    assert dict(done.attributes or {}) == {"gen_ai.operation.name": "search_memory", "hive.results": 3}
