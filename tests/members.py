@@ -12,13 +12,20 @@ from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.seal import UNSEALED
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology import Topology
-from hive_mind.model.messages import MembershipMessage, Message, SearchReply, SearchRequest
+from hive_mind.model.messages import Arranged, MembershipMessage, Message, SearchReply, SearchRequest
+from tests.hives import keyring
 
 STEP_MS = 50
 BEAT_MS = 1_000
 LIVELY = HiveSettings(gossip=GossipSettings(period_ms=2_000))
+
+
+def arranged(topology: Topology, follows: int = 0, by: str = "") -> Arranged:
+    """A topology as somebody tells of it who has no seal."""
+    return Arranged(pack(topology), by, follows)
 
 
 class Process(Protocol):
@@ -75,7 +82,13 @@ class Network:
     """Machines by name. Everything left to chance comes from one seed."""
 
     def __init__(
-        self, topology: Topology, seed: int = 0, *, settings: MembershipSettings | None = None, only_beats: bool = False
+        self,
+        topology: Topology,
+        seed: int = 0,
+        *,
+        settings: MembershipSettings | None = None,
+        only_beats: bool = False,
+        is_sealed: bool = False,
     ) -> None:
         self.chance = Random(seed)
         self.now_ms, self.loss, self.repeats, self.delay_ms = 0, 0.0, 0.0, 20
@@ -87,7 +100,7 @@ class Network:
         self.highest: dict[str, int] = {}
         self.sent: list[tuple[str, str, Message]] = []
         self._settings = settings or MembershipSettings()
-        self._only_beats = only_beats
+        self._only_beats, self._is_sealed = only_beats, is_sealed
         self._under_way: list[tuple[int, int, str, str, Message]] = []
         self._count = 0
         for name in topology.nodes:
@@ -111,6 +124,7 @@ class Network:
             Random(self.chance.getrandbits(64)),
             wants_in=machine.wants_in,
             group=machine.group,
+            seal=keyring(name) if self._is_sealed else UNSEALED,
         )
         machine.process = OnlyMembership(membership) if self._only_beats else Member(self._node_of(name), membership)
         kept = [Put(table, key, value) for (table, key), value in machine.kept.items()]

@@ -20,6 +20,7 @@ EVERYONE = ("*",)
 
 
 CORRELATION_CHARS_MAX = 256
+UNREADABLE_BYTES_MAX = 64 * 1024
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -140,7 +141,11 @@ class Delivery(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """What was put aside, for whom and why. `envelope` is None where the bytes were no envelope; then `data` has them."""
+    """What was put aside, for whom and why. `envelope` is None where the bytes were no envelope; then they are in `data`.
+
+    But no more than their first `UNREADABLE_BYTES_MAX` (64 KB): nobody can act on what can't be read, and somebody may send it
+    to fill what keeps it.
+    """
 
     name: str
     envelope: Envelope | None

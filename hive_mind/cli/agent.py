@@ -46,6 +46,7 @@ class LogForm(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    HOPS = "hops"
 
 
 app = typer.Typer(help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
@@ -65,7 +66,10 @@ Serve = Annotated[bool, typer.Option("--serve", help="Answer JSON lines from sta
 Leave = Annotated[bool, typer.Option("--leave", help="When it ends, hand everything over and leave the hive for good.")]
 Metrics = Annotated[int, typer.Option("--metrics", min=0, max=65535, help="Port for Prometheus on this machine; 0 for none.")]
 Trace = Annotated[str, typer.Option("--trace", help="Where spans go: console, or the URL of an OTLP collector.")]
-Log = Annotated[LogForm, typer.Option("--log", help="Form of the notices on stderr: text for people, json for programs.")]
+Log = Annotated[
+    LogForm,
+    typer.Option("--log", help="Notices on stderr: text, json for programs, or hops: json, and every step of a question."),
+]
 Ready = Annotated[float, typer.Option("--ready-s", min=0.1, max=600, help="How long to wait for the bus and the others.")]
 
 
@@ -110,7 +114,7 @@ async def run(
     plan.founding()
     settings = replace(settings_for(home, embed, model), store=store)
     database_path(settings, name)
-    ways = _Ways(ready_s, metrics, trace, is_serving=serve, is_leaving=leave, is_json=log is LogForm.JSON)
+    ways = _Ways(ready_s, metrics, trace, is_serving=serve, is_leaving=leave, log=log)
     if signal.SIGINT in await _run(plan, settings, ways):
         raise Stopped(f"{name}: stopped; what was acknowledged is kept")
     say(f"{name}: stopped")
@@ -125,7 +129,7 @@ class _Ways:
     trace: str
     is_serving: bool
     is_leaving: bool
-    is_json: bool
+    log: LogForm
 
 
 async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal.Signals]:
@@ -150,8 +154,9 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
 
 def _make_visible(plan: MemberPlan, ways: _Ways, stack: AsyncExitStack) -> None:
     """Logs and spans for programs, as long as the process runs."""
-    if ways.is_json:
-        stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json())
+    if ways.log is not LogForm.TEXT:
+        level = logging.DEBUG if ways.log is LogForm.HOPS else logging.INFO
+        stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json(level))
     if ways.trace:
         stack.callback(send_spans(ways.trace, f"hive-mind {plan.hive} {plan.name}"))
 

@@ -18,6 +18,11 @@ LANES, SAID, HEARD = "tell-lanes", "tell-said", "tell-heard"
 _LANE_BYTES = 8
 # A sender begins another lane only when it has lost its memory.
 _HEARD_MAX = 100_000
+_KEYS_BYTES_MAX = 8 << 20
+# What came before its turn, of all lanes: a sender's name proves nothing, so the memory is not bounded by who is there.
+_EARLY_BYTES_MAX = 32 << 20
+# What Python takes for one, besides what is in it.
+_TELL_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,30 +160,61 @@ class Heard:
     def __init__(self, settings: TellingSettings) -> None:
         self._settings = settings
         self._lanes: dict[bytes, _Heard] = {}
+        self._keys_bytes = 0
+        self.early_bytes = 0
+        """How much waits for something that is missing."""
 
     def load(self, records: Iterable[Put]) -> None:
         """Take back how far each lane got."""
         self._lanes |= {record.key: _Heard(_number(record.value)) for record in records if record.table == HEARD}
+        self._keys_bytes = sum(map(len, self._lanes))
 
     def hear(self, sender: str, tell: Tell, act: Act) -> tuple[list[Record], list[Send]]:
         """Act on it, if it is its turn, and on what waited for it; once. Records to persist, and the receipt to send then."""
         key = tell.lane + sender.encode()
-        if len(tell.lane) != _LANE_BYTES or (key not in self._lanes and len(self._lanes) >= _HEARD_MAX):
+        if len(tell.lane) != _LANE_BYTES or (heard := self._lane(key)) is None:
             return [], []
-        heard = self._lanes.setdefault(key, _Heard())
         # What was confirmed once is not waited for, though this node may have lost its memory of it.
         former, heard.up_to = heard.up_to, max(heard.up_to, tell.first - 1)
-        if tell.number <= heard.up_to + 2 * self._settings.window:
-            heard.early[tell.number] = tell
+        self._keep(heard, tell)
         records: list[Record] = []
-        while (turn := heard.early.pop(heard.up_to + 1, None)) is not None:
+        while (turn := heard.early.get(heard.up_to + 1)) is not None:
             records += act(Told(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
             heard.up_to += 1
-        heard.early = {number: one for number, one in heard.early.items() if number > heard.up_to}
+        self._forget(heard)
+        if heard.up_to or heard.early:
+            self._remember(key, heard)
         if heard.up_to > former:
             records.append(Put(HEARD, key, _bytes(heard.up_to)))
         is_known = tell.number <= heard.up_to
         return records, [Send((sender,), TellReceipt(tell.lane, heard.up_to))] if is_known else []
+
+    def _lane(self, key: bytes) -> _Heard | None:
+        """What was heard of a lane; None for one more than this node remembers."""
+        is_full = len(self._lanes) >= _HEARD_MAX or self._keys_bytes + len(key) > _KEYS_BYTES_MAX
+        return self._lanes.get(key) or (None if is_full else _Heard())
+
+    def _remember(self, key: bytes, heard: _Heard) -> None:
+        if key not in self._lanes:
+            self._lanes[key] = heard
+            self._keys_bytes += len(key)
+
+    def _keep(self, heard: _Heard, tell: Tell) -> None:
+        """Until its turn. Where too much waits only what has its turn now is taken; the rest comes again."""
+        is_near = heard.up_to < tell.number <= heard.up_to + 2 * self._settings.window
+        has_room = tell.number == heard.up_to + 1 or self.early_bytes + _size(tell) <= _EARLY_BYTES_MAX
+        if is_near and has_room and tell.number not in heard.early:
+            heard.early[tell.number] = tell
+            self.early_bytes += _size(tell)
+
+    def _forget(self, heard: _Heard) -> None:
+        """What was acted on."""
+        for number in [number for number in heard.early if number <= heard.up_to]:
+            self.early_bytes -= _size(heard.early.pop(number))
+
+
+def _size(tell: Tell) -> int:
+    return len(tell.data) + 4 * len(tell.kind) + _TELL_BYTES
 
 
 def _key(receiver: str, number: int) -> bytes:

@@ -74,6 +74,9 @@ class Member:
             case Received(_, _, delivery) if self._node is None:
                 # Nothing is promised, so who needs an answer asks again.
                 return [Acknowledge(delivery)] if delivery else []
+            case Received(sender, message, delivery) if isinstance(message, SearchRequest) and self._is_strange(sender, now):
+                self.membership.refuse("a question of somebody who is no member and does not beat")
+                return [Acknowledge(delivery)] if delivery else []
             case Tick():
                 effects = self._followed(self.membership.tick(now), now)
                 return effects if self._node is None else [*effects, *self._node.handle(event, now)]
@@ -121,6 +124,10 @@ class Member:
         records = [record for effect in both if isinstance(effect, Persist) for record in effect.records]
         others: list[Effect] = [effect for effect in both if not isinstance(effect, Persist)]
         return [Persist(records), *others] if records else others
+
+    def _is_strange(self, name: str, now: Now) -> bool:
+        """Whether it is not answered. Who joins or leaves is: it needs to ask as members do."""
+        return not self.membership.hears(name, now)
 
     def _follow(self, now: Now) -> list[Effect]:
         """Tell the node what has come to be known."""

@@ -5,6 +5,9 @@ remembered value with an epoch, and of two the higher epoch wins everywhere; so 
 whom a node hears of it. The next one is made by the unsuspected member of the smallest name. Two that both think they are
 this member make different epochs, so one of their topologies wins, and whom the other one had taken in is still asking.
 
+Where the hive has seals, every beat bears that of its sender and every topology that of its maker, who must have been a member of
+the one before it; nothing else is believed, whoever hands it on.
+
 Only decides. Clocks: differences of the own monotonic one.
 """
 
@@ -12,15 +15,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.hive.arrangement import EVERYBODY, is_name
+from hive_mind.hive.arrangement import EVERYBODY, is_name, pack
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
 from hive_mind.hive.member_state import MemberState, state_of
-from hive_mind.hive.past import Past, Step, steps_of
+from hive_mind.hive.past import Made, Past, Step, is_believed, steps_of
 from hive_mind.hive.roll import Roll
-from hive_mind.hive.succession import is_to_propose, next_epoch, successor, wanted
+from hive_mind.hive.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
+from hive_mind.hive.succession import is_to_propose, is_too_far, next_epoch, successor, wanted
 from hive_mind.hive.topology import Topology
-from hive_mind.model.messages import Arrangement, ArrangementRequest, Beat, MembershipMessage
+from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat, MembershipMessage
 
 MEMBERSHIP = "membership"
 TOPOLOGIES = b"topologies"
@@ -31,6 +35,7 @@ ALL = (EVERYBODY,)
 # Strangers that fell silent are shown to people for so many times the time after which a member is suspected.
 _REMEMBERED = 20
 _FINDINGS_MAX = 100
+_TOO_FAR = "an epoch that no hive could have come to meanwhile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class Membership:
     """One node's part in it. `start` once, then `receive` and `tick`; perform the effects in their order.
 
     `topology` is the one the hive began with, or None for a node that knows nothing but the bus. `wants_in`: to be a member, also
-    again after the others removed it. `incarnation` is drawn anew at every boot.
+    again after the others removed it. `incarnation` is drawn anew at every boot. `seal` is the node's; what it seals is for
+    `hive` alone.
     """
 
     def __init__(
@@ -65,6 +71,8 @@ class Membership:
         *,
         wants_in: bool = False,
         group: str = "",
+        seal: Seal = UNSEALED,
+        hive: str = "",
     ) -> None:
         if not is_name(name):
             raise InvalidInput(f"a node can't be called {name!r}: give it a short printable name")
@@ -85,8 +93,13 @@ class Membership:
         """Members that had been silent for too long when this node last looked."""
         self._findings: list[str] = []
         self._twins: set[str] = set()
-        self._past = Past.beginning(topology)
+        self._seal, self._hive = seal, hive
+        self._past = Past()
+        if topology is not None:
+            self._past = Past((self._made(topology, 0),))
         self._news: list[Step] = []
+        self.refused: dict[str, int] = {}
+        """What was not believed, by reason."""
 
     @property
     def topology(self) -> Topology | None:
@@ -142,7 +155,7 @@ class Membership:
         if topology.epoch <= self._past.epoch:
             return []
         follows = self._past.epoch
-        kept = self._keep((topology,), now, is_next=True)
+        kept = self._keep((self._made(topology, follows),), now, is_next=True)
         return [kept, Send(ALL, self._past.since(follows))]
 
     def news(self) -> tuple[Step, ...]:
@@ -167,6 +180,14 @@ class Membership:
         """Who beats and is no member: it may have left, and still have something to hand over."""
         return frozenset(name for name in self._roll.names() if self._roll.is_heard(name, now.mono_ms)) - self._past.members
 
+    def hears(self, name: str, now: Now) -> bool:
+        """Whether it is a member, or beats as one does who is still or already on its way."""
+        return name in self._past.members or self._roll.is_heard(name, now.mono_ms)
+
+    def refuse(self, reason: str) -> None:
+        """Count what was not believed."""
+        self.refused[reason] = self.refused.get(reason, 0) + 1
+
     def silent_ms(self, name: str, now: Now) -> int:
         """For how long nothing was heard of a member; where nothing ever was, since this node knows that it is one."""
         heard = self._roll.get(name)
@@ -190,13 +211,25 @@ class Membership:
 
     def _hear(self, sender: str, beat: Beat, now: Now) -> list[Effect]:
         # A beat of no number is none: somebody only tries whether the bus carries it.
-        is_fresh = is_name(sender) and beat.number > 0 and self._roll.hear(sender, beat, now.mono_ms)
+        if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
+            return []
+        is_fresh = self._roll.hear(sender, beat, now.mono_ms)
         self._note_twins(sender, now)
         if not is_fresh:
             return []
         if sender in self.suspects:
             self._look_round(now)
         return self._ask(sender, now) if beat.epoch > self._past.epoch else []
+
+    def _is_genuine(self, sender: str, beat: Beat) -> bool:
+        if not is_sealed_beat(self._seal, self._hive, sender, beat):
+            self.refuse("a beat that its sender did not seal")
+            return False
+        # Who waits for a topology that nobody may take would make no other meanwhile.
+        if is_too_far(beat.epoch, self._past.epoch):
+            self.refuse(_TOO_FAR)
+            return False
+        return True
 
     def _ask(self, whom: str, now: Now) -> list[Effect]:
         """Ask what holds; one at a time, as everybody has the same to tell, and the next may be asked if this one does not."""
@@ -208,12 +241,18 @@ class Membership:
     def _learn(self, sender: str, told: Arrangement, now: Now) -> list[Effect]:
         if told.epoch <= self._past.epoch:
             return []
-        topologies = steps_of(told)
-        is_next = told.follows == self._past.epoch != 0
+        steps = steps_of(told)
+        if is_too_far(told.epoch, self._past.epoch):
+            self.refuse(_TOO_FAR)
+            return []
+        if not is_believed(self._seal, self._hive, self._past, steps, self._roll):
+            self.refuse("a topology that no member of the one before it made and sealed")
+            return []
+        is_next = steps[0].told.follows == self._past.epoch != 0
         if told.follows and self._past.epoch and not is_next:
             # Something came between that would be missed.
             return self._ask(sender, now)
-        return [self._keep(topologies if is_next else topologies[-1:], now, is_next=is_next)]
+        return [self._keep(steps if is_next else steps[-1:], now, is_next=is_next)]
 
     def _note_twins(self, name: str, now: Now) -> None:
         if not self._roll.has_twin(name, now.mono_ms):
@@ -248,16 +287,21 @@ class Membership:
         self._beat_at_ms = now.mono_ms + int(self.settings.beat_ms * self._chance.uniform(0.9, 1.1))
         wants_in = self._wants_in and not self.is_leaving
         past = self._past
-        beat = Beat(self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
+        said = Beat(self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
+        beat = sealed_beat(self._seal, self._hive, self.name, said)
         self._roll.touch(beat, now.mono_ms)
         return [Send(ALL, beat)]
 
     # ── the topology ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _keep(self, topologies: Sequence[Topology], now: Now, *, is_next: bool) -> Persist:
-        for topology in topologies:
-            self._news.append(Step(topology, is_next))
-            self._past = self._past.followed_by(topology, is_next=is_next)
+    def _made(self, topology: Topology, follows: int) -> Made:
+        """One that this node made, or began with."""
+        return Made(topology, sealed_topology(self._seal, self._hive, Arranged(pack(topology), self.name, follows)))
+
+    def _keep(self, steps: Sequence[Made], now: Now, *, is_next: bool) -> Persist:
+        for made in steps:
+            self._news.append(Step(made.topology, is_next))
+            self._past = self._past.followed_by(made, is_next=is_next)
         self.is_learned, self._pending_ms = True, None
         self._known_ms = {name: self._known_ms.get(name, now.mono_ms) for name in self._past.members}
         self._look_round(now)

@@ -1,7 +1,7 @@
 """Who may say what: the place where signatures go.
 
-A seal binds an assertion, a removal or a head to the one who makes it. `UNSEALED` believes everybody and costs nothing; a hive
-whose members don't trust each other is given a keyring.
+A seal binds an assertion, a removal, a head, a beat or a topology to the one who makes it. `UNSEALED` believes everybody and
+costs nothing; a hive whose members don't trust each other is given a keyring.
 """
 
 import hmac
@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from hive_mind.model.evidence import Assertion, Dot, Head, Removal, Sealed
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Arranged, Beat, RegistryEntry
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -118,6 +118,26 @@ def is_sealed_entry(seal: Seal, entry: RegistryEntry) -> bool:
     return seal.verify(entry.by, _of_entry(entry) if seal.is_on else b"", entry.seal)
 
 
+def sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> Beat:
+    """A beat, sealed by the node that beats."""
+    return msgspec.structs.replace(beat, seal=seal.seal(node, _of_beat(hive, node, beat))) if seal.is_on else beat
+
+
+def is_sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> bool:
+    """Whether the node itself beats so, in this hive."""
+    return seal.verify(node, _of_beat(hive, node, beat) if seal.is_on else b"", beat.seal)
+
+
+def sealed_topology(seal: Seal, hive: str, made: Arranged) -> Arranged:
+    """A topology, sealed by its maker."""
+    return msgspec.structs.replace(made, seal=seal.seal(made.by, _of_topology(hive, made))) if seal.is_on else made
+
+
+def is_sealed_topology(seal: Seal, hive: str, made: Arranged) -> bool:
+    """Whether who is named made it, for this hive and from the topology of this epoch."""
+    return seal.verify(made.by, _of_topology(hive, made) if seal.is_on else b"", made.seal)
+
+
 # Each kind has a word of its own in front, so that a seal under one kind is none under another.
 def _of_assertion(partition: str, dot: Dot, assertion: Assertion) -> bytes:
     return _encode(("assert/1", partition, dot, assertion))
@@ -133,3 +153,11 @@ def _of_entry(entry: RegistryEntry) -> bytes:
 
 def _of_head(partition: str, head: Head) -> bytes:
     return _encode(("head/1", partition, head.incarnation, head.counter))
+
+
+def _of_beat(hive: str, node: str, beat: Beat) -> bytes:
+    return _encode(("beat/1", hive, node, msgspec.structs.replace(beat, seal=b"")))
+
+
+def _of_topology(hive: str, made: Arranged) -> bytes:
+    return _encode(("topology/1", hive, made.topology, made.by, made.follows))

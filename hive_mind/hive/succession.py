@@ -16,6 +16,9 @@ Names = frozenset[str]
 # The lower bits of an epoch tell apart who made it; what is above them counts.
 _MAKER_BITS = 16
 
+# Nobody has missed so many. Whoever could name any epoch could name the last one there is, after which nothing can change.
+_MISSED_MAX = 1 << 20
+
 
 def is_to_propose(name: str, members: Names, suspects: Names, roll: Roll, now_ms: int) -> bool:
     """Whether it is this member's turn: no unsuspected one has a smaller name, and enough of them are heard."""
@@ -38,6 +41,11 @@ def next_epoch(epoch: int, name: str, incarnation: bytes) -> int:
     """Higher than this one, and another than anybody else would make."""
     maker = blake2b(incarnation + name.encode(), digest_size=_MAKER_BITS // 8).digest()
     return ((epoch >> _MAKER_BITS) + 1 << _MAKER_BITS) | int.from_bytes(maker, "big")
+
+
+def is_too_far(epoch: int, known: int) -> bool:
+    """Whether no hive gets there from the epoch this node knows. From none (0) anywhere."""
+    return known > 0 and (epoch >> _MAKER_BITS) - (known >> _MAKER_BITS) > _MISSED_MAX
 
 
 def successor(topology: Topology, nodes: Names, epoch: int, roll: Roll) -> Topology:

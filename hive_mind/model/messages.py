@@ -152,6 +152,8 @@ class Beat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
     is_leaving: bool = False
     group: str = ""
     """Where groups matter, the one it wants to join; "" for any."""
+    seal: bytes = b""
+    """The sender's, under all of this."""
 
 
 class ArrangementRequest(msgspec.Struct, frozen=True, tag="arrangement?"):
@@ -160,14 +162,27 @@ class ArrangementRequest(msgspec.Struct, frozen=True, tag="arrangement?"):
     epoch: int
 
 
+class Arranged(msgspec.Struct, frozen=True, array_like=True):
+    """A topology as its maker told of it. Whoever tells of it later hands this on as it is."""
+
+    topology: bytes
+    """As `hive.arrangement` packs it."""
+    by: str = ""
+    """Who made it, or began with it."""
+    follows: int = 0
+    """The epoch of the one it was made from; 0 for one that somebody began with."""
+    seal: bytes = b""
+    """The maker's, under all of this."""
+
+
 class Arrangement(msgspec.Struct, frozen=True, tag="arrangement"):
     """Which topology holds; of two the higher epoch counts."""
 
     epoch: int
-    steps: tuple[bytes, ...]
-    """The topologies that led to it, as `hive.arrangement` packs them, in their order; the last is the one of `epoch`."""
+    steps: tuple[Arranged, ...]
+    """The topologies that led to it, in their order; the last is the one of `epoch`."""
     follows: int = 0
-    """The epoch that the first of them was made from; 0 where that is not known."""
+    """The epoch that the first of them was made from; 0 where the sender can't tell all that came since what it was asked."""
 
 
 class Tell(msgspec.Struct, frozen=True, tag="tell"):

@@ -18,6 +18,7 @@ from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Now, Outcome, SearchLocal, Send, Shared
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
+from hive_mind.runtime.logs import hop
 
 _log = logging.getLogger(__name__)
 
@@ -175,6 +176,8 @@ class Carrier:
             self._reply(answer, now, "")
 
     def _reply(self, answer: Answer, now: Now, trace: str) -> None:
+        asker, kind = answer.reply_to, type_of(answer.request)
+        hop(_log, "answers", node=self._name, correlation=answer.request.query, asker=asker, kind=kind)
         if (reply := self._host.search(answer.request)) is not None:
             self._outgoing.add(self.envelope((answer.reply_to,), reply, now, trace))
 

@@ -13,7 +13,8 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
         return []
     node, runner = member.member.node, member.runner
     counted = runner.figures
-    refused = Counter(node.refused) + Counter({f"message: {kind}": count for kind, count in counted.refused.items()})
+    refused = Counter(node.refused) + Counter(member.member.membership.refused)
+    refused += Counter({f"message: {kind}": count for kind, count in counted.refused.items()})
     return [
         NodeFigures(
             node=node.name,

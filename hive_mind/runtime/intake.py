@@ -27,6 +27,8 @@ class Counts:
     """Of another hive; put aside."""
     strangers: int = 0
     """From somebody who is no member, as far as the node knows. That may be one who joins or has just left."""
+    echoes: int = 0
+    """In this node's own name, which it sends nothing to; passed over."""
     refused: Counter[str] = field(default_factory=Counter)
     """That the node could not take, by type; put aside."""
 
@@ -67,6 +69,11 @@ class Intake:
                 expected.set_result(None)
             self._carrier.carry((Acknowledge(name),))
             return
+        if (envelope.hive, envelope.sender) == (self._hive, self._node):
+            # A ping that came after its time; another process of this name, of which the others tell; or nobody honest.
+            self.counts.echoes += 1
+            self._carrier.carry((Acknowledge(name),))
+            return
         self._count(envelope, now)
         try:
             if envelope.hive != self._hive:
@@ -79,7 +86,8 @@ class Intake:
                 self._handle(event, now, "")
         except HiveError as error:
             self.counts.refused[envelope.type] += 1
-            _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, error)
+            about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
+            _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, error, extra=about)
             self._carrier.carry((PutAside(name, str(error)),))
 
     def _count(self, envelope: Envelope, now: Now) -> None:

@@ -12,6 +12,7 @@ from typing import TextIO
 import msgspec
 
 from hive_mind import tracing
+from hive_mind.model.gathered import Gathered
 
 _LOGGER = "hive_mind"
 # What every record has; the rest was given as `extra`.
@@ -37,6 +38,14 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
+def hop(log: logging.Logger, what: str, *, node: str, correlation: str, outcome: Gathered | None = None, **more: object) -> None:
+    """One step of a question on its way through the hive, at debug level; `correlation` names it in every process."""
+    if log.isEnabledFor(logging.DEBUG):
+        if outcome is not None:
+            more |= {"completeness": outcome.completeness, "asked": list(outcome.asked), "silent": list(outcome.silent)}
+        log.debug("%s %s %s", node, what, correlation, extra={"node": node, "hop": what, "correlation": correlation, **more})
+
+
 def log_as_json(level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
     """Let this package log JSON Lines to stderr, or a stream, and nothing elsewhere. Returns the handler, to remove it by."""
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -49,4 +58,4 @@ def log_as_json(level: int = logging.INFO, stream: TextIO | None = None) -> logg
 
 
 def _plain(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    return value if isinstance(value, str | int | float | bool | list | None) else str(value)

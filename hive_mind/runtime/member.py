@@ -182,7 +182,7 @@ async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, 
         chance = fresh_chance()
         tuned = _tuned(plan.nodes, opened.capabilities.envelope_bytes_max)
         membership = Membership(
-            plan.name, secrets.token_bytes(8), founding, plan.membership, chance, wants_in=True, group=plan.group
+            plan.name, secrets.token_bytes(8), founding, plan.membership, chance, wants_in=True, group=plan.group, hive=plan.hive
         )
         member = Member(
             lambda topology, is_founding: make_node(plan.name, topology, tuned, settings, embedder, is_founding=is_founding),

@@ -87,6 +87,8 @@ class Figures(NamedTuple):
     """Messages from somebody who is no member, as far as the node knows: one who joins, perhaps, or has just left."""
     refused: Mapping[str, int]
     """Messages the node could not take, by type; put aside."""
+    echoes: int = 0
+    """Messages in the node's own name that it had not sent, or not lately; passed over."""
 
 
 def system_clock() -> Now:

@@ -1,5 +1,6 @@
 """The hive as agents of this process see it: what they ask becomes an event of the node, and the answer is what the node says."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import cast
@@ -28,7 +29,10 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.runtime.carrier import unique_ids
+from hive_mind.runtime.logs import hop
 from hive_mind.runtime.timings import Timings
+
+_log = logging.getLogger(__name__)
 
 # More than any hive holds; a limit travels as a number.
 _ALL = 1 << 31
@@ -37,7 +41,8 @@ _ALL = 1 << 31
 class Requests(ABC):
     """The protocol `memory.base.Hive`, and what hosts ask besides. `timings` says how long each took."""
 
-    def __init__(self, ask_deadline_ms: int, fetch_deadline_ms: int) -> None:
+    def __init__(self, name: str, ask_deadline_ms: int, fetch_deadline_ms: int) -> None:
+        self._name = name
         self._ask_deadline_ms, self._fetch_deadline_ms = ask_deadline_ms, fetch_deadline_ms
         self._ids = unique_ids()
         self.timings = Timings()
@@ -65,12 +70,16 @@ class Requests(ABC):
         """Search the hive, or with `is_local` this node's replica alone; says what is missing rather than be late."""
         request = next(self._ids)
         event = Ask(request, probe, self._ask_deadline_ms, confidence_min, domains, is_local)
+        hop(_log, "asks", node=self._name, correlation=request)
         with self.timings.measured("ask"):
-            return cast("Gathered", await self._answer(request, event))
+            gathered = cast("Gathered", await self._answer(request, event))
+        hop(_log, "is answered", node=self._name, correlation=request, outcome=gathered)
+        return gathered
 
     async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
         """The facts themselves, by (fact id, holder); those that nobody gave in time are left out."""
         request = next(self._ids)
+        hop(_log, "fetches", node=self._name, correlation=request, facts=[fact_id for fact_id, _ in wanted])
         with self.timings.measured("fetch"):
             event = Fetch(request, tuple(wanted), self._fetch_deadline_ms)
             return cast("tuple[HiveFact, ...]", await self._answer(request, event))

@@ -67,7 +67,7 @@ class NodeRunner(Requests):
         knows: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._settings = settings = settings or RunnerSettings()
-        super().__init__(settings.ask_deadline_ms, settings.fetch_deadline_ms)
+        super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
         self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
         self._barrier = Barrier(journal, release=self._released, fail=self._fail)
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
@@ -118,7 +118,13 @@ class NodeRunner(Requests):
         """What it counted so far."""
         carrier, counts = self._carrier, self._intake.counts
         return Figures(
-            self._outgoing.lost, len(carrier.deliveries), carrier.answers_late, counts.foreign, counts.strangers, counts.refused
+            self._outgoing.lost,
+            len(carrier.deliveries),
+            carrier.answers_late,
+            counts.foreign,
+            counts.strangers,
+            counts.refused,
+            counts.echoes,
         )
 
     @property

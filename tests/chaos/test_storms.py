@@ -1,6 +1,6 @@
 """Real processes, a real broker, and everything that can happen to them: nothing acknowledged is lost, nothing happens twice.
 
-A few rounds; `make chaos` runs a hundred, with longer faults.
+A few rounds, in which everything happens at least once; `make chaos` runs a hundred, with longer faults.
 """
 
 import asyncio
@@ -12,12 +12,16 @@ from tests.chaos.storm import storm
 
 pytestmark = pytest.mark.slow
 
+# It takes three quarters of a minute, and nobody waits for what hangs.
+_HANGS_AFTER_S = 240
 
-@pytest.mark.parametrize(("kind", "rounds"), [("redis", 15), ("amqp", 4)])
+
+@pytest.mark.parametrize(("kind", "rounds"), [("redis", 14), ("amqp", 7)])
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
     seed = secrets.randbits(32)
 
-    report = asyncio.run(storm(seed, rounds, kind))
+    report = asyncio.run(asyncio.wait_for(storm(seed, rounds, kind), _HANGS_AFTER_S))
 
-    assert not report.violations, f"python -m tests.chaos.storm --seed {seed} --rounds {rounds} --over {kind} --pause-s 3"
+    again = f"python -m tests.chaos.storm --seed {seed} --rounds {rounds} --over {kind} --pause-s 3"
+    assert not report.violations, f"{report.violations}; {again}"
     assert report.rounds == rounds

@@ -22,14 +22,15 @@ class Agents(dict[str, AgentProcess]):
         self.options = ["--hive", hive, "--home", str(folder), "--store", "kuzu", *more]
         self.founding = ["--topology", topology, "--replicas", "2", "--members", ",".join(NAMES)]
 
-    def bus_of(self, name: str) -> str:
-        """Where an agent finds the bus."""
+    def buses_of(self, name: str) -> tuple[str, str]:
+        """Where an agent finds the bus, and the one for searches; "" where there is only one."""
         del name
-        return self.wire.bus
+        return self.wire.bus, self.wire.searches
 
     async def start(self, name: str, *arguments: str) -> AgentProcess:
         """Another boot of an agent; `ready` says when it is in the hive."""
-        route = ["--bus", self.bus_of(name), *(["--searches", self.wire.searches] if self.wire.searches else [])]
+        bus, searches = self.buses_of(name)
+        route = ["--bus", bus, *(["--searches", searches] if searches else [])]
         options = [*route, *self.options, *(arguments or self.founding)]
         self[name] = AgentProcess(name, options, self.folder / f"{name}.log")
         with secrets_of(self.wire):

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ from hive_mind.bus.base import EVERYONE, BusCapabilities, BusHealth, Envelope, E
 from hive_mind.hive.effects import Effect, Event, Now, Put, Received
 from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import Membership, MembershipSettings
+from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.seal import UNSEALED, Seal
@@ -20,7 +21,7 @@ from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.standing import StandingSettings
 from hive_mind.hive.telling import Telling
 from hive_mind.journal.memory import MemoryJournal
-from hive_mind.runtime.node import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.told_log import ToldLog
 from tests.hives import MODERATOR, keyring, probe, promotion
@@ -40,8 +41,6 @@ class Tapped:
     def __init__(self, bus: EventBus, name: str) -> None:
         self.bus, self.seen = bus, list[Envelope]()
         self._name = name
-        self.echoes = 0
-        """What it sent to itself, because somebody had asked it in its own name."""
 
     @property
     def capabilities(self) -> BusCapabilities:
@@ -52,7 +51,6 @@ class Tapped:
         return self.bus.health
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
-        self.echoes += sum(one.sender == self._name and self._name in one.target for one in envelopes)
         self.seen += [
             one for one in envelopes if self._name in one.target or (one.target == EVERYONE and one.sender != self._name)
         ]
@@ -81,8 +79,10 @@ class Attacked:
     def __init__(self, hive: str, name: str, bus: Tapped, seed: int, *, kept: Sequence[Put] = (), is_sealed: bool = True) -> None:
         self.bus = bus
         chance = Random(f"{seed} {name} {len(kept)}")
-        self.membership = Membership(name, chance.randbytes(8), _TOPOLOGY, _MEMBERSHIP, chance, wants_in=True)
         seal: Seal = keyring(name, f"agent of {name}", *([MODERATOR] if name == NODES[0] else [])) if is_sealed else UNSEALED
+        self.membership = Membership(
+            name, chance.randbytes(8), _TOPOLOGY, _MEMBERSHIP, chance, wants_in=True, seal=seal, hive=hive
+        )
         self.member = Member(
             lambda topology, founding: HiveNode(
                 name, topology, chance=chance, settings=_SETTINGS, seal=seal, is_founding=founding
@@ -106,6 +106,11 @@ class Attacked:
         }
         entries = sorted(encode(entry) for entry in node.registry.entries())
         return live, entries, self.membership.topology
+
+    async def believes_of_members(self) -> tuple[Any, ...]:
+        """Who lives, wants in or wants out, and which topologies are kept; without for how long nobody was heard."""
+        seen = [replace(state, silent_ms=None) for state in self.membership.view(system_clock())]
+        return seen, [record for record in await self.journal.load() if record.table == MEMBERSHIP]
 
     @property
     def is_busy(self) -> bool:

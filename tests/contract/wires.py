@@ -28,9 +28,13 @@ class RedisWire:
     def __init__(self) -> None:
         self.server = RedisServer()
         self.server.start()
-        atexit.register(self.server.stop)
+        atexit.register(self.stop)
         self.bus = self.server.url
         self.environment: dict[str, str] = {}
+
+    def stop(self) -> None:
+        atexit.unregister(self.stop)
+        self.server.stop()
 
     def provide(self, hive: str, *names: str) -> None:
         del hive, names

@@ -12,6 +12,7 @@ from hive_mind.errors import WireError
 from hive_mind.model.evidence import Assertion, Head, HiveFact, Provenance, Removal, Sealed, Stamp, Statement
 from hive_mind.model.messages import (
     Announce,
+    Arranged,
     Arrangement,
     ArrangementRequest,
     Beat,
@@ -83,9 +84,9 @@ MESSAGES = {
     ),
     SyncState: st.builds(SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, TEXTS, some(ENTRY), TEXTS, TEXTS),
     Announce: st.builds(Announce, some(ENTRY)),
-    Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT),
+    Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, BYTES),
     ArrangementRequest: st.builds(ArrangementRequest, MS),
-    Arrangement: st.builds(Arrangement, MS, some(BYTES), MS),
+    Arrangement: st.builds(Arrangement, MS, some(st.builds(Arranged, BYTES, TEXT, MS, BYTES)), MS),
     Tell: st.builds(Tell, BYTES, MS, MS, TEXT, BYTES),
     TellReceipt: st.builds(TellReceipt, BYTES, MS),
     StatisticsRequest: st.builds(StatisticsRequest, TEXT, TEXT, MS, TEXTS, MS),

@@ -22,6 +22,7 @@ from typing import NoReturn, Self
 import pytest
 
 from tests.servers.certificates import Certificates
+from tests.servers.guard import Guard
 
 _STARTS_WITHIN_S = 20.0
 
@@ -49,6 +50,7 @@ class RedisServer:
         self.folder = Path(tempfile.mkdtemp(prefix="redis-"))
         self._program = redis_program()
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: Guard
 
     @property
     def url(self) -> str:
@@ -68,6 +70,7 @@ class RedisServer:
         configuration.write_text(self._configuration(), "utf-8")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen([self._program, str(configuration)], stdout=log, stderr=log)
+        self._guard = Guard(self._process.pid, signal.SIGKILL)
         until = time.monotonic() + _STARTS_WITHIN_S
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > until:
@@ -144,6 +147,7 @@ class RedisServer:
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
+            self._guard.release()
             self._process.send_signal(how)
             # What is paused takes note of nothing but this.
             self._process.send_signal(signal.SIGCONT)

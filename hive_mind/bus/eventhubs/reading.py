@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from azure.eventhub import EventData, EventHubConsumerClient
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import Envelope
+from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated
 from hive_mind.bus.eventhubs.frame import unpack
 from hive_mind.bus.eventhubs.threads import tell
@@ -30,6 +30,7 @@ class Unreadable(NamedTuple):
 
     hive: str
     data: bytes
+    """The first of it."""
     reason: str
 
 
@@ -165,4 +166,4 @@ def _what(event: EventData, hives: frozenset[str]) -> Envelope | Unreadable | To
     try:
         return codec.decode(data)
     except WireError as error:
-        return Unreadable(hive, data, str(error))
+        return Unreadable(hive, data[:UNREADABLE_BYTES_MAX], str(error))

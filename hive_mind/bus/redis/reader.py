@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from hive_mind.bus.base import Delivery, Subscription
+from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
 from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.mailbox import Held, Mailbox
 from hive_mind.bus.redis import keys
@@ -220,7 +220,7 @@ class Reader:
         try:
             envelope = decode(body)
         except WireError as error:
-            self._keep_dead(native, Letter(attempt, str(error), body))
+            self._keep_dead(native, Letter(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
         else:
             self.mailbox.offer(native, envelope, attempt)
 

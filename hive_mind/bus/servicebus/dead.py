@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusReceiver
 
-from hive_mind.bus.base import DeadLetter, Envelope
+from hive_mind.bus.base import UNREADABLE_BYTES_MAX, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.errors import translated
 from hive_mind.bus.servicebus.parcel import attempt_of, data_of, envelope_of, is_ping, text_of
@@ -69,7 +69,7 @@ class DeadLetters:
         try:
             envelope = envelope_of(message)
         except WireError:
-            data = data_of(message)
+            data = data_of(message)[:UNREADABLE_BYTES_MAX]
         reason, description = text_of(message.dead_letter_reason), text_of(message.dead_letter_error_description)
         ours = _DESCRIPTION.fullmatch(description)
         attempts, at_ms = (int(ours[1]), int(ours[2])) if ours else (attempt_of(message), _enqueued_ms(message))

@@ -27,6 +27,8 @@ class BaseHarness(ABC):
 
     faults: frozenset[Fault] = frozenset()
     """Those of the methods below that work."""
+    opens_quickly = True
+    """Whether a bus is open within milliseconds."""
     quiet_s = 0.0
     """How long a test waits to be sure that nothing comes. Something takes far less."""
 

@@ -31,6 +31,7 @@ _CONFIG = {
 
 
 class Harness(BaseHarness):
+    opens_quickly = False
     quiet_s = 0.2
 
     def __init__(self) -> None:

@@ -112,6 +112,14 @@ def test_as_much_nesting_as_is_allowed_is_understood():
         decode(encode([[value]]))
 
 
+def memory_taken_by(data: bytes) -> int:
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    with suppress(DecodeError):
+        decode(data)
+    return tracemalloc.get_traced_memory()[1] - before
+
+
 def test_hostile_bytes_take_memory_in_proportion_to_their_length():
     seed = 20261121
     random = Random(seed)
@@ -132,11 +140,8 @@ def test_hostile_bytes_take_memory_in_proportion_to_their_length():
     try:
         for _ in range(3000):
             data = b"".join(random.choices(pieces, k=200))
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            with suppress(DecodeError):
-                decode(data)
-            grown = tracemalloc.get_traced_memory()[1] - before
+            # The least of three: whatever else lives in this process may take memory meanwhile.
+            grown = min(memory_taken_by(data) for _ in range(3))
             assert grown < 200 * len(data) + 20_000, f"seed {seed}: {len(data)} bytes took {grown}"
     finally:
         tracemalloc.stop()

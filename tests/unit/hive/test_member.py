@@ -5,7 +5,6 @@ from random import Random
 import pytest
 
 from hive_mind.errors import BackendUnavailable, WireError
-from hive_mind.hive.arrangement import pack
 from hive_mind.hive.effects import (
     Acknowledge,
     Done,
@@ -18,6 +17,7 @@ from hive_mind.hive.effects import (
     Rearrange,
     Received,
     Reconnected,
+    SearchLocal,
     Send,
     Tick,
 )
@@ -27,9 +27,9 @@ from hive_mind.hive.member import Member
 from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import Announce, Arrangement, Beat, ListRequest, Replicate, SyncOffer
+from hive_mind.model.messages import Announce, Arranged, Arrangement, Beat, ListRequest, Replicate, SyncOffer
 from tests.hives import PUMP, Hive, federated, promotion, sharded
-from tests.members import STEP_MS, Network
+from tests.members import STEP_MS, Network, arranged
 
 ABC = Flat(("a", "b", "c"))
 START = Now(1_700_000_000_000, 0)
@@ -50,8 +50,8 @@ def member(topology=ABC, kept=(), **more) -> tuple[Member, Built, list]:
     return made, built, made.start(kept, START)
 
 
-def told(topology, follows=0) -> Arrangement:
-    return Arrangement(topology.epoch, (pack(topology),), follows)
+def told(topology, follows=0, by="") -> Arrangement:
+    return Arrangement(topology.epoch, (arranged(topology, follows, by),), follows)
 
 
 def kept_of(effects) -> list:
@@ -132,7 +132,7 @@ def test_another_topology_is_kept_with_everything_that_follows_from_it_before_an
     assert one.node.topology == joined
     assert [type(effect) for effect in effects] == [Persist, Send]
     assert {record.table for record in effects[0].records} == {MEMBERSHIP, HELD, "incoming"}
-    assert (effects[1].to, effects[1].message) == (("*",), told(joined, SHARDED.epoch))
+    assert (effects[1].to, effects[1].message) == (("*",), told(joined, SHARDED.epoch, "a"))
     assert one.handle(Rearrange(SHARDED), later(6)) == []
 
 
@@ -140,7 +140,7 @@ def test_a_topology_that_is_none_is_refused_and_changes_nothing():
     one, _, _ = member()
 
     with pytest.raises(WireError):
-        one.handle(Received("b", Arrangement(9, (b"nonsense",)), "delivery"), later(5))
+        one.handle(Received("b", Arrangement(9, (Arranged(b"nonsense"),)), "delivery"), later(5))
 
     assert one.node.topology == ABC
 
@@ -154,6 +154,21 @@ def test_what_is_no_business_of_the_membership_goes_to_the_node():
     assert isinstance(promoted[1].message, Replicate)
     assert one.search(ListRequest("q", "all", 1, "", 9, 9), later(6)).facts[0].content == "The pump is red."
     assert one.node.fact(fact_id("The pump is red."), later(6)) is not None
+
+
+@pytest.mark.parametrize(("name", "is_answered"), [("b", True), ("j", True), ("l", True), ("mallory", False)])
+def test_questions_are_answered_for_members_and_for_who_comes_or_goes_and_beats(name, is_answered):
+    one, _, _ = member()
+    one.handle(Received("j", Beat(b"j", 1, 1, wants_in=True)), later(5))
+    one.handle(Received("l", Beat(b"l", 1, 1, is_leaving=True)), later(5))
+
+    effects = one.handle(Received(name, ListRequest("q", "all", 1, "", 9, 9), "delivery"), later(10))
+
+    assert any(isinstance(effect, SearchLocal) for effect in effects) == is_answered
+    assert effects[-1] == Acknowledge("delivery")
+    assert sum(one.membership.refused.values()) == (not is_answered)
+    if name in "jl":
+        assert one.handle(Received(name, ListRequest("q", "all", 1, "", 9, 9)), later(9_000)) == []
 
 
 def test_both_are_woken_in_time():

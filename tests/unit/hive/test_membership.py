@@ -2,19 +2,22 @@
 
 from random import Random
 
+import msgspec
 import pytest
 
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive import arrangement, past
-from hive_mind.hive.arrangement import digest_of, pack, unpack
-from hive_mind.hive.effects import Now, Persist, Put, Send
+from hive_mind.hive.arrangement import EPOCH_MAX, digest_of, pack, unpack
+from hive_mind.hive.effects import Now, Persist, Put, Received, Send
 from hive_mind.hive.federated import Federated
 from hive_mind.hive.flat import Flat
 from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
-from hive_mind.hive.past import STEPS_MAX, Past
+from hive_mind.hive.past import STEPS_MAX, Made, Past
+from hive_mind.hive.seal import sealed_beat, sealed_topology
 from hive_mind.hive.topology import Topology
-from hive_mind.model.messages import Arrangement, ArrangementRequest, Beat
-from tests.members import Network
+from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat
+from tests.hives import keyring
+from tests.members import Network, arranged
 
 SETTINGS = MembershipSettings()
 ABC = Flat(("a", "b", "c"))
@@ -61,7 +64,7 @@ class Others:
 
 def told(effects) -> list[Topology]:
     sent = [effect.message for effect in effects if isinstance(effect, Send)]
-    return [unpack(one.steps[-1]) for one in sent if isinstance(one, Arrangement)]
+    return [unpack(one.steps[-1].topology) for one in sent if isinstance(one, Arrangement)]
 
 
 # ── beats ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -241,7 +244,7 @@ def test_the_first_of_those_that_live_takes_in_who_wants_in_after_a_while_and_ke
     assert isinstance(kept, Persist)
     assert isinstance(tell, Send)
     assert (tell.to, tell.message.follows) == (("*",), 1)
-    assert one.topology == unpack(tell.message.steps[0])
+    assert one.topology == unpack(tell.message.steps[0].topology)
     assert one.topology.nodes == ("a", "b", "c", "d", "e")
     assert one.topology.epoch == tell.message.epoch > 1
     assert [step.topology for step in one.news()] == [one.topology]
@@ -412,13 +415,13 @@ def test_who_hears_of_a_higher_epoch_asks_the_sender_and_does_not_ask_everybody(
 def test_a_higher_topology_is_kept_and_one_that_is_not_changes_nothing():
     one = membership()
 
-    (kept,) = one.receive("b", Arrangement(ABCD.epoch, (pack(ABCD),), 1), now(10))
+    (kept,) = one.receive("b", Arrangement(ABCD.epoch, (arranged(ABCD, 1),), 1), now(10))
 
     assert (one.topology, one.is_learned) == (ABCD, True)
     assert [(step.topology, step.is_next) for step in one.news()] == [(ABCD, True)]
     assert one.news() == ()
     for older in (ABC, ABCD):
-        assert one.receive("c", Arrangement(older.epoch, (pack(older),), 0), now(20)) == []
+        assert one.receive("c", Arrangement(older.epoch, (arranged(older),)), now(20)) == []
     again = Membership("a", b"boot two", ABC, SETTINGS, Random(1))
     again.start([*kept.records, Put("meta", b"clock", b"")], now(0))
     assert (again.topology, again.is_learned) == (ABCD, True)
@@ -428,7 +431,7 @@ def test_what_a_journal_kept_counts_only_if_it_is_newer():
     newer = Flat(("a", "b"), 7 << 16)
     one = Membership("a", b"boot one", newer, SETTINGS, Random(1))
 
-    one.start([Put(MEMBERSHIP, b"topologies", Past.beginning(ABCD).packed())], now(0))
+    one.start([Put(MEMBERSHIP, b"topologies", Past((Made(ABCD, arranged(ABCD)),)).packed())], now(0))
 
     assert (one.topology, one.is_learned) == (newer, False)
 
@@ -477,7 +480,7 @@ def test_what_would_be_too_much_for_a_message_is_left_out(monkeypatch):
 
 def test_an_arrangement_that_leaves_something_out_is_asked_about_and_not_taken():
     behind = membership("b")
-    far = Arrangement(5 << 16, (pack(Flat(("a", "b"), 5 << 16)),), 4 << 16)
+    far = Arrangement(5 << 16, (arranged(Flat(("a", "b"), 5 << 16), 4 << 16),), 4 << 16)
 
     assert behind.receive("a", far, now(0)) == [Send(("a",), ArrangementRequest(1))]
 
@@ -492,7 +495,7 @@ def test_who_knows_no_topology_takes_the_one_it_is_told_and_has_nothing_to_tell(
 
     (asked,) = Others(one).beat(10, "a", epoch=ABCD.epoch)
     assert asked.message == ArrangementRequest(0)
-    one.receive("a", Arrangement(ABCD.epoch, (pack(ABC), pack(ABCD)), 0), now(20))
+    one.receive("a", Arrangement(ABCD.epoch, (arranged(ABC), arranged(ABCD, 1))), now(20))
 
     assert one.topology == ABCD
     assert [(step.topology, step.is_next) for step in one.news()] == [(ABCD, False)]
@@ -503,13 +506,18 @@ def test_who_knows_no_topology_takes_the_one_it_is_told_and_has_nothing_to_tell(
     "told",
     [
         Arrangement(9 << 16, ()),
-        Arrangement(9 << 16, (b"nonsense",)),
-        Arrangement(9 << 16, (pack(ABCD),)),
-        Arrangement(ABCD.epoch, (pack(ABCD), pack(ABCD))),
-        Arrangement(ABCD.epoch, (pack(ABCD), pack(ABC))),
-        Arrangement(ABCD.epoch, (pack(ABCD),), ABCD.epoch),
-        Arrangement(ABCD.epoch, (pack(ABCD),) * (STEPS_MAX + 1)),
-        Arrangement(1 << 60, (pack(ABCD),)),
+        Arrangement(9 << 16, (Arranged(b"nonsense"),)),
+        Arrangement(9 << 16, (arranged(ABCD),)),
+        Arrangement(ABCD.epoch, (arranged(ABCD), arranged(ABCD, ABCD.epoch))),
+        Arrangement(ABCD.epoch, (arranged(ABCD), arranged(ABC, ABCD.epoch))),
+        Arrangement(ABCD.epoch, (arranged(ABC), arranged(ABCD))),
+        Arrangement(ABCD.epoch, (arranged(ABCD, ABCD.epoch),), ABCD.epoch),
+        Arrangement(ABCD.epoch, (arranged(ABCD, -1),)),
+        Arrangement(ABCD.epoch, (arranged(ABCD),), 1),
+        Arrangement(ABCD.epoch, (arranged(ABCD),) * (STEPS_MAX + 1)),
+        Arrangement(ABCD.epoch, (arranged(ABCD, 1, "x" * 201),), 1),
+        Arrangement(ABCD.epoch, (Arranged(pack(ABCD), "a", 1, bytes(2000)),), 1),
+        Arrangement(1 << 60, (arranged(ABCD),)),
     ],
 )
 def test_what_is_no_topology_is_refused_and_has_changed_nothing(told):
@@ -527,6 +535,170 @@ def test_a_journal_that_keeps_nonsense_is_not_believed(kept):
 
     with pytest.raises(WireError):
         one.start([Put(MEMBERSHIP, b"topologies", kept)], now(0))
+
+
+# ── seals ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NOT_SEALED = "a beat that its sender did not seal"
+NOT_MADE = "a topology that no member of the one before it made and sealed"
+
+
+def sealed_membership(name: str = "a", topology: Topology | None = ABC, hive: str = "works", **more) -> Membership:
+    return membership(name, topology, seal=keyring(name), hive=hive, **more)
+
+
+def made(topology: Topology, by: str, follows: int = 1, hive: str = "works", key: str = "") -> Arranged:
+    """As its maker tells of it; or somebody who has another key."""
+    return sealed_topology(keyring(key or by), hive, Arranged(pack(topology), by, follows))
+
+
+def tells(*steps: Arranged, follows: int | None = None) -> Arrangement:
+    return Arrangement(unpack(steps[-1].topology).epoch, steps, steps[0].follows if follows is None else follows)
+
+
+def states(one: Membership) -> list:
+    return [(state.name, state.state, state.epoch) for state in one.view(now(3_000))]
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda beat: msgspec.structs.replace(beat, seal=b""),
+        lambda beat: msgspec.structs.replace(beat, is_leaving=True),
+        lambda beat: msgspec.structs.replace(beat, number=9),
+        lambda beat: sealed_beat(keyring("mallory"), "works", "mallory", beat),
+        lambda beat: sealed_beat(keyring("b"), "elsewhere", "b", beat),
+    ],
+    ids=["none", "changed", "renumbered", "of another", "for another hive"],
+)
+def test_a_beat_without_its_senders_seal_is_not_heard(forge):
+    one, forged = sealed_membership(), forge(sealed_beat(keyring("b"), "works", "b", Beat(b"boot", 1, 1 << 16, wants_in=True)))
+    before = states(one)
+
+    assert one.receive("b", forged, now(10)) == []
+
+    assert states(one) == before
+    assert one.refused == {NOT_SEALED: 1}
+
+
+def test_a_forger_does_not_become_a_member_and_who_has_a_key_does():
+    network = Network(ABC, 1, only_beats=True, is_sealed=True)
+    network.beats(2)
+    for number in range(1, 9):
+        for name in "abc":
+            network.tell(name, Received("mallory", Beat(b"boot", number, 1, wants_in=True)))
+            network.tell(name, Received("c", Beat(b"boot", number, 1, is_leaving=True)))
+        network.beats(1)
+    assert network.agrees_on("abc")
+    assert network.membership("a").refused == {NOT_SEALED: 16}
+
+    network.add("d")
+
+    assert network.until(lambda: network.agrees_on("abcd"), 12)
+
+
+def test_what_a_member_made_is_believed_from_whoever_hands_it_on():
+    one = sealed_membership()
+
+    (kept,) = one.receive("anybody", tells(made(ABCD, "b")), now(10))
+
+    assert one.topology == ABCD
+    later = Flat(tuple("abd"), 2 << 16)
+    (answer,) = one.receive("c", ArrangementRequest(1), now(10))
+    again = sealed_membership()
+    again.start(kept.records, now(0))
+    assert again.receive("c", ArrangementRequest(1), now(10)) == [answer]
+    other = sealed_membership("c")
+    other.receive("a", answer.message, now(10))
+    other.receive("a", tells(made(later, "d", ABCD.epoch)), now(20))
+    assert other.topology == later
+    both = sealed_membership("b")
+    both.receive("mallory", tells(made(ABCD, "b"), made(later, "d", ABCD.epoch)), now(10))
+    assert [step.topology for step in both.news()] == [ABCD, later]
+    assert not both.refused | one.refused | again.refused | other.refused
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        tells(Arranged(pack(ABCD), "b", 1)),
+        tells(made(ABCD, "b", key="mallory")),
+        tells(made(ABCD, "mallory")),
+        tells(made(ABCD, "d")),
+        tells(made(ABCD, "b", hive="elsewhere")),
+        tells(msgspec.structs.replace(made(ABCD, "b"), by="c")),
+        tells(msgspec.structs.replace(made(ABCD, "b", follows=2), follows=1)),
+        tells(msgspec.structs.replace(made(ABCD, "b"), topology=pack(Flat(("mallory",), ABCD.epoch)))),
+        tells(made(ABCD, "b"), made(Flat(("x",), 2 << 16), "c", ABCD.epoch, key="x")),
+        tells(made(ABCD, "b"), made(Flat(("x",), 2 << 16), "x", ABCD.epoch)),
+        tells(made(Flat(("a", "b"), 1 << 16), "b"), made(Flat(("c",), 2 << 16), "c", 1 << 16)),
+        tells(made(ABCD, "mallory", 7), follows=0),
+        tells(made(ABCD, "mallory", 7)),
+    ],
+)
+def test_a_topology_is_not_believed_that_no_member_of_the_one_before_it_made(told):
+    one = sealed_membership()
+
+    assert one.receive("b", told, now(10)) == []
+
+    assert one.topology == ABC
+    assert one.refused == {NOT_MADE: 1}
+    # Nor does it keep the node from asking who knows.
+    beat = sealed_beat(keyring("b"), "works", "b", Beat(b"boot", 1, ABCD.epoch))
+    assert one.receive("b", beat, now(20)) == [Send(("b",), ArrangementRequest(1))]
+
+
+def test_who_missed_too_much_believes_what_a_member_it_knows_lives_by():
+    one, newest = sealed_membership(), Flat(("c", "x"), 20 << 16)
+    told = tells(made(newest, "x", 19 << 16), follows=0)
+    one.receive("c", told, now(10))
+    assert one.topology == ABC
+
+    lives = Beat(b"boot", 1, newest.epoch, digest_of(pack(newest)))
+    one.receive("x", sealed_beat(keyring("x"), "works", "x", lives), now(20))
+    one.receive("c", told, now(30))
+    assert one.topology == ABC
+    one.receive("c", sealed_beat(keyring("c"), "works", "c", lives), now(40))
+    one.receive("c", told, now(50))
+
+    assert one.topology == newest
+    assert [(step.topology, step.is_next) for step in one.news()] == [(newest, False)]
+
+
+def test_of_two_made_from_the_same_one_the_other_is_believed_though_its_maker_is_out_by_then():
+    one, without, higher = sealed_membership(), Flat(("a", "b"), 1 << 16), Flat(("a", "b", "c"), (1 << 16) + 1)
+    one.receive("a", tells(made(without, "a")), now(10))
+
+    one.receive("c", tells(made(higher, "c"), follows=0), now(20))
+
+    assert one.topology == higher
+
+
+def test_who_knows_nothing_believes_whoever_has_a_key_and_nobody_else():
+    one = sealed_membership("x", None)
+    for forged in (Arranged(pack(ABCD), "a"), made(ABCD, "a", key="mallory")):
+        one.receive("a", tells(forged), now(10))
+    assert one.topology is None
+    (answer,) = sealed_membership().receive("x", ArrangementRequest(0), now(10))
+
+    one.receive("b", answer.message, now(20))
+
+    assert one.topology == ABC
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_an_epoch_nobody_can_have_come_to_is_refused_even_from_members(is_sealed):
+    one = sealed_membership() if is_sealed else membership()
+    far = Flat(("b",), EPOCH_MAX)
+
+    assert one.receive("b", tells(made(far, "b")), now(10)) == []
+    assert one.receive("b", sealed_beat(keyring("b"), "works", "b", Beat(b"boot", 1, EPOCH_MAX)), now(20)) == []
+
+    assert one.topology == ABC
+    assert list(one.refused.values()) == [2]
+    near = Flat(("b",), 1 << 36)
+    one.receive("b", tells(made(near, "b")), now(30))
+    assert one.topology == near
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ import pytest
 
 from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Reconnected, Record, Say, Send, Tick
-from hive_mind.hive.lanes import TellingSettings, Told
+from hive_mind.hive.lanes import Heard, TellingSettings, Told
 from hive_mind.hive.telling import DATA_BYTES_MAX, Telling
 from hive_mind.model.messages import Message, SearchReply, SearchRequest, Tell, TellReceipt
 
@@ -283,6 +283,38 @@ def test_what_comes_too_early_waits_for_what_is_missing() -> None:
     town.deliver()
 
     assert town.log("bob") == ["ann 0", "ann 1", "ann 2"]
+
+
+def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_heard_all_the_same() -> None:
+    heard, told = Heard(SETTINGS), list[Told]()
+
+    def act(one: Told) -> list[Record]:
+        told.append(one)
+        return []
+
+    data = bytes(DATA_BYTES_MAX)
+    for sender in range(2_000):
+        for number in (2, 3):
+            assert heard.hear(f"forged {sender}", Tell(b"8 bytes!", number, 1, "", data), act) == ([], [])
+    assert 20 << 20 < heard.early_bytes <= 32 << 20
+    assert len(heard._lanes) < 500
+
+    for number in (2, 1, 2, 3):
+        heard.hear("honest", Tell(b"8 bytes!", number, 1, "kind", data), act)
+    assert [one.id[-1] for one in told] == ["1", "2", "3"]
+
+    for sender in range(2_000):
+        heard.hear(f"forged {sender}", Tell(b"8 bytes!", 4, 4, "", b""), act)
+    assert heard.early_bytes == 0
+
+
+def test_long_names_of_senders_do_not_fill_the_memory() -> None:
+    heard = Heard(SETTINGS)
+
+    for sender in range(10_000):
+        heard.hear("\U0010ffff" * 250 + f"{sender}", Tell(b"8 bytes!", 1, 1, "", b""), lambda _: [])
+
+    assert sum(map(len, heard._lanes)) <= 8 << 20
 
 
 def test_one_that_lost_its_memory_acts_on_what_is_new_to_it_only() -> None:

@@ -303,6 +303,20 @@ def test_strangers_are_counted_and_heard() -> None:
     on_stage(play, ScriptedNode(talk), knows=lambda name: name == "peer")
 
 
+def test_what_comes_in_the_nodes_own_name_is_acknowledged_and_not_believed() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say(FactsReply("q", ()), sender="node")
+        await stage.say(Receipt("ours"))
+        await until(lambda: not stage.runner.is_busy and bool(stage.node.events))
+
+        assert [event.sender for event in stage.node.events if isinstance(event, Received)] == ["peer"]
+        assert (stage.runner.figures.echoes, stage.runner.figures.strangers) == (1, 0)
+        (state,) = [state for state in await stage.bus.queues("hive") if state.name == "node"]
+        assert (state.waiting, state.unacknowledged, state.dead) == (0, 0, 0)
+
+    on_stage(play, ScriptedNode(talk), knows=lambda name: name == "peer")
+
+
 def test_a_message_of_another_hive_never_reaches_the_node() -> None:
     async def play(stage: Stage) -> None:
         await stage.say(Receipt("ours"))

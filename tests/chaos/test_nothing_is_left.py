@@ -1,0 +1,55 @@
+"""A storm that is killed itself leaves no process behind: no agent, not even one that stands still, and no broker."""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_PROCESSES = Path("/proc")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (_PROCESSES / "self" / "environ").exists(), reason="this system does not show processes as files"),
+]
+
+
+def test_a_storm_that_is_killed_takes_everything_with_it():
+    mark = f"HIVE_TEST_MARK={secrets.token_hex(8)}"
+    arguments = ["--rounds", "1", "--only", "pause", "--pause-s", "600", "--seed", "1"]
+    environment = os.environ | dict([mark.split("=")])
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.storm", *arguments], env=environment, stdout=subprocess.DEVNULL
+    ) as one:
+        try:
+            until(lambda: "T" in states_of(mark), 90, "an agent stands still")
+            assert len(states_of(mark)) >= 6, "the storm, its server, and four agents"
+        finally:
+            one.send_signal(signal.SIGKILL)
+
+    until(lambda: not states_of(mark), 60, "all are gone")
+
+
+def states_of(mark: str) -> list[str]:
+    """One letter for each process that was started with this in its environment, or by one that was."""
+    states = []
+    for folder in _PROCESSES.glob("[0-9]*"):
+        try:
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                states.append((folder / "stat").read_text("utf-8").rpartition(")")[2].split()[0])
+        except OSError:
+            # It is gone, or somebody else's.
+            continue
+    return states
+
+
+def until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s, f"not within {timeout_s:g} s: {what}"
+        time.sleep(0.05)
