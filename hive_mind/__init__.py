@@ -30,12 +30,15 @@ from hive_mind.ranking.fusion import rrf_merge
 from hive_mind.ranking.hybrid import hybrid_score_weighted
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_memory
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgentProcess",
     "Answer",
     "BackendError",
     "Candidate",
@@ -59,6 +62,7 @@ __all__ = [
     "LWWRegister",
     "Learned",
     "LearningAgent",
+    "MemberPlan",
     "Memory",
     "MemoryStatistics",
     "ORSet",
@@ -67,11 +71,13 @@ __all__ = [
     "Question",
     "RankingSettings",
     "Relation",
+    "RunningMember",
     "Settings",
     "convergence_check",
     "hybrid_score_weighted",
     "open_agent",
     "open_fleet",
+    "open_member",
     "open_memory",
     "rrf_merge",
     "run_gossip_round",

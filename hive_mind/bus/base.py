@@ -5,7 +5,7 @@ A bus publishes and delivers; requests, replies and deadlines are the business o
 `BackendRejected` for credentials or entities the broker refuses, and `BackendUnavailable` where it can't be reached in time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -274,15 +274,6 @@ class Traffic(NamedTuple):
 
 Measure = Callable[[Message], int]
 """How many bytes a message would be on a wire."""
-
-
-class MeteredBus(EventBus, Protocol):
-    """A bus that was opened with a `Measure`."""
-
-    @property
-    def traffic(self) -> Mapping[str, Traffic]:
-        """What was published so far, by type. A copy."""
-        ...
 
 
 def type_of(message: Message) -> str:

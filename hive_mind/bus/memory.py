@@ -12,6 +12,7 @@ from itertools import count
 
 import msgspec
 
+from hive_mind.bus._meter import Meter
 from hive_mind.bus._queue import Queue, Room
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
@@ -44,8 +45,7 @@ class MemoryBus:
     """See `base.EventBus`."""
 
     def __init__(self, measure: Measure | None = None) -> None:
-        self._measure = measure
-        self._traffic: dict[str, Traffic] = {}
+        self._meter = Meter(measure)
         self._queues: dict[tuple[str, str], list[Queue]] = {}
         self._watchers: list[_Watcher] = []
         self._dead: dict[str, tuple[str, DeadLetter]] = {}
@@ -61,7 +61,7 @@ class MemoryBus:
     @property
     def traffic(self) -> Mapping[str, Traffic]:
         """What was published so far, by type; empty without a `measure`. A copy."""
-        return dict(self._traffic)
+        return self._meter.traffic
 
     @property
     def health(self) -> BusHealth:
@@ -76,8 +76,7 @@ class MemoryBus:
         full: list[tuple[Queue, Room]] = []
         for envelope in envelopes:
             targets = list(self._targets(envelope))
-            if self._measure is not None:
-                self._count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target), self._measure)
+            self._meter.count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target))
             full += [(queue, room) for queue in targets if (room := queue.offer(envelope)) is not None]
             for watcher in self._watchers:
                 watcher.see(envelope)
@@ -175,10 +174,6 @@ class MemoryBus:
 
     def _of(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
         return [self._dead[id][1] for id in dict.fromkeys(ids) if id in self._dead and self._dead[id][0] == hive]
-
-    def _count(self, envelope: Envelope, copies: int, measure: Measure) -> None:
-        messages, size = self._traffic.get(envelope.type, (0, 0))
-        self._traffic[envelope.type] = Traffic(messages + copies, size + copies * measure(envelope.message))
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

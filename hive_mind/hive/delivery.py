@@ -5,12 +5,12 @@ Its journal record is written together with the assertions themselves, before an
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Delete, Put, Record, Send
+from hive_mind.hive.effects import Delete, Held, Put, Record, Send
 from hive_mind.hive.share import Share, Taken
 from hive_mind.hive.undelivered import Place, Undelivered
 from hive_mind.model.evidence import Dot
@@ -140,6 +140,13 @@ class Outbox:
         parcel.attempts, parcel.due_ms = 0, mono_ms
         self._keep(parcel)
         self._next_due_ms = mono_ms
+
+    def noted(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> tuple[Held, ...]:
+        """What was promoted, of which `taken` is new. What is not, and has reached a holder since, is noted as shared."""
+        fresh = {given.assertion.fact_id for some in taken.values() for given in some.adds}
+        again = {one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)}
+        arrived = again - self.is_waiting_for() if again else again
+        return tuple(replace(one, is_shared=True) if one.fact_id in arrived else one for one in held)
 
     def is_waiting_for(self) -> frozenset[str]:
         """Facts that nobody else is known to have."""

@@ -10,7 +10,7 @@ from hive_mind.hive.admission import malformed
 from hive_mind.hive.effects import Delete, Held, Promotion, Put, Record, Retracted
 from hive_mind.hive.expiry import lifetime
 from hive_mind.hive.replica import Replica, Shares
-from hive_mind.hive.share import ASSERTIONS, BEYOND, HEADS, PROOFS, SEEN, Share, Taken
+from hive_mind.hive.share import BEYOND, SEEN, Share, Taken
 from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import Actor, Assertion, Dot, Reason, Stamp, actor_of
@@ -19,7 +19,6 @@ from hive_mind.model.ids import fact_id
 INCOMING, HELD = "incoming", "held"
 # What a record of a partition says that moved away, and is kept until others have it: whether everything of it is here.
 _WHOLE, _PART = b"whole", b"part"
-SHARE_TABLES = frozenset({ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS})
 
 
 class Holdings:

@@ -22,7 +22,6 @@ from hive_mind.hive.effects import (
     Effect,
     Event,
     Fetch,
-    Held,
     Listing,
     Now,
     Persist,
@@ -177,7 +176,7 @@ class HiveNode:
             case Tick():
                 return self._tick()
             case Reconnected():
-                return self.repair.hasten(self.outbox, now)
+                return self._reconnected()
             case _:
                 raise InvalidInput(f"a node by itself does not know how to {type(event).__name__.lower()}")
 
@@ -222,16 +221,7 @@ class HiveNode:
         wall_ms = self.standing.hive_ms()
         taken: dict[str, Taken] = {}
         held = self.holdings.promote(event.promotions, (self._clock.tick(wall_ms) for _ in event.promotions), taken)
-        return [*self._written(taken), Done(event.request, tuple(self._shared_by_now(held, taken)))]
-
-    def _shared_by_now(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> Sequence[Held]:
-        """What was promoted again, and has reached a holder since."""
-        fresh = {given.assertion.fact_id for some in taken.values() for given in some.adds}
-        again = [one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)]
-        if not again:
-            return held
-        arrived = set(again) - self.outbox.is_waiting_for()
-        return [replace(one, is_shared=True) if one.fact_id in arrived else one for one in held]
+        return [*self._written(taken), Done(event.request, self.outbox.noted(held, taken))]
 
     def _retract(self, event: Retract) -> list[Effect]:
         taken: dict[str, Taken] = {}
@@ -353,6 +343,12 @@ class HiveNode:
     def _remove_withdrawn(self, taken: dict[str, Taken]) -> None:
         stamp = self._clock.tick(self.standing.hive_ms())
         self.holdings.withdraw(self.standing.withdrawn(), self.name, stamp, taken)
+
+    def _reconnected(self) -> list[Effect]:
+        """Say again, and exchange, soon: what was said lately may be lost."""
+        self.outbox.hasten(self.standing.now.mono_ms)
+        self.repair.gossip.hasten(self.standing.now)
+        return []
 
     # ── time passes ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -10,8 +10,7 @@ import msgspec
 
 from hive_mind.hive.authorship import Authorship
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.delivery import Outbox
-from hive_mind.hive.effects import Effect, Now, Record, Send
+from hive_mind.hive.effects import Now, Record, Send
 from hive_mind.hive.exchange import Exchanges
 from hive_mind.hive.gossip import Gossip, GossipSettings
 from hive_mind.hive.holdings import Holdings
@@ -84,12 +83,6 @@ class Repair:
         return [
             Send((sender,), message) for message in (*answers, *self.authorship.steps(sender, state, self._standing.now.mono_ms))
         ]
-
-    def hasten(self, outbox: Outbox, now: Now) -> list[Effect]:
-        """Say again, and exchange, soon: what was said lately may be lost."""
-        outbox.hasten(now.mono_ms)
-        self.gossip.hasten(now)
-        return []
 
     def rearranged(self, now: Now) -> None:
         """Another topology holds: look soon whether anything has to move."""

@@ -58,7 +58,6 @@ class Machine:
         self.node: HiveNode | None = None
         self.clock_error_ms = 0
         self.boots = 0
-        self.is_gone = False
         """Whether it was switched off for good."""
         self.stalled_ms = -1
         """Until when it stalled last."""
@@ -75,8 +74,8 @@ class Machine:
         return Now(START_MS + self._schedule.now_ms + self.clock_error_ms, self._schedule.now_ms - self._booted_ms)
 
     def start(self) -> None:
-        """Boot, unless it runs or is gone: load the journal and begin."""
-        if self.node is not None or self.is_gone:
+        """Boot, unless it runs: load the journal and begin."""
+        if self.node is not None:
             return
         self.boots += 1
         if self._chance.random() < 0.5:
@@ -122,12 +121,6 @@ class Machine:
         self._is_syncing, self.stalled_ms, self._tick_ms = False, -1, -1
         self.disk.crash(self._chance, loses_tail=loses_tail)
         self._world.crashed(self)
-
-    def switch_off(self) -> None:
-        """Crash, and never come back."""
-        self.is_gone = True
-        if self.node is not None:
-            self.crash(loses_tail=False)
 
     def flush(self) -> None:
         """Have everything durable that the node wanted durable so far."""

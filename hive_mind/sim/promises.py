@@ -42,7 +42,6 @@ class Promises:
         self._operations, self._stamps_lie, self._forgetful = operations, stamps_lie, forgetful
         self._taken_back = _by_fact(operations)
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
-        self._quarantined = {fact for operation in operations for fact in _quarantined_by(operation)}
 
     def live(self, now_ms: int) -> Iterator[Promise]:
         """What must be live now."""
@@ -65,10 +64,6 @@ class Promises:
         """Facts that must not be seen again."""
         done = (op for op in self._operations if isinstance(op.event, Write) and op.is_acknowledged and op.outcome)
         return frozenset(fact for operation in done for fact in redacted_by(operation.event))
-
-    def may_be_hidden(self, fact_id: str) -> bool:
-        """Whether somebody wanted the fact kept from searches."""
-        return fact_id in self._quarantined
 
     def _last_words(self) -> Mapping[Voice, tuple[Operation, int]]:
         """By voice the last acknowledged promotion, and until when it lasts: later ones in doubt may have made that shorter."""
@@ -120,8 +115,3 @@ def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
 def _took_back(operation: Operation) -> bool:
     outcomes = operation.outcome if isinstance(operation.outcome, tuple) else ()
     return bool(outcomes) and all(isinstance(one, Retracted) and not one.refused for one in outcomes)
-
-
-def _quarantined_by(operation: Operation) -> Iterator[str]:
-    if isinstance(operation.event, Write):
-        yield from (key.partition("/")[2] for key, _ in operation.event.entries if key.startswith("quarantine/"))

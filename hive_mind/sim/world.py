@@ -192,11 +192,10 @@ class World:
         return self._chance.expovariate(1 / self.weather.sync_ms) if self.weather.sync_ms and not self._is_calm else 0.0
 
     def crashed(self, machine: Machine) -> None:
-        """Clients of a machine learn nothing more; it comes back, unless it is gone."""
+        """Clients of a machine learn nothing more; it comes back."""
         self.note(f"{machine.name} crashed")
         self.history.crashed(machine.name)
-        if not machine.is_gone:
-            self.schedule.after(self._chance.uniform(1_000, 60_000), machine.start)
+        self.schedule.after(self._chance.uniform(1_000, 60_000), machine.start)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 

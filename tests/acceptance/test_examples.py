@@ -30,6 +30,10 @@ PROMISED = {
         "trust in bert: 0.4",
         "taken back: 1; left: 1",
     ],
+    "06_members_on_a_bus": [
+        "nobody is missing: True",
+        "ben found: The gateway listens on port 8443. (100% of the hive was reached)",
+    ],
 }
 
 

@@ -121,7 +121,7 @@ def incarnation_counted():
     start = Machine.start
 
     def counting(self):
-        if self.node is None and not self.is_gone:
+        if self.node is None:
             kept = {record.key: record.value for record in self.disk.load() if record.table == "boots"}
             boots[self.name] = int(kept.get(b"n", b"0")) + 1
             self.disk.write([Put("boots", b"n", str(boots[self.name]).encode())])

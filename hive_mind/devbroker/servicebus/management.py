@@ -111,7 +111,9 @@ def _done() -> Reply:
 
 
 def _unknown(request: Request) -> Reply:
-    return Reply(501, f"this entity does not know the operation {request.operation!r}", {})
+    # What clients of Event Hubs ask first.
+    hint = ": it is a queue or a topic, so give the hub another name" if request.operation == "READ" else ""
+    return Reply(501, f"this entity does not know the operation {request.operation!r}{hint}", {})
 
 
 MESSAGE_OPERATIONS: Mapping[str, Callable[[Request, Queue, float], Reply]] = {
