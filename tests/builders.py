@@ -106,7 +106,7 @@ def run(work: Awaitable[None]) -> None:
     """Run to the end; what hangs fails."""
 
     async def bounded() -> None:
-        await asyncio.wait_for(work, 60)
+        await asyncio.wait_for(work, 180)
 
     asyncio.run(bounded())
 

@@ -58,7 +58,6 @@ class Machine:
         self.node: HiveNode | None = None
         self.clock_error_ms = 0
         self.boots = 0
-        """Whether it was switched off for good."""
         self.stalled_ms = -1
         """Until when it stalled last."""
         self._schedule, self._chance, self._world = schedule, chance, world

@@ -19,7 +19,7 @@ from hive_mind.model.messages import Message, Receipt
 from tests.contract.buses.base import BaseHarness, Fault
 
 # Nothing takes that long; what waits for ever should say so.
-_PATIENCE_S = 60
+_PATIENCE_S = 180
 
 _numbers = count(1)
 

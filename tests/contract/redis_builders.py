@@ -12,7 +12,7 @@ from hive_mind.bus.redis import RedisBus
 from tests.contract.bus_builders import Listener
 from tests.servers.redis_server import RedisServer
 
-QUICK = BusSettings(reconnect_s_max=0.2, connect_timeout_s=5)
+QUICK = BusSettings(reconnect_s_max=0.2, connect_timeout_s=20)
 
 
 class Buses:

@@ -17,7 +17,7 @@ from tests.contract.bus_builders import Listener, World, published, text
 from tests.contract.buses.base import BaseHarness
 
 _SENDERS = ("ann", "cid")
-_PATIENCE_S = 40
+_PATIENCE_S = 120
 
 
 class Machine(RuleBasedStateMachine):

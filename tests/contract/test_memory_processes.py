@@ -31,7 +31,7 @@ def among(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
         def run(scenario: Scenario) -> None:
             try:
-                runner.run(asyncio.wait_for(scenario(agents), 120))
+                runner.run(asyncio.wait_for(scenario(agents), 300))
             except BaseException as error:
                 error.add_note(agents.logs())
                 raise

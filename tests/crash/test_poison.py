@@ -38,7 +38,7 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
         except BackendError:
             return False
         try:
-            await member.runner.ping(Receipt(""), timeout_s=5)
+            await member.runner.ping(Receipt(""), timeout_s=60)
         except BackendError:
             return False
         finally:
@@ -57,4 +57,4 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
         assert (letter.envelope.id, letter.reason) == ("poison", "delivered 5 times and never acknowledged")
         await bus.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 120))
+    asyncio.run(asyncio.wait_for(whole(), 300))

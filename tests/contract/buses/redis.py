@@ -43,7 +43,7 @@ class Harness(BaseHarness):
         return replace(address_of(self._server.url), port=self._proxy.port)
 
     def settings(self) -> BusSettings:
-        return BusSettings(reconnect_s_max=0.5, connect_timeout_s=5)
+        return BusSettings(reconnect_s_max=0.5, connect_timeout_s=20)
 
     def drop_connections(self) -> None:
         self._proxy.drop_connections()

@@ -52,7 +52,7 @@ class Harness(BaseHarness):
 
     def settings(self) -> BusSettings:
         credential = self._azure or self.broker.connection_string()
-        return BusSettings(credential=credential, reconnect_s_max=0.5, connect_timeout_s=5)
+        return BusSettings(credential=credential, reconnect_s_max=0.5, connect_timeout_s=20)
 
     def new_hive(self) -> str:
         # Subscriptions of a real service stay, whoever made them.

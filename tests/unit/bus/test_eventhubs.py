@@ -25,7 +25,7 @@ from tests.contract.bus_builders import Listener, envelope, eventually, listener
 from tests.contract.buses.eventhubs import PARTITIONS, collect_sockets
 from tests.servers.certificates import make_certificates
 
-QUICK = BusSettings(connect_timeout_s=5, reconnect_s_max=0.2)
+QUICK = BusSettings(connect_timeout_s=20, reconnect_s_max=0.2)
 
 Scenario = Callable[..., Awaitable[None]]
 

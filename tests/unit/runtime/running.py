@@ -191,7 +191,7 @@ def on_stage(
         runner = NodeRunner(node, journal, made, clock=clock, settings=tuned, knows=knows)
         stage = Stage(node, journal, made, runner)
         stage.peer = await listener(made, inflight_max=1000)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await runner.start()
             await play(stage)
         journal.allow()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
-PATIENCE_S = 10
+PATIENCE_S = 60
 
 
 class Handlers:
