@@ -136,7 +136,7 @@ class Door:
 
     async def close(self) -> None:
         if self._beginning is not None:
-            await (await self._beginning).close()
+            await (await asyncio.shield(self._beginning)).close()
 
     async def _runner(self) -> NodeRunner:
         return (await self._member()).runner

@@ -74,15 +74,37 @@ def wire(name: str) -> Wire:
     return WIRES[name]()
 
 
+class _Environment:
+    """What this process has of a wire's secrets, and had before; those who want the same ones at the same time share them."""
+
+    def __init__(self) -> None:
+        self._uses = 0
+        self._former: dict[str, str | None] = {}
+
+    def enter(self, secrets: dict[str, str]) -> None:
+        if not self._uses:
+            self._former = {name: os.environ.pop(name, None) for name in _SECRETS}
+            os.environ.update(secrets)
+        assert {name: os.environ[name] for name in _SECRETS if name in os.environ} == secrets, "two wires at the same time"
+        self._uses += 1
+
+    def leave(self) -> None:
+        self._uses -= 1
+        if not self._uses:
+            for name in _SECRETS:
+                os.environ.pop(name, None)
+            os.environ.update({name: value for name, value in self._former.items() if value is not None})
+
+
+_SECRETS = ("HIVE_MIND_BUS_CREDENTIAL", "HIVE_MIND_SEARCHES_CREDENTIAL")
+_ENVIRONMENT = _Environment()
+
+
 @contextmanager
 def secrets_of(chosen: Wire) -> Iterator[None]:
     """What this process opens and starts meanwhile has the secrets of this wire, and of no other."""
-    former = {name: os.environ.pop(name, None) for name in ("HIVE_MIND_BUS_CREDENTIAL", "HIVE_MIND_SEARCHES_CREDENTIAL")}
-    os.environ.update(chosen.environment)
+    _ENVIRONMENT.enter(chosen.environment)
     try:
         yield
     finally:
-        for name, value in former.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        _ENVIRONMENT.leave()
