@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 DATA ?= ../shared/data
 
-.PHONY: help demo test check bench soak chaos clean redis-server
+.PHONY: help demo test check bench soak chaos chaos-fleet clean redis-server
 
 help:  ## show what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no key, no broker, no model download
 	@$(BIN)/hive-mind demo
@@ -37,6 +37,9 @@ soak: $(VENV)/.dev  ## simulate 20,000 hives of each topology under every fault 
 chaos: $(VENV)/.dev redis-server  ## kill, stop and cut off real processes for long: ROUNDS=100 OVER=redis|amqp SEED= PAUSE=30
 	$(BIN)/python -m tests.chaos.storm $(if $(SEED),--seed $(SEED)) --rounds $(or $(ROUNDS),100) --over $(or $(OVER),redis) \
 		--pause-s $(or $(PAUSE),30)
+
+chaos-fleet: $(VENV)/.dev redis-server  ## change a fleet while it, and whoever changes it, is killed: KILLS=50 SEED=
+	$(BIN)/python -m tests.chaos.fleet_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),50)
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,81 +4,26 @@
         await agent.learn_from_content(Content("The gateway listens on port 8443.", source="runbook"))
         answer = await agent.answer_question("Which port does the gateway use?")
 
-The names below are the public ones, by subject; everything else may move.
+The names in `public` are found here, and loaded when one of them is first used: a command needs few of them.
 """
 
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.learning import Learned
-from hive_mind.crdt.gset import GSet
-from hive_mind.crdt.lww import LWWRegister
-from hive_mind.crdt.orset import ORSet
-from hive_mind.errors import BackendError, ConfigError, HiveError, InvalidInput
-from hive_mind.hive.expiry import FactTTL
-from hive_mind.hive.gossip import convergence_check, run_gossip_round
-from hive_mind.hive.graph import HiveGraph, InMemoryHiveGraph
-from hive_mind.hive.settings import HiveSettings
-from hive_mind.memory.base import Memory, MemoryStatistics
-from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
-from hive_mind.model.answer import Answer, Question
-from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.fusion import rrf_merge
-from hive_mind.ranking.hybrid import hybrid_score_weighted
-from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.processes import AgentProcess
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_agent, open_memory
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hive_mind.public import *  # noqa: F403
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AgentProcess",
-    "Answer",
-    "BackendError",
-    "Candidate",
-    "CognitiveMemory",
-    "ConfigError",
-    "Content",
-    "DistributedCognitiveMemory",
-    "Episode",
-    "Fact",
-    "FactTTL",
-    "Fleet",
-    "FleetPlan",
-    "GSet",
-    "Hit",
-    "HiveError",
-    "HiveFact",
-    "HiveGraph",
-    "HiveSettings",
-    "InMemoryHiveGraph",
-    "InvalidInput",
-    "LWWRegister",
-    "Learned",
-    "LearningAgent",
-    "MemberPlan",
-    "Memory",
-    "MemoryStatistics",
-    "ORSet",
-    "PromotionSettings",
-    "Query",
-    "Question",
-    "RankingSettings",
-    "Relation",
-    "RunningMember",
-    "Settings",
-    "convergence_check",
-    "hybrid_score_weighted",
-    "open_agent",
-    "open_fleet",
-    "open_member",
-    "open_memory",
-    "rrf_merge",
-    "run_gossip_round",
-]
+
+def __getattr__(name: str) -> Any:
+    # Python asks here for a submodule before it looks for one.
+    is_other = name.startswith("_") or find_spec(f"{__name__}.{name}") is not None
+    if not is_other and name in (public := import_module("hive_mind.public")).__all__:
+        return getattr(public, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*import_module("hive_mind.public").__all__, "__version__"]

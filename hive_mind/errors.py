@@ -4,7 +4,9 @@
     ├─ ConfigError                 the person must fix it; never retried
     │   ├─ UnknownBackend          .known: the names that exist
     │   ├─ BackendNotInstalled     .extra: what to install
-    │   └─ InvalidInput            a value, line or file that can't be taken as it is
+    │   ├─ InvalidInput            a value, line or file that can't be taken as it is
+    │   ├─ ManifestError           .problems: all that is wrong with it, each with line and path
+    │   └─ WorkspaceError          .problems: the same of a file of a retrieval workspace
     ├─ BackendError                the world failed; .backend names it, the cause is kept
     │   ├─ BackendUnavailable      .retryable
     │   │   └─ DatabaseLocked      .holder_pid: another process has the database open
@@ -21,6 +23,7 @@ A message says what happened and what to do next. Expected outcomes are values, 
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class HiveError(Exception):
@@ -49,6 +52,31 @@ class BackendNotInstalled(ConfigError):
 
 class InvalidInput(ConfigError):
     """A value, line or file that can't be taken as it is."""
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong in a file. `line` is 1-based, 0 where it is not known; `path` is like "spec.agents[2].name"."""
+
+    path: str
+    line: int
+    message: str
+    """What is wrong and what to do, as a clause."""
+
+
+class ManifestError(ConfigError):
+    """A manifest that can't be applied, with everything that is wrong with it."""
+
+    def __init__(self, problems: Iterable[Problem], file: str = "manifest") -> None:
+        self.problems, self.file = tuple(problems), file
+        super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
+
+
+class WorkspaceError(ConfigError):
+    """A file of a retrieval workspace that can't be used, with everything that is wrong with it."""
+
+    def __init__(self, problems: Iterable[Problem], file: str = "workspace") -> None:
+        self.problems, self.file = tuple(problems), file
+        super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
 
 
 class BackendError(HiveError):

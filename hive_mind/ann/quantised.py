@@ -5,6 +5,8 @@ among the k nearest is left out and the result is that of `exact`, bit for bit. 
 is what a scan costs (benchmarks/search.py). Needs numkong (Apache-2.0), which usearch brings along.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from numkong import cdist
 from numpy.typing import NDArray
@@ -15,6 +17,8 @@ from hive_mind.ranking.vector import ExactVectors, best, floor_of_best
 _CODE_MAX = 127
 # Of so many vectors for each hit, a third are compared in full or are asked for by the other arms (measured at 1,000 and 3,000).
 _SCANNED_PER_HIT = 30
+# Each slice costs some 10 µs; copying the codes of a thousand scattered vectors costs 100.
+_RUNS_MAX = 16
 # Rounding in float32 on the way to a coarse cosine; real errors are a hundred times smaller.
 _ROUNDING = 1e-5
 
@@ -66,6 +70,19 @@ class QuantisedVectors:
         found, cosines = best(self._full.cosines(query, rows), k)
         return rows[found], cosines
 
+    def top_among(self, query: Vector, positions: Positions, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest of these ascending positions, best first, ties by position."""
+        inside = positions[positions < self._size]
+        there = inside[self._present[inside]]
+        k = min(k, len(there))
+        if k <= 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        parts = [self._coarse_of(query, rows) for rows in _runs(there)]
+        coarse, error = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        rows = there[np.flatnonzero(coarse + error >= floor_of_best(coarse - error, k))]
+        found, cosines = best(self._full.cosines(query, rows), k)
+        return rows[found], cosines
+
     def scan(self, query: Vector, size: int, k: int) -> Cosines | None:
         """All cosines where so many of the vectors would be compared in full that reading the codes too saves nothing."""
         return self._full.scan(query, size, k) if len(self) <= _SCANNED_PER_HIT * k else None
@@ -80,16 +97,20 @@ class QuantisedVectors:
 
     def _coarse(self, query: Vector) -> tuple[Cosines, Cosines]:
         """Coarse cosines (-inf where there is no vector) and how far each can be off; shapes (size,)."""
+        coarse, bound = self._coarse_of(query, slice(0, self._size))
+        if len(self) < self._size:
+            coarse[~self._present[: self._size]] = -np.inf
+        return coarse, bound
+
+    def _coarse_of(self, query: Vector, rows: slice | Positions) -> tuple[Cosines, Cosines]:
         codes, (scale, error, _) = _quantised(query)
-        scales, errors, lengths = self._measures[:, : self._size]
-        coarse = np.asarray(cdist(codes[None], self._codes[: self._size], "dot")).ravel().astype(np.float32)
+        scales, errors, lengths = self._measures[:, rows]
+        coarse = np.asarray(cdist(codes[None], self._codes[rows], "dot")).ravel().astype(np.float32)
         coarse *= scales * scale
         # q·v - q̂·v̂ = q·(v - v̂) + (q - q̂)·v̂
         bound = errors * np.float32(np.linalg.norm(query))
         bound += lengths * error
         bound += np.float32(_ROUNDING)
-        if len(self) < self._size:
-            coarse[~self._present[: self._size]] = -np.inf
         return coarse, bound
 
     def _grow(self, capacity: int) -> None:
@@ -99,6 +120,15 @@ class QuantisedVectors:
         size = self._size
         codes[:size], measures[:, :size], present[:size] = self._codes[:size], self._measures[:, :size], self._present[:size]
         self._codes, self._measures, self._present = codes, measures, present
+
+
+def _runs(positions: Positions) -> list[slice] | list[Positions]:
+    """Ascending positions as a few slices, which are read where they lie; as they are, where they are scattered."""
+    ends = np.flatnonzero(np.diff(positions) != 1) + 1
+    if len(ends) >= _RUNS_MAX:
+        return [positions]
+    bounds = pairwise([0, *ends.tolist(), len(positions)])
+    return [slice(int(positions[start]), int(positions[end - 1]) + 1) for start, end in bounds]
 
 
 def _quantised(vector: Vector) -> tuple[NDArray[np.int8], tuple[np.float32, np.float32, np.float32]]:

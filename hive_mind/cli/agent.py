@@ -9,20 +9,22 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.agent_config import run_configured, told_by_signals
 from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say
-from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.cli.running import USAGE, CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.figures import figures_of
 from hive_mind.runtime.logs import log_as_json
@@ -49,8 +51,11 @@ class LogForm(StrEnum):
     HOPS = "hops"
 
 
+_EPILOG_OF_CONFIG = examples("hive-mind agent --config .hive/fleets/town/config/town-0.json")
+
 app = typer.Typer(help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
 
+Config = Annotated[Path | None, typer.Option("--config", help="A worker's configuration: the nodes and agents to run.")]
 Bus = Annotated[str, typer.Option("--bus", help="The bus that all members share, such as redis://127.0.0.1:6379.")]
 Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")]
 Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
@@ -78,9 +83,17 @@ def register(to: typer.Typer) -> None:
     to.add_typer(app, name="agent")
 
 
-@app.callback()
-def agent() -> None:
-    """Run an agent as a process of its own, in a hive with others."""
+@app.callback(invoke_without_command=True, epilog=_EPILOG_OF_CONFIG)
+def agent(context: typer.Context, config: Config = None) -> None:
+    """Run an agent as a process of its own, in a hive with others; or with --config all that a configuration describes."""
+    if context.invoked_subcommand is not None:
+        if config is not None:
+            raise typer.BadParameter("--config says all there is to say: give no subcommand with it")
+        return
+    if config is None:
+        say("error: give --config FILE, or the subcommand run", style="red")
+        raise typer.Exit(USAGE)
+    run_configured(config)
 
 
 @app.command(epilog=_EPILOG)
@@ -136,7 +149,7 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
     """Be a member until a signal comes, or who is served goes away. Which signals came."""
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
-        stack.enter_context(_told_by_signals(stop, received))
+        stack.enter_context(told_by_signals(stop, received))
         _make_visible(plan, ways, stack)
         embedder = await open_embedder(settings)
         stack.push_async_callback(embedder.close)
@@ -246,23 +259,3 @@ async def _standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, async
     finally:
         incoming.close()
         outgoing.close()
-
-
-@contextmanager
-def _told_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iterator[None]:
-    """While it lasts, SIGTERM and Ctrl-C set an event instead of ending the process; the second Ctrl-C does end it."""
-    loop = asyncio.get_running_loop()
-
-    def note(number: signal.Signals) -> None:
-        received.append(number)
-        stop.set()
-        if number is signal.SIGINT:
-            loop.remove_signal_handler(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, note, number)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)

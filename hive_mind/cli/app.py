@@ -1,28 +1,77 @@
-"""The `hive-mind` command: its subcommands put together, and `main`, which the installed script calls."""
+"""The `hive-mind` command: its subcommands put together, and `main`, which the installed script calls.
+
+Only the module of the command that is called is loaded: together they take longer than most of them run, and memory that every
+worker of a fleet would hold.
+"""
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from hive_mind import __version__
-from hive_mind.cli import agent, ask, broker, bus, demo, doctor, evaluate, events, facts, learn, reembed, simulate, stats
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import STOPPED
 
-_EPILOG = examples("hive-mind demo", "hive-mind learn notes/", 'hive-mind ask "When does the ferry leave?"')
+_EPILOG = examples(
+    "hive-mind demo",
+    "hive-mind learn notes/",
+    'hive-mind ask "When does the ferry leave?"',
+    "hive-mind apply -f manifests/flat.yaml",
+)
+# In the order of the help. A test holds that these are the names they register.
+MODULES = {
+    **{name: name for name in ("learn", "ask", "facts", "simulate", "stats", "doctor", "demo")},
+    "eval": "evaluate",
+    "retrieval": "retrieval",
+    **{name: name for name in ("reembed", "agent", "broker", "bus", "events")},
+    **{name: name for name in ("manifest", "apply", "plan")},
+    "diff": "plan",
+    **{name: name for name in ("get", "describe", "status", "top", "wait", "scale", "rollout", "logs", "drain", "delete")},
+    "controller": "controller",
+    "export": "fleet_archive",
+    "import": "fleet_archive",
+}
 
-app = typer.Typer(
+
+def _new(**more: Any) -> typer.Typer:
+    """Commands that look like all of ours."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, context_settings=settings, **more)
+
+
+class Commands(TyperGroup):
+    """Commands that are loaded when they are asked for; all of them where they are listed."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name; None where there is none."""
+        if cmd_name in MODULES:
+            self._load(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names."""
+        del ctx
+        for name in MODULES:
+            self._load(name)
+        return list(MODULES)
+
+    def _load(self, name: str) -> None:
+        if name not in self.commands:
+            some = _new()
+            import_module(f"hive_mind.cli.{MODULES[name]}").register(some)
+            self.commands.update(typer.main.get_group(some).commands)
+
+
+app = _new(
     name="hive-mind",
+    cls=Commands,
     help="A memory for agents: it learns from your texts and answers with sources, or says that it does not know.",
     epilog=_EPILOG,
     no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (learn, ask, facts, simulate, stats, doctor, demo, evaluate, reembed, agent, broker, bus, events):
-    module.register(app)
 
 
 def _version(wanted: bool) -> None:

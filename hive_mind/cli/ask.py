@@ -1,16 +1,19 @@
 """`hive-mind ask`: an answer with its sources, or an honest "I don't know", which is a success like any other."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.fleet_agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for
-from hive_mind.cli.output import plain, printable, short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.cli.output import plain, printable, say, short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.cli.ranking_files import ConfigFile, ways_of
+from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.model.answer import Answer
-from hive_mind.model.query import Hit
+from hive_mind.model.query import Hit, Method
 from hive_mind.runtime.wiring import open_agent
 
 _EPILOG = examples(
@@ -30,11 +33,14 @@ def register(app: typer.Typer) -> None:
 
 @command
 async def ask(
+    context: typer.Context,
     question: QuestionText,
     limit: options.Limit = 10,
     explain: Explain = False,
     method: options.Method = SearchMethod.HYBRID,
-    agent: options.Agent = DEFAULT_AGENT,
+    config: ConfigFile = None,
+    agent: Agent = "",
+    fleet: Fleet = "",
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
@@ -42,10 +48,22 @@ async def ask(
 ) -> None:
     """Ask what the agent has learned.
 
-    The answer comes with the facts it rests on. Not knowing is an answer too, and no error.
+    The answer comes with the facts it rests on. Not knowing is an answer too, and no error. Where a fleet runs in the home
+    folder, one of its agents is asked, and answers from what all of them share.
     """
-    async with await open_agent(for_reading(settings_for(home, embed, model), agent), agent) as answerer:
-        answer = await answerer.answer_question(printable(question), limit, method.value)
+    settings, ways = settings_for(home, embed, model), ways_of(context, config, method.value, limit)
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            if explain:
+                say("note: an agent of a fleet tells its scores, not what they are made of", style="yellow")
+            if ways.ranking:
+                say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
+            reply = await running.call("ask", question=printable(question), limit=ways.limit, method=ways.method)
+            show_reply(printable(question), {"fleet": running.fleet, "agent": running.name}, reply, output)
+            return
+    agent = agent or DEFAULT_AGENT
+    async with await open_agent(for_reading(settings, agent), agent, ways.ranking) as answerer:
+        answer = await answerer.answer_question(printable(question), ways.limit, cast(Method, ways.method))
     if output is Format.JSON:
         show_json({"question": printable(question)} | plain(answer) | {"is_known": answer.is_known})
         return

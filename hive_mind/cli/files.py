@@ -1,41 +1,19 @@
-"""Files to learn: which ones a path means, and their text, if it is text.
+"""Files to learn: which ones a path means, and standard input. What is in them is read by `runtime.text_files`.
 
-A folder gives its text files only; a file that is named is taken whatever its name. Reading says why a file can't be learned and
-never raises for what is in it.
+A folder gives its text files only; a file that is named is taken whatever its name.
 """
 
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, Unreadable, decoded, read_text
 
-# What people write notes in. JSON and its kin are left out: their syntax would be read as sentences, and an export of a memory
-# is for `facts import`.
-TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv")
-
-# Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
-FILE_BYTES_MAX = 20 << 20
+__all__ = ["FILE_BYTES_MAX", "STDIN", "Unreadable", "decoded", "files_of", "read_stdin", "read_text", "stdin_text"]
 
 STDIN = "-"
-
-# A few bad bytes are a slip of some editor, more are not text.
-_REPLACED_SHARE_MAX = 0.01
-_LOOKED_AT_BYTES = 8192
-
-_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why there is no text: words that go after the file's name."""
-
-    reason: str
-
-
-_TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
 
 
 def files_of(paths: Iterable[str]) -> list[Path]:
@@ -50,21 +28,6 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     return list(found)
 
 
-def read_text(path: Path) -> str | Unreadable:
-    """A file's text, or why there is none."""
-    try:
-        if path.is_dir():
-            # Only a folder below the one that was named: it could not be looked into.
-            return Unreadable("is a folder that can't be read: check its rights")
-        if not path.is_file():
-            return Unreadable("is not a regular file")
-        if path.stat().st_size > FILE_BYTES_MAX:
-            return _TOO_LARGE
-        return decoded(path.read_bytes())
-    except OSError as error:
-        return Unreadable(f"can't be read ({error.strerror})")
-
-
 def read_stdin(bytes_max: int = -1) -> bytes:
     """Standard input up to a length. Not for a coroutine: an event loop notes Ctrl-C and would go on reading."""
     return sys.stdin.buffer.read(bytes_max)
@@ -73,18 +36,7 @@ def read_stdin(bytes_max: int = -1) -> bytes:
 def stdin_text() -> str | Unreadable:
     """The text on standard input, or why there is none."""
     body = read_stdin(FILE_BYTES_MAX + 1)
-    return _TOO_LARGE if len(body) > FILE_BYTES_MAX else decoded(body)
-
-
-def decoded(body: bytes) -> str | Unreadable:
-    """Bytes as text: UTF-8, or UTF-16 where a byte order mark says so."""
-    encoding = next((name for mark, name in _MARKS if body.startswith(mark)), "utf-8")
-    if encoding == "utf-8" and b"\0" in body[:_LOOKED_AT_BYTES]:
-        return Unreadable("looks binary")
-    text = body.decode(encoding, "replace")
-    if text.count("\N{REPLACEMENT CHARACTER}") > max(1, len(text) * _REPLACED_SHARE_MAX):
-        return Unreadable("looks binary, or is in another encoding than UTF-8: save it as UTF-8")
-    return text if text.strip() else Unreadable("is empty")
+    return TOO_LARGE if len(body) > FILE_BYTES_MAX else decoded(body)
 
 
 def _is_there(path: Path) -> bool:

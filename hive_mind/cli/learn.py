@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_text
+from hive_mind.cli.fleet_agents import Agent, Fleet, fleet_agent
+from hive_mind.cli.learners import Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
 from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
@@ -62,7 +64,8 @@ def learn(
     paths: Paths,
     source: Source = "",
     said_at: SaidAt = "",
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
+    fleet: Fleet = "",
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
@@ -70,10 +73,11 @@ def learn(
 ) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
-    Learning the same file again adds nothing. What can't be read is named and skipped, and the exit code is then 1.
+    Learning the same file again adds nothing. What can't be read is named and skipped, and the exit code is then 1. Where a fleet
+    runs in the home folder, one of its agents learns, and shares it with the others.
     """
     pieces = pieces_of(paths, source, iso_time(said_at))
-    return _learn(pieces, settings_for(home, embed, model), agent, output)
+    return _learn(pieces, settings_for(home, embed, model), agent, fleet, output)
 
 
 def pieces_of(paths: Sequence[str], source: str, said_at: str) -> list[Piece]:
@@ -93,17 +97,28 @@ def _piece(path: Path, source: str, said_at: str) -> Piece:
     return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path))
 
 
-async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, output: Format) -> None:
+async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, fleet: str, output: Format) -> None:
     tally = Tally()
-    async with await open_agent(settings, agent) as learner:
+    async with _learner(settings, agent, fleet) as (name, learner):
         with progress("files") as report:
             await learn_all(learner, pieces, tally, report)
-    _tell(tally, agent, output)
+    _tell(tally, name, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
 
 
-async def learn_all(learner: LearningAgent, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
+@asynccontextmanager
+async def _learner(settings: Settings, agent: str, fleet: str) -> AsyncIterator[tuple[str, Learner]]:
+    """Who learns, and its name: an agent of a fleet that runs, or the one whose database is here."""
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            yield running.name, RemoteLearner(running)
+            return
+    async with await open_agent(settings, agent or DEFAULT_AGENT) as learner:
+        yield agent or DEFAULT_AGENT, learner
+
+
+async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
     """Learn one piece after the other. Raises `Stopped`, saying how far it came, when it is cancelled."""
     try:
         for number, piece in enumerate(pieces):
@@ -120,7 +135,7 @@ async def learn_all(learner: LearningAgent, pieces: Sequence[Piece], tally: Tall
         raise Stopped(f"stopped; {done} of {len(pieces)} files learned, nothing lost: run it again for the others") from None
 
 
-async def _learn_one(learner: LearningAgent, piece: Piece, tally: Tally) -> None:
+async def _learn_one(learner: Learner, piece: Piece, tally: Tally) -> None:
     text = piece.read()
     if isinstance(text, Unreadable):
         tally.skipped.append({"file": piece.name, "reason": text.reason})

@@ -31,6 +31,10 @@ _SHORT_ID = 8
 _TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
 
 
+# A word in a style of its own is handed over as it is.
+Cell = str | Text
+
+
 class Report(Protocol):
     """Takes how much is done of how much, with a word on what is under way."""
 
@@ -72,16 +76,21 @@ def show_indented(text: str, style: str = "", lead: str = "") -> None:
     _show_renderable(table)
 
 
-def show_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> None:
+def show_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> None:
     """A table without lines. `right` numbers the columns of figures; the last column takes the room that is left."""
+    _show_renderable(table_of(titles, rows, right=right))
+
+
+def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> Table:
+    """The same, to be put on a screen with other things."""
     aligned = frozenset(right)
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(titles), header_style="bold", pad_edge=False)
     for number, title in enumerate(titles):
         is_last = number == len(titles) - 1
         table.add_column(title, justify="right" if number in aligned else "left", no_wrap=not is_last, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    _show_renderable(table)
+        table.add_row(*(_cell(cell) for cell in row))
+    return table
 
 
 def show_json(value: object) -> None:
@@ -150,6 +159,10 @@ def _show_renderable(table: Table) -> None:
         text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
         text.rstrip()
         console.print(text, soft_wrap=True)
+
+
+def _cell(cell: Cell) -> Text:
+    return Text(printable(cell)) if isinstance(cell, str) else Text(printable(cell.plain), style=cell.style)
 
 
 def _is_control(character: str) -> bool:

@@ -44,7 +44,8 @@ class PromptedSettings:
 
     `concurrent_calls_max`: more is faster until the provider throttles. `facts_tokens_max` bounds the reply to a batch; too few
     cut its JSON short. `short_tokens_max` bounds the other replies. `dated_chars_max`: how far a date is looked for.
-    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by.
+    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by. `told`: what the model is told besides,
+    by whoever runs this agent; what a reply has to look like is said after it.
     """
 
     batch_chars_max: int = 12_000
@@ -53,6 +54,7 @@ class PromptedSettings:
     short_tokens_max: int = 1_024
     dated_chars_max: int = 2_000
     hits_max: int = 30
+    told: str = ""
     retry: RetrySettings = field(default_factory=RetrySettings)
 
 
@@ -133,6 +135,8 @@ class PromptedReader:
 
     async def _ask(self, first: Prompt, parse: Callable[[str], _T]) -> _T:
         """The parsed reply. A reply that can't be used is named to the model and asked for again, once."""
+        if self._settings.told:
+            first = replace(first, instructions=f"{self._settings.told}\n\n{first.instructions}")
         try:
             return parse(await self._reply_to(first))
         except UnusableReplyError as problem:

@@ -58,7 +58,7 @@ class CognitiveMemory:
         self._commits = Commits()
         self._listener: Listener = _no_listener
         self._state: Awake | None = None
-        self._times_woken = 0
+        self._times_woken = self._revision = 0
         self._waking = asyncio.Lock()
         self._transition = Transition()
         self._users = 0
@@ -229,6 +229,12 @@ class CognitiveMemory:
         await self.sleep()
         return embedded
 
+    async def tidy(self) -> None:
+        """Let the store put itself in order, for one that is awake and will not be written to for a while."""
+        if self._state is not None:
+            async with self.awake() as awake:
+                await awake.store.tidy()
+
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""
         async with self._waking:
@@ -271,6 +277,7 @@ class CognitiveMemory:
 
     def _applied(self, awake: Awake, facts: Sequence[Fact], new: "_NewVectors") -> list[Fact]:
         """What is durable now, shown to searches."""
+        self._revision += 1
         for fact in facts:
             awake.recall.keep(fact, new.by_id.get(fact.id))
         self._vectors.remember(new.cache)
@@ -299,6 +306,16 @@ class CognitiveMemory:
     def times_woken(self) -> int:
         """How often it has woken; what was known about its facts may be out of date when this has grown."""
         return self._times_woken
+
+    @property
+    def facts(self) -> Mapping[str, Fact] | None:
+        """All facts by id as they are at this moment, without waiting; None while the memory sleeps."""
+        return None if self._state is None else self._state.recall.facts
+
+    @property
+    def revision(self) -> tuple[int, int]:
+        """Another one whenever the facts may be other ones."""
+        return self._times_woken, self._revision
 
     def listen(self, listener: Listener) -> None:
         """Tell this one of every fact that is durable in a new state, as soon as searches see it. It must not fail."""

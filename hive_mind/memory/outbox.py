@@ -73,7 +73,9 @@ class Outbox:
         await self._settle({**self._due, **dict.fromkeys(again)})
 
     async def shared(self, fact_ids: Iterable[str]) -> None:
-        """The hive says that these are held where others ask. A closed memory will ask it when it wakes again."""
+        """The hive says that these are held where others ask. One that sleeps or is closed asks the hive when it wakes again."""
+        if self._local.facts is None:
+            return
         try:
             async with self._local.awake() as awake:
                 facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]

@@ -25,6 +25,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Message
+from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.nodes import Borrowed, News, make_node, open_journal
 from hive_mind.runtime.runner import NodeRunner
@@ -55,6 +56,7 @@ class FleetPlan:
     gate: PromotionSettings = field(default_factory=PromotionSettings)
     hive: HiveSettings = field(default_factory=HiveSettings)
     runner: RunnerSettings = field(default_factory=RunnerSettings)
+    ranking: RankingSettings = field(default_factory=RankingSettings)
 
     def grouped(self) -> Mapping[str, tuple[str, ...]]:
         """Agents by group."""
@@ -167,7 +169,7 @@ async def open_fleet(
         raise
     memories: dict[str, CognitiveMemory | DistributedCognitiveMemory] = {}
     for agent in plan.agents:
-        local = memory_with(settings, agent, Borrowed(embedder))
+        local = memory_with(settings, agent, Borrowed(embedder), plan.ranking)
         memories[agent] = _attached(local, nodes[plan.node_of(agent)], agent, plan) if nodes else local
     return Fleet(plan, memories, nodes, bus)
 

@@ -1,20 +1,19 @@
-"""One process as one member of a hive: an agent with its memory, its node, and the bus to the others.
+"""One member of a hive: a node, the agents attached to it with their memories, and the bus to the others.
 
-Whoever founds a hive says which members it begins with, all of them the same; whoever joins says only where the bus is.
+Whoever founds a hive says which members it begins with, all of them the same; whoever joins says only where the bus is. Mostly a
+process is one member with one agent; `open_node` is for those that are more.
 """
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import cast
 
-from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.bus.base import EventBus
 from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.hive.federated import Federated
@@ -26,23 +25,26 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.telling import Telling
 from hive_mind.hive.topology import Topology
+from hive_mind.memory.base import Hive
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Beat, Receipt
+from hive_mind.runtime.buses import open_bus, open_buses
+from hive_mind.runtime.domain_routing import ByDomain
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.outgoing import OutgoingSettings
-from hive_mind.runtime.routes import Routed
 from hive_mind.runtime.runner import NodeRunner
-from hive_mind.runtime.settings import Settings, secret
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.told_log import ToldLog
 from hive_mind.runtime.wiring import memory_with
+
+__all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
 
 Report = Callable[[str], None]
 
 _POLL_S = 0.05
-# A member is expected back soon after its broker; a few attempts in vain cost nobody much.
-_RECONNECT_S_MAX = 2.0
 # What one assertion may take in a message, with a vector: so many of them fit a parcel.
 _DOT_BYTES = 8 * 1024
 
@@ -64,6 +66,11 @@ class MemberPlan:
     searches: str = ""
     replicas: int = 3
     partitions: int = 1024
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Federated: words by group."""
+    broadcast_threshold: float = 0.9
+    routes_by_domain: bool = False
+    """Federated: questions with a group's words are put to that group first."""
     gate: PromotionSettings = field(default_factory=PromotionSettings)
     nodes: HiveSettings = field(default_factory=HiveSettings)
     membership: MembershipSettings = field(default_factory=MembershipSettings)
@@ -83,7 +90,7 @@ class MemberPlan:
             case "sharded":
                 return Sharded(first_placement(names, self.replicas, self.partitions))
             case "federated":
-                return Federated(_groups(self.members))
+                return Federated(_groups(self.members), self.domains, broadcast_threshold=self.broadcast_threshold)
         raise InvalidInput(f"there is no topology {self.topology!r}; known: flat, federated, sharded")
 
 
@@ -97,15 +104,32 @@ class RunningMember:
         telling: Telling,
         told: ToldLog,
         runner: NodeRunner,
-        agent: LearningAgent,
-        news: News,
+        release: Callable[[], Awaitable[None]],
+        *,
+        is_kept: bool,
     ) -> None:
-        self.plan, self.member, self.telling, self.told, self.runner, self.agent = plan, member, telling, told, runner, agent
-        self._news = news
+        self.is_kept = is_kept
+        """Whether its agents' memories outlive the process."""
+        self.plan, self.member, self.telling, self.told, self.runner = plan, member, telling, told, runner
+        self.agents: dict[str, LearningAgent] = {}
+        self._release, self._news = release, News(runner)
+
+    def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
+        """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
+        hive: Hive = ByDomain(self.runner) if self.plan.routes_by_domain else self.runner
+        memory = DistributedCognitiveMemory(local, hive, agent=name, gate=self.plan.gate)
+        self._news.attach(memory)
+        agent = self.agents[name] = LearningAgent(name, memory, reader)
+        return agent
+
+    @property
+    def agent(self) -> LearningAgent:
+        """The first, or only one."""
+        return next(iter(self.agents.values()))
 
     @property
     def memory(self) -> DistributedCognitiveMemory:
-        """The agent's."""
+        """The first agent's."""
         return cast(DistributedCognitiveMemory, self.agent.memory)
 
     def silent(self) -> tuple[str, ...]:
@@ -130,6 +154,13 @@ class RunningMember:
         return self.member.is_ready and self.member.membership.is_in
 
     async def until_ready(self, timeout_s: float, report: Report) -> tuple[str, ...]:
+        """As `until_in`, and then the hive was told what it could not be told so far."""
+        silent = await self.until_in(timeout_s, report)
+        for agent in self.agents.values():
+            await cast(DistributedCognitiveMemory, agent.memory).settle()
+        return silent
+
+    async def until_in(self, timeout_s: float, report: Report) -> tuple[str, ...]:
         """Return when the bus carries what is sent, and all members were heard, or with those that were not heard in time.
 
         Raises `BackendError` where the bus carries nothing, or nobody took a joiner in.
@@ -147,8 +178,6 @@ class RunningMember:
             raise BackendTimeout(
                 "hive", f"nobody took {self.plan.name} in within {timeout_s:g} s; does hive {self.plan.hive!r} run here?"
             )
-        # What could not be told so far.
-        await self.memory.settle()
         return self.silent()
 
     async def leave(self, timeout_s: float) -> bool:
@@ -163,13 +192,28 @@ class RunningMember:
 
     async def close(self) -> None:
         """Finish what is under way; others keep what this one had to say, or it says it when it comes back."""
-        await self.agent.close()
+        try:
+            await asyncio.gather(*(agent.close() for agent in self.agents.values()))
+        finally:
+            await self._release()
+            await self._news.finish()
 
 
 async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
-    """Connect and begin. `embedder` stays open; a `bus` that is handed in, too. Raises `ConfigError` or `BackendError`."""
+    """Connect and begin, with one agent called like the node.
+
+    `embedder` stays open; a `bus` that is handed in, too. Raises `ConfigError` or `BackendError`.
+    """
+    local = memory_with(settings, plan.name, Borrowed(embedder))
+    running = await open_node(plan, settings, embedder, bus)
+    running.attach(plan.name, local, ExtractiveReader())
+    return running
+
+
+async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
+    """The same without an agent: `attach` as many as there are."""
     founding = plan.founding()
-    opened = bus or await _open_bus(plan, settings)
+    opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
     runner: NodeRunner | None = None
 
     async def release() -> None:
@@ -204,37 +248,7 @@ async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, 
     except BaseException:
         await release()
         raise
-    local = memory_with(settings, plan.name, Borrowed(embedder))
-    memory = DistributedCognitiveMemory(local, runner, agent=plan.name, gate=plan.gate)
-    news = News(runner)
-    news.attach(memory)
-
-    async def end() -> None:
-        await release()
-        await news.finish()
-
-    agent = LearningAgent(plan.name, memory, ExtractiveReader(), release=end)
-    return RunningMember(plan, member, telling, told, runner, agent, news)
-
-
-async def _open_bus(plan: MemberPlan, settings: Settings) -> EventBus:
-    folder = settings.home / "hives" / plan.hive
-    durable = await open_bus(plan.bus, folder / f"{plan.name}.bus")
-    if not plan.searches:
-        return durable
-    try:
-        live = await open_bus(plan.searches, folder / f"{plan.name}.searches", secret("SEARCHES_CREDENTIAL"))
-    except BaseException:
-        await durable.close(drain_s=0)
-        raise
-    return Routed(durable, live)
-
-
-async def open_bus(url: str, state: Path | None = None, credential: str = "") -> EventBus:
-    """The bus at a URL. A credential that is not in the URL is `HIVE_MIND_BUS_CREDENTIAL`, unless another one is given."""
-    address = address_of(url)
-    given = BusSettings(credential=credential or secret("BUS_CREDENTIAL"), state=state, reconnect_s_max=_RECONNECT_S_MAX)
-    return cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+    return RunningMember(plan, member, telling, told, runner, release, is_kept=settings.store != "memory")
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:

@@ -13,6 +13,7 @@ from hive_mind.runtime.timings import Histogram
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
+    from prometheus_client.registry import Collector
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,18 @@ class HiveCollector:
                 seconds.add_metric([one.node, what], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
         yield refused
         yield seconds
+
+
+def exposition(source: Source, *others: "Collector") -> bytes:
+    """Everything as text that Prometheus reads, with what other collectors have. Raises `BackendNotInstalled`."""
+    core = _core()
+    from prometheus_client import generate_latest
+
+    registry = core.CollectorRegistry()
+    for collector in (HiveCollector(source), *others):
+        registry.register(collector)
+    text: bytes = generate_latest(registry)
+    return text
 
 
 @dataclass(frozen=True, slots=True)

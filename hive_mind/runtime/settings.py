@@ -39,6 +39,8 @@ class Settings:
     """How long to wait for a database that another process has open. Raise it where processes take turns."""
     bus: str = ""
     """URL of the bus that members share, such as "redis://127.0.0.1:6379"; its credential is the secret "BUS_CREDENTIAL"."""
+    http_host: str = "127.0.0.1"
+    """Where a worker listens for requests. "0.0.0.0" in a container; then the secret "WORKER_TOKEN" says who may ask."""
 
 
 _PREFIX = "HIVE_MIND_"
@@ -69,12 +71,28 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         token_budget=_count(_PREFIX + "TOKEN_BUDGET", given("TOKEN_BUDGET", str(default.token_budget))),
         lock_wait_s=_count(_PREFIX + "LOCK_WAIT_S", given("LOCK_WAIT_S", str(default.lock_wait_s))),
         bus=given("BUS", default.bus),
+        http_host=given("HTTP_HOST", default.http_host),
     )
 
 
 def secret(name: str) -> str:
     """A secret such as "EMBED_KEY" or "LLM_KEY", from `HIVE_MIND_<name>`; "" where there is none."""
     return os.environ.get(_PREFIX + name, "")
+
+
+def variable(name: str) -> str | None:
+    """A variable that a person refers to by its name; None where it is not set."""
+    return os.environ.get(name)
+
+
+def environment_with(values: Mapping[str, str]) -> dict[str, str]:
+    """What a program that is started from here is to see: all that this process sees, and these."""
+    return {**os.environ, **values}
+
+
+def set_variables(values: Mapping[str, str]) -> None:
+    """Let libraries of this process see these variables."""
+    os.environ.update(values)
 
 
 def _count(name: str, text: str) -> int:

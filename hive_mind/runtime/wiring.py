@@ -21,6 +21,7 @@ from hive_mind.errors import BackendError, BackendNotInstalled, DatabaseLocked, 
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.waking import NewVectorArm, OpenStore
+from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
 
@@ -39,44 +40,49 @@ def database_path(settings: Settings, agent: str) -> Path:
     return settings.home / "agents" / agent / "memory.kuzu"
 
 
-async def open_memory(settings: Settings, agent: str) -> CognitiveMemory:
+async def open_memory(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> CognitiveMemory:
     """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`."""
     # A name or a back end that does not exist is told before a model is loaded, which takes seconds.
     database_path(settings, agent)
     backends.load("store", settings.store)
-    return memory_with(settings, agent, await open_embedder(settings))
+    return memory_with(settings, agent, await open_embedder(settings), ranking)
 
 
-def memory_with(settings: Settings, agent: str, embedder: Embedder) -> CognitiveMemory:
+def memory_with(settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
     open_store: OpenStore = partial(backends.load("store", settings.store).open, database_path(settings, agent))
-    return CognitiveMemory(partial(_opened_patiently, open_store, settings.lock_wait_s), embedder, new_arm=vector_arms(settings))
+    patient = partial(_opened_patiently, open_store, settings.lock_wait_s)
+    return CognitiveMemory(patient, embedder, ranking=ranking, new_arm=vector_arms(settings))
 
 
-async def open_agent(settings: Settings, agent: str) -> LearningAgent:
+async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> LearningAgent:
     """An agent by its name, with the memory and the reader the settings say. Raises `ConfigError`."""
     if not settings.llm:
-        return LearningAgent(agent, await open_memory(settings, agent), ExtractiveReader())
+        return LearningAgent(agent, await open_memory(settings, agent, ranking), ExtractiveReader())
     model = await open_model(settings)
     reader = PromptedReader(model, Budget(settings.token_budget))
-    return LearningAgent(agent, await open_memory(settings, agent), reader, release=partial(_release, model, reader.budget))
+    memory = await open_memory(settings, agent, ranking)
+    return LearningAgent(agent, memory, reader, release=partial(_release, model, reader.budget))
 
 
-async def open_embedder(settings: Settings) -> Embedder:
-    """The embedder of the settings, or the one that embeds nothing where that can't be had, after one line that says so."""
+async def open_embedder(settings: Settings, key: str = "") -> Embedder:
+    """The embedder of the settings, or the one that embeds nothing where that can't be had, after one line that says so.
+
+    Without a `key` an endpoint gets the secret "EMBED_KEY".
+    """
     try:
-        return await _open_embedder(settings)
+        return await _open_embedder(settings, key or secret("EMBED_KEY"))
     except (BackendNotInstalled, BackendError) as error:
         _log.warning("keyword search only: %s", error)
         return cast(Embedder, await backends.load("embed", "none").open())
 
 
-async def open_model(settings: Settings) -> LanguageModel:
-    """The language model of the settings. Raises `ConfigError`."""
+async def open_model(settings: Settings, key: str = "") -> LanguageModel:
+    """The language model of the settings; without a `key` it gets the secret "LLM_KEY". Raises `ConfigError`."""
     if settings.llm.startswith("scripted"):
         return cast(LanguageModel, await backends.load("llm", "scripted").open(settings.llm))
     providers = backends.load("llm", "providers")
-    return cast(LanguageModel, await providers.open(settings.llm, base_url=settings.llm_url, api_key=secret("LLM_KEY")))
+    return cast(LanguageModel, await providers.open(settings.llm, base_url=settings.llm_url, api_key=key or secret("LLM_KEY")))
 
 
 async def _release(model: LanguageModel, budget: Budget) -> None:
@@ -98,7 +104,7 @@ async def _opened_patiently(open_store: OpenStore, wait_s: float) -> FactStore:
             await asyncio.sleep(_LOCK_POLL_S)
 
 
-async def _open_embedder(settings: Settings) -> Embedder:
+async def _open_embedder(settings: Settings, key: str) -> Embedder:
     module = backends.load("embed", settings.embed)
     match settings.embed:
         case "none":
@@ -106,7 +112,7 @@ async def _open_embedder(settings: Settings) -> Embedder:
         case "openai":
             # The default model is one to run here; an endpoint has its own.
             model = module.DEFAULT_MODEL if settings.embed_model == DEFAULT_EMBEDDING_MODEL else settings.embed_model
-            opened = await module.open(model, settings.embed_url or module.DEFAULT_URL, secret("EMBED_KEY"))
+            opened = await module.open(model, settings.embed_url or module.DEFAULT_URL, key)
         case _:
             opened = await module.open(settings.embed_model)
     return cast(Embedder, opened)

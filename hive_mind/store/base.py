@@ -125,6 +125,10 @@ class FactStore(Protocol):
         """How many `facts`, `episodes`, `entities` and `vectors` are kept."""
         ...
 
+    async def tidy(self) -> None:
+        """Give back what only makes the next writes faster. Changes nothing that is kept; for when nobody writes."""
+        ...
+
     async def close(self) -> None:
         """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
         ...

@@ -113,6 +113,10 @@ class MemoryStore:
             "vectors": sum(map(len, self._vectors.values())),
         }
 
+    async def tidy(self) -> None:
+        """Nothing to give back."""
+        self._refuse_if_closed()
+
     async def close(self) -> None:
         """Nothing to release; what was kept is gone for the caller."""
         self._is_closed = True

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,11 @@ class HiveMind:
     """The command with a home of its own, without embeddings."""
 
     home: Path
+    more: tuple[tuple[str, str], ...] = ()
+
+    def with_environment(self, **variables: str) -> "HiveMind":
+        """The same with these variables set."""
+        return replace(self, more=(*self.more, *variables.items()))
 
     def __call__(self, *arguments: object, stdin: bytes | str = "") -> Ended:
         """Run in this process."""
@@ -43,11 +48,13 @@ class HiveMind:
     @property
     def environment(self) -> dict[str, str]:
         """What the environment says in addition."""
-        return {"HIVE_MIND_HOME": str(self.home), "HIVE_MIND_EMBED": "none", "COLUMNS": "100"}
+        return {"HIVE_MIND_HOME": str(self.home), "HIVE_MIND_EMBED": "none", "COLUMNS": "100", **dict(self.more)}
 
-    def start(self, *arguments: object, stdout: int, stderr: int, **environment: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: object, stdout: int, stderr: int, stdin: int | None = None, **environment: str
+    ) -> subprocess.Popen[bytes]:
         """Start in a process of its own."""
         command = [sys.executable, "-m", "hive_mind", *map(str, arguments)]
         root = str(Path(__file__).parents[2])
         everything = os.environ | self.environment | {"PYTHONPATH": root} | environment
-        return subprocess.Popen(command, env=everything, cwd=self.home.parent, stdout=stdout, stderr=stderr)
+        return subprocess.Popen(command, env=everything, cwd=self.home.parent, stdin=stdin, stdout=stdout, stderr=stderr)

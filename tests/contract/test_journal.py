@@ -153,7 +153,7 @@ def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(with_journal: 
         await journal.close()
 
         assert await asyncio.gather(*writes) == [None] * 40
-        assert threading.active_count() == before
+        assert threading.active_count() <= before
         with pytest.raises(BackendUnavailable, match="closed"):
             await journal.write([put("late")])
         with pytest.raises(BackendUnavailable, match="closed"):

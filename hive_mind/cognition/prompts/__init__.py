@@ -12,9 +12,14 @@ from hive_mind.llm.base import Prompt
 
 def prompt(name: str, data: str, max_output_tokens: int) -> Prompt:
     """The prompt of the call `name` ("temporal", "facts", "concepts", "answer") about some untrusted text."""
+    return fenced(_instructions(name), data, max_output_tokens)
+
+
+def fenced(instructions: str, data: str, max_output_tokens: int) -> Prompt:
+    """A prompt about some untrusted text with instructions from elsewhere."""
     fence = f"data-{blake2b(data.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-    instructions = f"{_instructions(name)}\n\n{_instructions('untrusted').replace('FENCE', fence)}"
-    return Prompt(instructions, f"<{fence}>\n{data}\n</{fence}>", max_output_tokens)
+    told = f"{instructions}\n\n{_instructions('untrusted').replace('FENCE', fence)}"
+    return Prompt(told, f"<{fence}>\n{data}\n</{fence}>", max_output_tokens)
 
 
 @cache

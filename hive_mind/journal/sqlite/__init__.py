@@ -1,7 +1,8 @@
 """A journal in an SQLite file: durable when `write` returns, safe to kill at any moment, needs no package.
 
-`open` is all that others need. One thread owns the file (`worker`); `database` holds its statements, `lock` keeps other processes
-out. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the data: copy both or none) and `name.sqlite.lock`.
+`open` is all that nodes need; `read` is for who looks at a journal from outside. One thread owns the file (`worker`); `database`
+holds its statements, `lock` keeps other processes out. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the
+data: copy both or none) and `name.sqlite.lock`.
 """
 
 import weakref
@@ -12,9 +13,10 @@ from pathlib import Path
 from hive_mind.hive.effects import Put, Record
 from hive_mind.journal.base import Journal
 from hive_mind.journal.sqlite.database import Database
+from hive_mind.journal.sqlite.snapshot import read
 from hive_mind.journal.sqlite.worker import Worker
 
-__all__ = ["open"]
+__all__ = ["open", "read"]
 
 
 async def open(path: Path) -> Journal:

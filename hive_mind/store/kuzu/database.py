@@ -108,6 +108,13 @@ class Database:
             self._ensure_open()
             self.checkpoint()
 
+    def tidy(self) -> None:
+        """Write the log back if there is one, and give the memory of its rows back to the system."""
+        if log_bytes(self._path):
+            self._ensure_open()
+            self.checkpoint()
+            return_freed_memory()
+
     def checkpoint(self) -> None:
         """The one checkpoint of this open, which it ends. A failed one is logged: the log still holds everything."""
         wanted = self._pool_bytes_wanted(self._path)

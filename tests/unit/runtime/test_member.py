@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from hive_mind.bus.memory import MemoryBus
+from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.hive.membership import MembershipSettings
+from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.serving import LINE_BYTES_MAX, Service, read_line
+from hive_mind.runtime.member import MemberPlan, RunningMember, open_member, open_node
+from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read_line
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with
 from tests.unit.runtime.running import until
 
 QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)
@@ -98,6 +101,26 @@ def test_members_find_one_another_and_share(tmp_path: Path) -> None:
         while not (hits := await bob.memory.search_facts("pump")):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         assert [hit.fact.content for hit in hits] == ["The pump is red."]
+
+    in_town(play, tmp_path)
+
+
+def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        settings = Settings(home=tmp_path, store="kuzu", ann="exact")
+        node = await open_node(plan("town", "town"), settings, NoEmbedder(), town.bus)
+        town.open.append(node)
+        for name in ("ann", "bob"):
+            node.attach(name, memory_with(settings, name, NoEmbedder()), ExtractiveReader())
+        ann, bob = (node.agents[name].memory for name in ("ann", "bob"))
+        assert isinstance(bob, DistributedCognitiveMemory)
+        await node.until_ready(10, lambda _: None)
+        await bob.sleep()
+        await ann.store_fact("pump", "The pump is red.")
+
+        assert [hit.fact.content for hit in await bob.search_facts("pump")] == ["The pump is red."]
+        assert await bob.local_get_all_facts() == []
+        assert node.agent.name == "ann"
 
     in_town(play, tmp_path)
 
@@ -262,7 +285,7 @@ def test_the_page_on_agents_names_every_request() -> None:
     rows = re.findall(r"^\| (`[^|]+`) \|[^|]*\|[^|]*\|$", page, re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
 
-    assert named == {name.removeprefix("_do_") for name in dir(Service) if name.startswith("_do_")}
+    assert named == {name.removeprefix("_do_") for name in dir(MemberCalls) if name.startswith("_do_")}
 
 
 def test_what_is_under_way_when_it_ends_is_still_answered(tmp_path: Path) -> None:

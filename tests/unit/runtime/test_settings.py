@@ -26,6 +26,7 @@ def test_every_setting_can_be_given():
         "TOKEN_BUDGET": "7",
         "LOCK_WAIT_S": "9",
         "BUS": "redis://127.0.0.1:6379",
+        "HTTP_HOST": "0.0.0.0",  # noqa: S104 - only read here
     }
 
     settings = from_environment({f"HIVE_MIND_{name}": value for name, value in given.items()})

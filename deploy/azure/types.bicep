@@ -1,0 +1,42 @@
+// What main.bicep is told of one process. Written by `hive-mind apply --render`.
+
+@export()
+type Variable = {
+  name: string
+  value: string
+}
+
+@export()
+type SecretVariable = {
+  @description('The variable that gets it.')
+  variable: string
+  @description('Its name in the key vault.')
+  secret: string
+}
+
+@export()
+type SecretFile = {
+  @description('The name of the file in /etc/hive-mind-files.')
+  file: string
+  @description('Its name in the key vault.')
+  secret: string
+}
+
+@export()
+type Process = {
+  @maxLength(32)
+  app: string
+  @description('The configuration of the worker, as JSON. It holds no secret.')
+  config: string
+  variables: Variable[]
+  secrets: SecretVariable[]
+  files: SecretFile[]
+  @description('Cores, such as 0.25.')
+  cpu: string
+  @description('Such as 0.5Gi: twice as many as cores.')
+  memory: string
+  @description('Subscriptions of its nodes on the topic; none where there is no Service Bus.')
+  subscriptions: string[]
+  @description('Its consumer group; none where there are no Event Hubs.')
+  consumerGroups: string[]
+}

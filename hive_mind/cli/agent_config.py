@@ -1,0 +1,60 @@
+"""`hive-mind agent --config`: be the worker of a configuration file, as those who start fleets do.
+
+Ends with 0 when it was told to stop, with 2 for a configuration that can't be, and with 3 where one of this name runs already.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from hive_mind.cli.output import say
+from hive_mind.cli.running import exit_codes
+
+RUNS_ALREADY = 3
+
+
+def run_configured(path: Path) -> None:
+    """Run until a signal comes."""
+    # Here, because it brings an HTTP server that no other command needs.
+    from hive_mind.runtime.worker_process import AlreadyRuns
+
+    with exit_codes():
+        try:
+            asyncio.run(_run(path))
+        except AlreadyRuns as error:
+            say(f"error: {error}", style="red")
+            raise typer.Exit(RUNS_ALREADY) from None
+
+
+async def _run(path: Path) -> None:
+    from hive_mind.runtime.worker_process import run_worker
+
+    stop = asyncio.Event()
+    with told_by_signals(stop, []):
+        await run_worker(path, stop, logging.StreamHandler(sys.stderr))
+
+
+@contextmanager
+def told_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iterator[None]:
+    """While it lasts, SIGTERM and Ctrl-C set an event instead of ending the process; the second Ctrl-C does end it."""
+    loop = asyncio.get_running_loop()
+
+    def note(number: signal.Signals) -> None:
+        received.append(number)
+        stop.set()
+        if number is signal.SIGINT:
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, note, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,203 @@
+"""What commands about fleets share: which fleet is meant, how it is opened, and in which form a result is printed.
+
+Controllers, manifests and platforms bring libraries that cost a second to load: they are imported here, when a fleet is opened,
+and by no command as it is defined.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli.files import STDIN, read_stdin
+from hive_mind.cli.options import settings_for
+from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.settings import from_environment
+
+if TYPE_CHECKING:
+    from hive_mind.control.controller import HiveController
+    from hive_mind.control.reading import Source
+    from hive_mind.control.state import FleetFolder
+
+PANEL = "Fleets"
+
+# Far more than any manifest has; reading one says what is too large.
+_BYTES_MAX = 16 << 20
+
+
+class FleetFormat(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+def fleet_names(incomplete: str) -> list[str]:
+    """For the shell: fleets of the home folder."""
+    from hive_mind.control.state import fleets
+
+    return [name for name in fleets(from_environment().home) if name.startswith(incomplete)]
+
+
+def agent_names(incomplete: str) -> list[str]:
+    """For the shell: agents of all fleets of the home folder."""
+    from hive_mind.control.state import FleetFolder, fleets
+
+    home = from_environment().home
+    names = {name for fleet in fleets(home) for name in FleetFolder(home, fleet).state().agents}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def process_names(incomplete: str) -> list[str]:
+    """For the shell: processes of all fleets of the home folder."""
+    from hive_mind.control.state import FleetFolder, fleets
+
+    home = from_environment().home
+    names = {name for fleet in fleets(home) for name in FleetFolder(home, fleet).state().allocation}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+Output = Annotated[
+    FleetFormat, typer.Option("--output", "-o", help="table for people, json or yaml for programs, name for names alone.")
+]
+Fleet = Annotated[
+    str,
+    typer.Option("--fleet", help="Which fleet.", show_default="the one in the home folder", autocompletion=fleet_names),
+]
+Manifest = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="The manifest, or - for standard input.")]
+Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, metavar="S", help="Seconds to wait at most.")]
+DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on where a step would lose facts.")]
+
+
+def home_of(home: Path | None) -> Path:
+    """The home folder that is meant. Raises `InvalidInput` where it is a file."""
+    return settings_for(home).home
+
+
+def fleets_in(home: Path) -> tuple[str, ...]:
+    """Names of the fleets of a home folder. Costs nothing where there are none."""
+    if not (home / "fleets").is_dir():
+        return ()
+    from hive_mind.control.state import fleets
+
+    return fleets(home)
+
+
+def chosen_fleet(home: Path, fleet: str) -> str:
+    """The fleet that is meant: the one named, else the only one, or the only one not stopped. Raises `InvalidInput`."""
+    names = fleets_in(home)
+    if fleet:
+        if fleet not in names:
+            raise InvalidInput(f"there is no fleet {fleet!r} in {home}; there is {', '.join(names) or 'none'}")
+        return fleet
+    if not names:
+        raise InvalidInput(f"there is no fleet in {home}: hive-mind apply -f MANIFEST")
+    started = names if len(names) == 1 else [name for name in names if not is_stopped(home, name)]
+    if len(started) != 1:
+        raise InvalidInput(f"which fleet? Add --fleet and one of {', '.join(names)}")
+    return started[0]
+
+
+def is_stopped(home: Path, fleet: str) -> bool:
+    """Whether it was stopped by `hive-mind delete`."""
+    from hive_mind.control.state import FleetFolder
+
+    return FleetFolder(home, fleet).state().is_stopped
+
+
+def source_of(file: str) -> "Source":
+    """The manifest in a file or on standard input; not for a coroutine, see `files.read_stdin`. Raises `ManifestError`."""
+    from hive_mind.control.reading import read_manifest, read_text
+
+    if file == STDIN:
+        source = read_text(_text_of(file), Path.cwd(), "standard input", is_to_be_applied=True)
+    else:
+        source = read_manifest(Path(file))
+    say_without_effect(source)
+    return source
+
+
+def say_without_effect(source: "Source") -> None:
+    """What a fleet does not heed of the retrieval configuration that its manifest names; no reason to refuse the rest."""
+    from hive_mind.control.retrieval_file import without_effect
+
+    for clause in without_effect(source.manifest, source.folder):
+        say(f"note: {source.manifest.spec.retrieval.config} has no effect here in {clause}", style="yellow")
+
+
+def named_in(file: str) -> str:
+    """The name in a manifest of which everything else may be outdated: what it needs may be gone by now."""
+    from hive_mind.control.reading import read_text
+
+    return read_text(_text_of(file), Path(file).absolute().parent, file).manifest.metadata.name
+
+
+def _text_of(file: str) -> str:
+    try:
+        body = read_stdin(_BYTES_MAX) if file == STDIN else Path(file).read_bytes()
+        return body.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} can't be read as a manifest: {error}") from error
+
+
+def folder_of(home: Path | None, fleet: str) -> "FleetFolder":
+    """Where everything is of the fleet that is meant by `--home` and `--fleet`, but its memory. Raises `InvalidInput`."""
+    from hive_mind.control.state import FleetFolder
+
+    where = home_of(home)
+    return FleetFolder(where, chosen_fleet(where, fleet))
+
+
+@asynccontextmanager
+async def opened(home: Path, fleet: str, *, is_telling: bool = False) -> AsyncIterator["HiveController"]:
+    """The controller of a fleet. With `is_telling` what it does is said on stderr, a line each."""
+    from hive_mind.control.controller import HiveController
+
+    async with HiveController.open(home, fleet, report=_told if is_telling else _untold) as controller:
+        yield controller
+
+
+@asynccontextmanager
+async def chosen(home: Path | None, fleet: str, *, is_telling: bool = False) -> AsyncIterator["HiveController"]:
+    """The controller of the fleet that is meant by `--home` and `--fleet`. Raises `InvalidInput`."""
+    folder = home_of(home)
+    async with opened(folder, chosen_fleet(folder, fleet), is_telling=is_telling) as controller:
+        yield controller
+
+
+def show_as(output: FleetFormat, value: object, names: Iterable[str], table: Callable[[], None]) -> None:
+    """A result in the form that was asked for."""
+    match output:
+        case FleetFormat.JSON:
+            show_json(plain(value))
+        case FleetFormat.YAML:
+            show_yaml(plain(value))
+        case FleetFormat.NAME:
+            for name in names:
+                show(name)
+        case FleetFormat.TABLE:
+            table()
+
+
+def show_yaml(value: object) -> None:
+    """The whole result as one YAML document, UTF-8 whatever the terminal speaks."""
+    import yaml
+
+    sys.stdout.flush()
+    sys.stdout.buffer.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode())
+    sys.stdout.buffer.flush()
+
+
+def _told(message: str) -> None:
+    say(message, style="dim")
+
+
+def _untold(message: str) -> None:
+    del message

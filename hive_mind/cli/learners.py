@@ -1,0 +1,79 @@
+"""Who learns: an agent whose database is here, or one of a fleet, which runs in a process of its own."""
+
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from hive_mind.cli.fleet_agents import FleetAgent
+from hive_mind.model.content import Content
+
+# At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.
+_PART_CHARACTERS = 200_000
+
+
+class LearnedFigures(Protocol):
+    """What learning did, as far as it is told."""
+
+    @property
+    def facts(self) -> Sized:
+        """Of any kind; only how many there are is told."""
+        ...
+
+    @property
+    def added(self) -> int:
+        """How many are new."""
+        ...
+
+    @property
+    def confirmed(self) -> int:
+        """How many another source had said before."""
+        ...
+
+    @property
+    def skipped(self) -> int:
+        """How many were too unsure to keep."""
+        ...
+
+
+class Learner(Protocol):
+    """Takes in content: an agent, or one that runs elsewhere."""
+
+    async def learn_from_content(self, content: Content, /) -> LearnedFigures:
+        """Durable when this returns."""
+        ...
+
+
+class RemoteLearned(NamedTuple):
+    """What an agent elsewhere said that it did."""
+
+    facts: Sequence[str]
+    added: int
+    confirmed: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLearner:
+    """An agent of a fleet that runs, as one that learns."""
+
+    agent: FleetAgent
+
+    async def learn_from_content(self, content: Content, /) -> RemoteLearned:
+        """Durable when this returns; what is worth sharing is with the hive soon."""
+        done = [await self._learn_part(part, content) for part in parts_of(content.text)]
+        facts = [fact for one in done for fact in one.facts]
+        return RemoteLearned(facts, *(sum(figures) for figures in zip(*(one[1:] for one in done), strict=True)))
+
+    async def _learn_part(self, text: str, content: Content) -> RemoteLearned:
+        reply = await self.agent.call("learn", text=text, source=content.source, said_at=content.said_at, title=content.title)
+        return RemoteLearned(reply["facts"], reply["added"], reply["confirmed"], reply["skipped"])
+
+
+def parts_of(text: str) -> list[str]:
+    """A text in parts that fit a request, each of whole lines where a line is not longer than a part."""
+    parts, start = list[str](), 0
+    while len(text) - start > _PART_CHARACTERS:
+        end = text.rfind("\n", start, start + _PART_CHARACTERS) + 1 or start + _PART_CHARACTERS
+        parts.append(text[start:end])
+        start = end
+    return [*parts, text[start:]]

@@ -1,0 +1,44 @@
+"""Lines of the logs of a fleet's processes: those of one, or the latest of all in the order of their times.
+
+They are read from the files, so that the lines of a process that crashed can be read like those of one that runs.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*")
+
+
+class LogLine(NamedTuple):
+    """A line with the time that stands in it, "" for none, and whose it is."""
+
+    time: str
+    process: str
+    text: str
+
+
+async def latest_lines(folder: Path, processes: Iterable[str], count: int) -> list[LogLine]:
+    """The last lines of all these processes together, the oldest first. `folder` is that of the fleet."""
+    return await asyncio.to_thread(_latest, folder, tuple(processes), count)
+
+
+def _latest(folder: Path, processes: tuple[str, ...], count: int) -> list[LogLine]:
+    from hive_mind.control.log_reading import last_lines
+    from hive_mind.control.process_files import ProcessFiles
+
+    lines: list[LogLine] = []
+    for process in processes:
+        time = ""
+        for text in last_lines(ProcessFiles(folder, process).log, count):
+            # A line without a time, such as one of a traceback, belongs to the one before it.
+            time = _time_in(text) or time
+            lines.append(LogLine(time, process, text))
+    return sorted(lines, key=lambda line: line.time)[-count:]
+
+
+def _time_in(text: str) -> str:
+    found = _TIME.search(text[:100])
+    return found[0].replace(" ", "T").replace(",", ".") if found else ""

@@ -1,0 +1,42 @@
+"""How the answer of a fleet's agent looks: as that of any agent, and besides who in the hive it came from."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_mind.cli.options import Format
+from hive_mind.cli.output import short_id, show, show_indented, show_json, show_prose, shown_source
+
+Reply = Mapping[str, Any]
+
+
+def show_reply(question: str, asked: Mapping[str, str], reply: Reply, output: Format) -> None:
+    """The answer; `asked` says which agent of which fleet gave it."""
+    if output is Format.JSON:
+        told = {key: value for key, value in reply.items() if key != "answer"}
+        show_json({"question": question, **asked, "text": reply["answer"], **told})
+        return
+    sources: Sequence[Reply] = reply["sources"]
+    first, *quotes = str(reply["answer"]).split("\n")
+    if sources and len(quotes) >= len(sources):
+        show(first)
+        _show_numbered(quotes, sources)
+    else:
+        show_prose(str(reply["answer"]))
+        if sources:
+            show("\nSources", style="bold")
+            _show_numbered([str(hit["content"]) for hit in sources], sources)
+    if reply["completeness"] < 1:
+        show(f"Only {reply['completeness']:.0%} of the hive was reached; {', '.join(reply['silent'])} stayed silent.", "yellow")
+
+
+def _show_numbered(texts: Sequence[str], hits: Sequence[Reply]) -> None:
+    for number, (text, hit) in enumerate(zip(texts, hits, strict=False), start=1):
+        show_indented(text, lead=f"{number:>3}.")
+        show_indented(_provenance(hit), style="dim")
+
+
+def _provenance(hit: Reply) -> str:
+    first, *others = hit["sources"] or ("",)
+    parts = [shown_source(first), f"confirmed by {len(others)} more" if others else ""]
+    parts += [f"from {hit['from']}" if hit["from"] else "", f"score {hit['score']:.2f}", f"id {short_id(hit['fact_id'])}"]
+    return " · ".join(part for part in parts if part)

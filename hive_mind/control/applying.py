@@ -1,0 +1,201 @@
+"""Carrying out a plan: what to do in which order so that no fact has nowhere to be and no agent runs twice.
+
+Whoever gives away an agent stops first; then what is new starts; then what changes is restarted, a few at a time; and only when
+what is to stay is of use, those that go hand over and stop. What is remembered is written before it is done: an interruption
+at any step leaves a fleet from which the next plan leads on, and nothing that was done is undone.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hive_mind.control.desired import Desired
+from hive_mind.control.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_told_as
+from hive_mind.control.plan import Action
+from hive_mind.control.platform import Platform, Running
+from hive_mind.control.remembering import Remembered
+from hive_mind.control.surroundings import Report, Surroundings
+from hive_mind.control.waiting import Patience, is_of_use, is_settled, until
+from hive_mind.errors import BackendTimeout, HiveError
+from hive_mind.runtime.worker_config import WorkerConfig
+
+# Starting a process is work for the processor: more at once are not faster on a small machine.
+_AT_ONCE_MAX = 8
+# So many parts a fleet is restarted in, where its processes can do without each other.
+_PARTS = 5
+
+
+@dataclass(slots=True)
+class Applying:
+    """Carries out plans over a platform. `problems` is what went wrong, in words; what is not there went well."""
+
+    platform: Platform
+    remembered: Remembered
+    report: Report
+    around: Surroundings
+    stop_timeout_s: float = 20.0
+    allow_data_loss: bool = False
+    problems: list[str] = field(default_factory=list)
+    is_halted: bool = False
+    """Whether a process that was of use no longer was after a restart; no other such one is restarted then."""
+
+    async def carry_out(
+        self, actions: Iterable[Action], wanted: Desired, running: Mapping[str, Running], patience: Patience
+    ) -> None:
+        """Everything but moving data. What fails is told in `problems`, and the rest goes on."""
+        self.problems.clear()
+        self.remembered.intend(wanted)
+        kinds = _by_kind(actions)
+        gone = [running[name] for name in _subjects(kinds, "delete") if name in running]
+        changed = [name for name in _subjects(kinds, "restart", "replace", "update") if name in wanted.processes]
+        givers = [name for name in changed if gives_away(running.get(name), wanted)]
+        for name in _subjects(kinds, "restart"):
+            self.remembered.note_restart(name, self.around.now_ms(), self.around.rng)
+        await self._side_by_side(self._stopped(name) for name in givers)
+        await self._side_by_side(self._emptied(seen, wanted) for seen in gone if gives_away(seen, wanted))
+        new = [name for name in _subjects(kinds, "create") if name in wanted.processes]
+        await self._side_by_side(self._started(wanted.processes[name]) for name in (*new, *givers))
+        await self._updated([name for name in changed if name not in givers], wanted, running, patience)
+        await self._side_by_side(self._learned(action, wanted, running, patience) for action in kinds.get("learn", ()))
+        if gone:
+            await self._settled([*wanted.processes], patience)
+            await self._side_by_side(self._ended(seen, wanted, patience) for seen in gone)
+
+    async def stop_all(self, running: Mapping[str, Running]) -> None:
+        """Let every process finish."""
+        self.problems.clear()
+        await self._side_by_side((self._stopped(name) for name in running), at_once_max=len(running) or 1)
+
+    async def restart(self, names: Iterable[str], wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
+        """Stop and start these, a few at a time."""
+        self.problems.clear()
+        await self._updated(list(names), wanted, running, patience)
+
+    async def drain(self, seen: Running, wanted: Desired, patience: Patience) -> None:
+        """One process hands over what it holds and ends, and is not forgotten."""
+        self.problems.clear()
+        await self._told(seen.process, self._gone(seen, wanted, patience))
+
+    async def _updated(self, names: list[str], wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
+        together = [name for name in names if not hear_each_other(running.get(name), wanted.processes[name])]
+        await self._side_by_side(self._stopped(name) for name in together)
+        await self._side_by_side(self._started(wanted.processes[name]) for name in together)
+        rolling = [name for name in names if name not in together]
+        # What is of no use already goes first: it can only get better.
+        useful = {name for name in rolling if is_of_use(running.get(name))}
+        rolling = [
+            *(name for name in rolling if name not in useful),
+            *(name for name in rolling if name in useful and not self.is_halted),
+        ]
+        size = max(1, len(rolling) // _PARTS)
+        for at in range(0, len(rolling), size):
+            part = rolling[at : at + size]
+            await self._side_by_side(self._restarted(name, wanted) for name in part)
+            settled = await self._settled(part, patience)
+            if not all(is_of_use(settled.get(name)) for name in part if name in useful):
+                # The others still work as they were; to restart them too would only spread the trouble.
+                self.is_halted = True
+                return
+
+    async def _settled(self, names: list[str], patience: Patience) -> Mapping[str, Running]:
+        return await until(self.platform, lambda seen: all(is_settled(seen.get(name)) for name in names), patience)
+
+    async def _restarted(self, name: str, wanted: Desired) -> None:
+        await self._stopped(name)
+        await self._started(wanted.processes[name])
+
+    async def _started(self, config: WorkerConfig) -> None:
+        self.report(f"start {config.process}")
+        await self.platform.start(config)
+
+    async def _stopped(self, name: str) -> None:
+        self.report(f"stop {name}")
+        await self.platform.stop(name, self.stop_timeout_s)
+
+    async def _learned(self, action: Action, wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
+        agent, process = action.subject, wanted.allocation.hosts[action.subject]
+        paths = unlearned(wanted.processes[process], running.get(process), agent)
+        self.report(f"{agent} learns {action.why}")
+        reply = await self.platform.call(process, agent, "learn_files", timeout_s=patience.left_s, paths=paths)
+        for file in reply.get("skipped", ()):
+            self.problems.append(f"agent {agent} can't learn {file['file']}: {file['reason']}")
+
+    async def _emptied(self, seen: Running, wanted: Desired) -> None:
+        """Its agents go elsewhere; its nodes stay until they have handed over."""
+        await self._stopped(seen.process)
+        if seen.config is not None and has_to_leave(seen.config, wanted):
+            await self._started(as_leaver(seen.config, wanted))
+
+    async def _ended(self, seen: Running, wanted: Desired, patience: Patience) -> None:
+        await self._gone(seen, wanted, patience)
+        self.remembered.forget(seen.process)
+
+    async def _gone(self, seen: Running, wanted: Desired, patience: Patience) -> None:
+        if seen.config is not None and has_to_leave(seen.config, wanted):
+            try:
+                await self._left(seen.config, wanted, patience)
+            except HiveError as error:
+                if not self.allow_data_loss:
+                    raise
+                self.report(f"{seen.process} could not hand over: {error}")
+        await self._stopped(seen.process)
+
+    async def _left(self, config: WorkerConfig, wanted: Desired, patience: Patience) -> None:
+        leaver, name = as_leaver(config, wanted), config.process
+        nodes = {node.name for node in config.nodes}
+        was_leaving = nodes <= set(self.remembered.state.left)
+        # It may have ended, or never have begun: what it holds is handed over all the same.
+        now = (await self.platform.observe()).get(name)
+        if was_leaving and has_left(now):
+            return
+        if now is None or not now.is_alive or not is_told_as(now, leaver):
+            await self._stopped(name)
+            await self._started(leaver)
+
+        def is_up(seen: Mapping[str, Running]) -> bool:
+            return is_settled(seen.get(name)) or (was_leaving and has_left(seen.get(name)))
+
+        settled = (await until(self.platform, is_up, patience)).get(name)
+        if was_leaving and has_left(settled):
+            return
+        if not is_of_use(settled):
+            raise BackendTimeout("hive", f"{name} is not ready to hand over what it holds")
+        self.remembered.note_leavers(nodes)
+        self.report(f"{name} hands over and leaves")
+        await self.platform.leave(name, patience.left_s)
+
+    async def _side_by_side(self, doing: Iterable[Awaitable[None]], at_once_max: int = _AT_ONCE_MAX) -> None:
+        room = asyncio.Semaphore(at_once_max)
+
+        async def one(call: Awaitable[None]) -> None:
+            async with room:
+                await self._told("", call)
+
+        async with asyncio.TaskGroup() as group:
+            for call in doing:
+                group.create_task(one(call))
+
+    async def _told(self, name: str, call: Awaitable[None]) -> None:
+        try:
+            await call
+        except HiveError as error:
+            self.problems.append(f"{name}: {error}" if name else str(error))
+
+
+def unlearned(config: WorkerConfig, seen: Running | None, agent: str) -> list[str]:
+    """Sources that an agent does not know as they are now."""
+    status = seen.status if seen else None
+    known = next((one.learned for one in status.agents if one.name == agent), {}) if status else {}
+    sources = [source for one in config.agents if one.name == agent for source in one.sources]
+    return [source.path for source in sources if known.get(source.path) != source.digest]
+
+
+def _by_kind(actions: Iterable[Action]) -> dict[str, list[Action]]:
+    kinds: dict[str, list[Action]] = {}
+    for action in actions:
+        kinds.setdefault(action.kind, []).append(action)
+    return kinds
+
+
+def _subjects(kinds: Mapping[str, list[Action]], *wanted: str) -> list[str]:
+    return [action.subject for kind in wanted for action in kinds.get(kind, ())]

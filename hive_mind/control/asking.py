@@ -1,0 +1,82 @@
+"""Asking local workers over HTTP: how they are, a request to an agent, and to leave. `runtime/health.py` is the other end."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime.processes import AgentFailed
+from hive_mind.runtime.worker_status import Contact, WorkerStatus
+
+_UNAUTHORISED = 401
+# A worker that gives up at the end of its time is heard saying so.
+_ON_ITS_WAY_S = 5.0
+
+
+class Asking:
+    """Connections to any number of workers, kept open between questions. `close` afterwards."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def status(self, contact: Contact, timeout_s: float) -> WorkerStatus:
+        """How it is. Raises `BackendUnavailable` or `BackendTimeout`."""
+        body = await self._said("GET", contact, "/v1/status", None, timeout_s)
+        try:
+            return msgspec.json.decode(body, type=WorkerStatus)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BackendUnavailable(contact.process, f"it says nothing sensible of itself: {error}") from error
+
+    async def call(self, contact: Contact, agent: str, request: Mapping[str, object], timeout_s: float) -> Any:
+        """Put a request to an agent. Raises what it refuses with, as `AgentFailed` where that is no mistake of the asker."""
+        return _reply(agent, await self._said("POST", contact, f"/v1/agents/{agent}", request, timeout_s))
+
+    async def leave(self, contact: Contact, timeout_s: float) -> None:
+        """Let its nodes leave their hive. Raises `BackendTimeout` where they can't in time."""
+        said = await self._said("POST", contact, "/v1/leave", {"timeout_s": timeout_s}, timeout_s + _ON_ITS_WAY_S)
+        _reply(contact.process, said)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _said(self, method: str, contact: Contact, path: str, request: object, timeout_s: float) -> bytes:
+        if self._session is None:
+            # As many at once as there are workers: the slowest is what a look at all of them costs.
+            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        body = None if request is None else msgspec.json.encode(request)
+        headers = {"Authorization": f"Bearer {contact.token}"}
+        url = f"http://127.0.0.1:{contact.port}{path}"
+        within = aiohttp.ClientTimeout(total=timeout_s)
+        try:
+            async with self._session.request(method, url, data=body, headers=headers, timeout=within) as response:
+                if response.status == _UNAUTHORISED:
+                    raise BackendUnavailable(contact.process, f"somebody else listens at port {contact.port}")
+                return await response.read()
+        except TimeoutError as error:
+            raise BackendTimeout(contact.process, f"no answer in {timeout_s:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise BackendUnavailable(contact.process, f"it can't be reached: {error}") from error
+
+
+def _reply(name: str, body: bytes) -> Any:
+    """What it answers. Raises what it refused with, as if it had been asked in this process."""
+    try:
+        reply = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BackendUnavailable(name, "it answered with something that is no reply") from error
+    if "error" not in reply:
+        return reply.get("ok")
+    kind, message = str(reply.get("kind", "")), str(reply["error"])
+    match kind:
+        case "InvalidInput":
+            raise InvalidInput(message)
+        case "BackendTimeout":
+            raise BackendTimeout(name, message)
+        case "BackendUnavailable":
+            raise BackendUnavailable(name, message)
+    raise AgentFailed(name, kind, message)

@@ -1,0 +1,156 @@
+"""What differs between two configurations of a process, in the words of a manifest.
+
+The other way round than `tuned`: settings are read back in a manifest's units. What no field of a manifest stands for is told by
+its own name, so that nothing changes without being shown. Sources are left out: learning them needs no restart.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from hive_mind.memory.sensitive import credential_in
+from hive_mind.runtime.worker_config import AgentConfig, WorkerConfig
+
+Read = Callable[[WorkerConfig], Any]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One field: where it is in the manifest, what it was, what it will be. References stay references."""
+
+    path: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {shown(self.old)} → {shown(self.new)}"
+
+
+READ: Mapping[str, Read] = {
+    "spec.topology.kind": lambda c: c.hive.topology,
+    "spec.topology.replicas": lambda c: c.hive.replicas,
+    "spec.topology.broadcastThreshold": lambda c: c.hive.broadcast_threshold,
+    "spec.topology.groups.domain": lambda c: c.hive.domains,
+    "spec.topology.domainRouting": lambda c: c.domain_routing,
+    "spec.bus.url": lambda c: c.bus.url,
+    "spec.bus.searches": lambda c: c.bus.searches,
+    "spec.bus.credential": lambda c: c.bus.credential,
+    "spec.bus.searchesCredential": lambda c: c.bus.searches_credential,
+    "spec.store": lambda c: c.models.store,
+    "spec.embedding.kind": lambda c: c.models.embed,
+    "spec.embedding.model": lambda c: c.models.embed_model,
+    "spec.embedding.url": lambda c: c.models.embed_url,
+    "spec.embedding.key": lambda c: c.models.embed_key,
+    "spec.embedding.index": lambda c: c.models.ann,
+    "spec.llm.model": lambda c: c.models.llm,
+    "spec.llm.url": lambda c: c.models.llm_url,
+    "spec.llm.key": lambda c: c.models.llm_key,
+    "spec.llm.tokenBudget": lambda c: c.models.token_budget,
+    "spec.gossip.periodS": lambda c: c.tuning.gossip.period_ms / 1000,
+    "spec.gossip.fanout": lambda c: c.tuning.gossip.fanout,
+    "spec.gossip.beatS": lambda c: c.membership.beat_ms / 1000,
+    "spec.gossip.suspectAfterS": lambda c: c.membership.suspect_after_ms / 1000,
+    "spec.lifecycle.forget": lambda c: c.tuning.standing.expiry.is_on,
+    "spec.lifecycle.ttlHours": lambda c: c.tuning.standing.expiry.max_age_hours,
+    "spec.lifecycle.decayPerHour": lambda c: c.tuning.standing.expiry.decay_per_hour,
+    "spec.lifecycle.gcPeriodS": lambda c: c.tuning.housekeeping_ms / 1000,
+    "spec.promotion.confidenceMin": lambda c: c.gate.confidence_min,
+    "spec.promotion.wordsMin": lambda c: c.gate.words_min,
+    "spec.promotion.lettersShareMin": lambda c: c.gate.letters_share_min,
+    "spec.promotion.holdBackSecrets": lambda c: c.gate.hold_back_secrets,
+    "spec.promotion.holdBackPersonal": lambda c: c.gate.hold_back_personal,
+    "spec.promotion.open": lambda c: c.gate.is_open,
+    "spec.trust.moderators": lambda c: c.tuning.standing.moderators,
+    "spec.trust.halfLifeDays": lambda c: c.tuning.standing.trust.half_life_days,
+    "spec.trust.quarantineBelow": lambda c: c.tuning.standing.trust.quarantine_trust,
+    "spec.retrieval.semanticWeight": lambda c: c.ranking.semantic_weight,
+    "spec.retrieval.evidenceStrength": lambda c: c.ranking.evidence_strength,
+    "spec.retrieval.depth": lambda c: c.ranking.depth,
+    "spec.retrieval.fusion": lambda c: c.ranking.fusion,
+    "spec.retrieval.rrfK": lambda c: c.ranking.rrf_k,
+    "spec.retrieval.deadlineS": lambda c: c.ask_deadline_ms / 1000,
+    "spec.observability.log": lambda c: c.seen.log,
+    "spec.observability.metrics": lambda c: c.seen.metrics,
+    "spec.observability.trace": lambda c: c.seen.trace,
+}
+
+_OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
+    "domain": lambda a: a.domain,
+    "group": lambda a: a.group,
+    "prompt": lambda a: a.prompt,
+    "model": lambda a: a.model,
+    "resources.cpu": lambda a: a.cpu or None,
+    "resources.memoryMb": lambda a: a.memory_mb or None,
+    "resources.sleepAfterS": lambda a: a.sleep_after_s,
+}
+
+
+def changes(old: WorkerConfig, new: WorkerConfig) -> tuple[Change, ...]:
+    """Field by field; none exactly where the process may run on as it is."""
+    if without_sources(old) == without_sources(new):
+        return ()
+    found = [*_of_process(old, new), *_of_agents(old, new), *_of_hive(old, new)]
+    return tuple(found) or tuple(_others(msgspec.to_builtins(without_sources(old)), msgspec.to_builtins(without_sources(new))))
+
+
+def without_sources(config: WorkerConfig) -> WorkerConfig:
+    """What a process has to be started again for."""
+    return msgspec.structs.replace(config, agents=tuple(msgspec.structs.replace(agent, sources=()) for agent in config.agents))
+
+
+def shown(value: object) -> str:
+    """As a person would write it in a manifest, shortened."""
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {shown(one)}' for key, one in value.items())}}}"
+    match value:
+        case None | "":
+            return "none"
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case _:
+            text = " ".join(str(value).split())
+            return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _of_process(old: WorkerConfig, new: WorkerConfig) -> Iterator[Change]:
+    for path, read in READ.items():
+        if (before := read(old)) != (after := read(new)):
+            yield Change(path, _veiled(before), _veiled(after))
+
+
+def _of_agents(old: WorkerConfig, new: WorkerConfig) -> Iterator[Change]:
+    before, after = ({agent.name: agent for agent in config.agents} for config in (old, new))
+    if before.keys() != after.keys():
+        yield Change("spec.agents", tuple(before), tuple(after))
+    for name in sorted(before.keys() & after.keys()):
+        for field, read in _OF_AGENT.items():
+            if (was := read(before[name])) != (will := read(after[name])):
+                yield Change(f"spec.agents[{name}].{field}", _veiled(was), _veiled(will))
+    for key in sorted(old.env.keys() | new.env.keys()):
+        if (had := old.env.get(key)) != (has := new.env.get(key)):
+            yield Change(f"spec.agents.env.{key}", _veiled(had), _veiled(has))
+
+
+def _veiled(value: Any) -> Any:
+    """A manifest holds references and no secret; where one slipped in all the same, it is not shown."""
+    return "(a secret)" if isinstance(value, str) and credential_in(value) else value
+
+
+def _of_hive(old: WorkerConfig, new: WorkerConfig) -> Iterator[Change]:
+    if old.hive.id != new.hive.id:
+        yield Change("hive", old.hive.id, new.hive.id)
+    before, after = (tuple(node.name for node in config.nodes) for config in (old, new))
+    if before != after:
+        yield Change("nodes", before, after)
+
+
+def _others(old: Any, new: Any, path: str = "") -> Iterator[Change]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            yield from _others(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif old != new:
+        yield Change(path, old, new)

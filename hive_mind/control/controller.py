@@ -1,0 +1,260 @@
+"""HiveController: makes one fleet what its manifest says, and keeps it so.
+
+It remembers little and observes the rest, so it can end at any moment and another one goes on; several may look at a fleet, one
+at a time changes it. What it does in which order is in `converging` and `applying`; what is decided, in `plan`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from hive_mind.control import plan as plans
+from hive_mind.control import removal
+from hive_mind.control.applying import Applying
+from hive_mind.control.conditions import fleet_status
+from hive_mind.control.converging import Converging, Outcome
+from hive_mind.control.fleet_status import FleetStatus
+from hive_mind.control.locking import FleetLocked, fleet_lock
+from hive_mind.control.neighbours import refuse_taken_names
+from hive_mind.control.plan import Plan
+from hive_mind.control.platform import Platform, Running
+from hive_mind.control.reading import Source, read_text, refuse_unresolved, settled
+from hive_mind.control.remembering import Remembered
+from hive_mind.control.revisions import scaled
+from hive_mind.control.sources import SourceReader
+from hive_mind.control.state import FleetFolder, fleets
+from hive_mind.control.surroundings import Report, Surroundings, silent
+from hive_mind.control.watching import PERIOD_S, Watching, pause
+from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
+
+__all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
+
+TIMEOUT_S, STOP_TIMEOUT_S = 120.0, 20.0
+_REAL = Surroundings()
+
+
+class HiveController:
+    """One fleet; made by `open`."""
+
+    def __init__(self, folder: FleetFolder, report: Report, around: Surroundings) -> None:
+        self._folder, self._report, self._around = folder, report, around
+        self._sources = SourceReader()
+        self._platforms: dict[str, Platform] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, home: Path, fleet: str, *, report: Report = silent, around: Surroundings = _REAL
+    ) -> AsyncIterator["HiveController"]:
+        """The fleet of this name in that home, whether it was ever applied or not."""
+        controller = cls(FleetFolder(home, fleet), report, around)
+        try:
+            yield controller
+        finally:
+            for platform in controller._platforms.values():
+                await platform.close()
+
+    @property
+    def folder(self) -> FleetFolder:
+        """Where everything of the fleet is."""
+        return self._folder
+
+    def source(self, revision: int | None = None) -> Source:
+        """The manifest that was applied last, or that of a revision. Raises `InvalidInput` where there is none."""
+        state = self._folder.state()
+        text = self._folder.manifest_text(revision)
+        folder = state.folders.get(revision or state.revision, state.folder) or str(self._folder.path)
+        name = self._folder.fleet if revision is None else f"{self._folder.fleet} revision {revision}"
+        return read_text(text, Path(folder), name)
+
+    async def plan(self, source: Source) -> Plan:
+        """What `apply` would do. Raises `ManifestError`."""
+        self._check(source)
+        return (await (await self._converging(source)).look(is_before_apply=True)).plan
+
+    async def apply(self, source: Source, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
+        """Make it so; what did not get there is in the outcome.
+
+        Raises `ManifestError`, `DataLoss` and `FleetLocked` with nothing changed.
+        """
+        self._check(source)
+        refuse_unresolved(source)
+        patience = self._around.patience(timeout_s)
+        async with self._changing():
+            converging = await self._converging(source, allow_data_loss=allow_data_loss)
+            converging.refuse_loss((await converging.look(is_before_apply=True)).plan)
+            await self._moved_house(source, converging.remembered)
+            self._keep(source, converging.remembered)
+            return await converging.run(patience)
+
+    async def status(self) -> FleetStatus:
+        """How it is, seen just now."""
+        state = self._folder.state()
+        return fleet_status(self._folder.fleet, state, await self.observe())
+
+    async def observe(self) -> Mapping[str, Running]:
+        """Every process that is there or should be."""
+        if not self._folder.exists:
+            return {}
+        return await (await self._platform(self._folder.state().platform)).observe()
+
+    async def call(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+        """Put a request of `runtime.serving` to an agent; "" for any that is ready."""
+        state, name = self._folder.state(), agent or await self._any_agent()
+        hosts = {one: process for process, nodes in state.allocation.items() for names in nodes.values() for one in names}
+        if name not in hosts:
+            known = ", ".join(sorted(hosts)) or "none"
+            raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {known}")
+        platform = await self._platform(state.platform)
+        return await platform.call(hosts[name], name, what, timeout_s=timeout_s, **fields)
+
+    def process_of(self, name: str) -> str:
+        """The process of this name, or that of the agent of this name. Raises `InvalidInput`."""
+        allocation = self._folder.state().allocation
+        for process, nodes in allocation.items():
+            if name in {process, *(agent for names in nodes.values() for agent in names)}:
+                return process
+        known = ", ".join(sorted(allocation)) or "none"
+        raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent or process {name!r}; processes: {known}")
+
+    async def delete(self, *, purge: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
+        """Stop everything; memory stays, unless it is purged. Raises `HiveError` where something can't be stopped."""
+        self._refuse_unknown()
+        async with self._changing():
+            remembered = Remembered(self._folder)
+            remembered.keep(is_stopped=True)
+            found = plans.removal(await self.observe(), is_purge=purge)
+            problems = await self._stopped(remembered, timeout_s)
+            if not problems:
+                await self._around.private_bus.stop(self._folder)
+            if purge and not problems:
+                await asyncio.to_thread(removal.purge, self._folder)
+            return Outcome(found.actions, tuple(problems), remembered.state.revision)
+
+    async def scale(
+        self, name: str | None, count: int, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S
+    ) -> Outcome:
+        """Another number of agents of a template. The kept manifest changes, and loses its comments."""
+        source = self.source()
+        other = read_text(scaled(source, name, count), source.folder, source.name)
+        return await self.apply(other, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
+
+    async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
+        """Apply the manifest that was there before the last one, as a revision of its own."""
+        kept = self._folder.kept_revisions()
+        if len(kept) < 2:
+            raise InvalidInput(f"fleet {self._folder.fleet!r} has no former revision")
+        return await self.apply(self.source(kept[-2]), allow_data_loss=allow_data_loss, timeout_s=timeout_s)
+
+    async def restart(self, agent: str | None = None, *, timeout_s: float = TIMEOUT_S) -> Outcome:
+        """Stop and start the process of an agent, or every one, a few at a time."""
+        self._refuse_unknown()
+        patience = self._around.patience(timeout_s)
+        source = self.source()
+        refuse_unresolved(source)
+        async with self._changing():
+            converging = await self._converging(source)
+            converging.remembered.keep(drained=())
+            names = [self.process_of(agent)] if agent else None
+            return await converging.restart(names, patience)
+
+    async def drain(self, process: str, *, timeout_s: float = TIMEOUT_S) -> Outcome:
+        """Let a process hand over what it holds and end. It stays away until the next apply or restart."""
+        self._refuse_unknown()
+        patience = self._around.patience(timeout_s)
+        async with self._changing():
+            converging = await self._converging(self.source())
+            return await converging.drain(self.process_of(process), patience)
+
+    async def watch(self, stop: asyncio.Event, *, period_s: float = PERIOD_S) -> None:
+        """Keep it so, until told to stop. Whatever goes wrong is reported and tried again."""
+        watching = Watching(self._report)
+        while not stop.is_set():
+            try:
+                await self._watch_once(watching)
+            except* FleetLocked:
+                pass  # Whoever has the lock is doing what this one would.
+            except* (HiveError, OSError) as errors:
+                watching.tell(str(errors.exceptions[0]))
+            await pause(stop, period_s)
+
+    async def _watch_once(self, watching: Watching) -> None:
+        state = self._folder.state() if self._folder.exists else None
+        if state is None or state.is_stopped or state.revision == 0:
+            return
+        async with self._changing(wait_s=0.0):
+            await watching.round(await self._converging(self.source()))
+
+    def _check(self, source: Source) -> None:
+        if source.manifest.metadata.name != self._folder.fleet:
+            raise InvalidInput(f"this manifest is of {source.manifest.metadata.name!r}, not of {self._folder.fleet!r}")
+        refuse_taken_names(source, self._folder)
+
+    def _refuse_unknown(self) -> None:
+        if not self._folder.exists:
+            known = ", ".join(fleets(self._folder.home)) or "none"
+            raise InvalidInput(f"there is no fleet {self._folder.fleet!r} in {self._folder.home}; there are: {known}")
+
+    @asynccontextmanager
+    async def _changing(self, wait_s: float | None = None) -> AsyncIterator[None]:
+        self._folder.make()
+        wait = self._around.lock_wait_s if wait_s is None else wait_s
+        async with fleet_lock(self._folder.lock, self._folder.fleet, wait):
+            yield
+
+    async def _platform(self, kind: str) -> Platform:
+        if kind not in self._platforms:
+            self._platforms[kind] = await self._around.open_platform(kind, self._folder)
+        return self._platforms[kind]
+
+    async def _converging(self, source: Source, *, allow_data_loss: bool = False) -> Converging:
+        platform = await self._platform(source.manifest.spec.platform.kind)
+        remembered = Remembered(self._folder)
+        wanted = await asyncio.to_thread(settled, source)
+        return Converging(wanted, platform, remembered, self._around, self._report, self._sources, allow_data_loss)
+
+    async def _moved_house(self, source: Source, remembered: Remembered) -> None:
+        """Where the fleet is to run on another platform, it ends on the one it was on: nothing may run twice."""
+        kind, before = source.manifest.spec.platform.kind, remembered.state.platform
+        if kind != before and remembered.state.revision:
+            problems = await self._stopped(remembered, TIMEOUT_S)
+            if problems:
+                raise BackendUnavailable(before, "; ".join(problems))
+        remembered.keep(platform=kind)
+
+    def _keep(self, source: Source, remembered: Remembered) -> None:
+        """The manifest is what is meant from now on, also for one that goes on after an interruption."""
+        state = remembered.state
+        if state.revision and self._folder.manifest_text() == source.text and state.folder == str(source.folder):
+            remembered.keep(is_stopped=False, drained=())
+            return
+        revision = state.revision + 1
+        self._folder.keep_manifest(source.text, revision)
+        kept = self._folder.kept_revisions()
+        folders = {number: folder for number, folder in state.folders.items() if number in kept}
+        folders[revision] = folder = str(source.folder)
+        remembered.keep(revision=revision, folder=folder, folders=folders, is_stopped=False, drained=())
+
+    async def _stopped(self, remembered: Remembered, timeout_s: float) -> list[str]:
+        """Stop every process; what could not be stopped."""
+        platform = await self._platform(remembered.state.platform)
+        applying = Applying(platform, remembered, self._report, self._around, min(timeout_s, self._stop_timeout_s()))
+        await applying.stop_all(await platform.observe())
+        left = [name for name, seen in (await platform.observe()).items() if seen.is_alive]
+        return [*applying.problems, *(f"{name} still runs" for name in left)]
+
+    def _stop_timeout_s(self) -> float:
+        """As the kept manifest has it. One that can't be read any more must not keep a fleet from being stopped."""
+        try:
+            return self.source().manifest.spec.platform.stop_timeout_s
+        except ConfigError:
+            return STOP_TIMEOUT_S
+
+    async def _any_agent(self) -> str:
+        status = await self.status()
+        ready = [agent.name for agent in status.agents if agent.is_ready]
+        if not ready:
+            raise BackendUnavailable(self._folder.fleet, "no agent is ready; see what `hive-mind status` says")
+        return self._around.rng.choice(ready)

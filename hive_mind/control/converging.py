@@ -1,0 +1,194 @@
+"""Observe, plan, act, and again, until nothing is left to do or it can be said what does not get there.
+
+Each round begins with what is seen, never with what was meant to have happened; that is why it can be interrupted anywhere. An
+action that failed some times is left alone for the rest of the run: a fleet with one agent that can't start ends with that
+sentence, not with a timeout.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from hive_mind.control.applying import Applying
+from hive_mind.control.desired import Desired, desired
+from hive_mind.control.expansion import expanded
+from hive_mind.control.plan import Action, Plan, plan
+from hive_mind.control.platform import Platform, Running
+from hive_mind.control.reading import Source
+from hive_mind.control.relocation import relocate
+from hive_mind.control.remembering import Remembered
+from hive_mind.control.shortcomings import shortcomings
+from hive_mind.control.sources import SourceReader
+from hive_mind.control.surroundings import Report, Surroundings
+from hive_mind.control.waiting import Patience, behind, is_done, until
+from hive_mind.errors import ConfigError, HiveError
+
+# The first try, and two more for what only was too early.
+_TRIES_MAX = 3
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What was done, and what did not get where it should."""
+
+    actions: tuple[Action, ...] = ()
+    problems: tuple[str, ...] = ()
+    revision: int = 0
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether everything is as the manifest says."""
+        return not self.problems
+
+
+class DataLoss(ConfigError):
+    """A plan that would lose facts, refused. `actions` are those that would."""
+
+    def __init__(self, actions: Sequence[Action]) -> None:
+        self.actions = tuple(actions)
+        told = "; ".join(f"{action.kind} {action.subject}: {action.memory or action.why}" for action in actions)
+        what = "allow it with --allow-data-loss, or change the manifest"
+        super().__init__(f"this would lose facts, and nothing was changed: {told}; {what}")
+
+
+class Look(NamedTuple):
+    """What should be, what is, and the difference."""
+
+    wanted: Desired
+    running: Mapping[str, Running]
+    plan: Plan
+
+
+@dataclass(slots=True)
+class Converging:
+    """One fleet on its way to one manifest."""
+
+    source: Source
+    platform: Platform
+    remembered: Remembered
+    around: Surroundings
+    report: Report
+    sources: SourceReader
+    allow_data_loss: bool = False
+    _done: list[Action] = field(default_factory=list)
+    _tries: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    async def look(self, *, is_before_apply: bool = False) -> Look:
+        """Observe and plan; nothing is changed. `is_before_apply`: what was drained comes back, as it does with each apply."""
+        state, folder = self.remembered.state, self.remembered.folder
+        if is_before_apply:
+            state = msgspec.structs.replace(state, drained=())
+        manifest = self.source.manifest
+        running = await self.platform.observe()
+        patterns = {agent.name: agent.sources for agent in expanded(manifest)}
+        files = self.sources.read(patterns, self.source.folder)
+        members = self.remembered.with_members(running, ())
+        wanted = desired(manifest, self.source.folder, folder.home, state, files, running=members)
+        present = self.remembered.with_members(running, wanted.processes)
+        return Look(wanted, present, plan(wanted, present, state))
+
+    def refuse_loss(self, found: Plan) -> None:
+        """Raises `DataLoss`."""
+        losing = [action for action in found.actions if action.loses]
+        if losing and not self.allow_data_loss:
+            raise DataLoss(losing)
+
+    async def run(self, patience: Patience) -> Outcome:
+        """Until nothing is left to do, nothing helps, or the time is over. Raises `DataLoss` before anything is changed."""
+        look = await self.look()
+        self.refuse_loss(look.plan)
+        applying = self._applying(look.wanted)
+        while not patience.is_over:
+            look = await self.with_bus(look)
+            left = self._left(look)
+            is_quiet = _is_quiet(look.wanted, look.running)
+            if not left and is_quiet:
+                break
+            if left:
+                await self._act(look, left, applying, patience)
+            await self._settled(look.wanted, patience)
+            look = await self.look()
+            if any(action.loses for action in look.plan.actions) and not self.allow_data_loss:
+                break
+        return self._outcome(look, applying)
+
+    async def with_bus(self, look: Look) -> Look:
+        """The same with the private server running, if one is needed; it may have a port only now."""
+        if not look.wanted.needs_redis:
+            return look
+        port = await self.around.private_bus.ensure(self.remembered.folder)
+        if port == self.remembered.state.redis_port:
+            return look
+        self.remembered.keep(redis_port=port)
+        return await self.look()
+
+    async def step(self, look: Look, actions: Sequence[Action], patience: Patience) -> list[str]:
+        """Some of a plan, without waiting for more than they need. What went wrong."""
+        applying = self._applying(look.wanted)
+        await self._act(look, actions, applying, patience)
+        return applying.problems
+
+    async def restart(self, names: Sequence[str] | None, patience: Patience) -> Outcome:
+        """Stop and start these processes, or all, and then make everything so."""
+        look = await self.with_bus(await self.look())
+        applying = self._applying(look.wanted)
+        known = [name for name in names or look.wanted.processes if name in look.wanted.processes]
+        await applying.restart(known, look.wanted, look.running, patience)
+        outcome = await self.run(patience)
+        return msgspec.structs.replace(
+            outcome, actions=(*(Action("restart", name, "asked for") for name in known), *outcome.actions)
+        )
+
+    async def drain(self, name: str, patience: Patience) -> Outcome:
+        """Let one process hand over and end; it is not started again."""
+        look = await self.look()
+        seen, state = look.running.get(name), self.remembered.state
+        self.remembered.keep(drained=tuple(dict.fromkeys([*state.drained, name])))
+        if seen is None or (not seen.is_alive and name in state.drained):
+            return Outcome(revision=state.revision)
+        applying = self._applying(look.wanted)
+        await applying.drain(seen, look.wanted, patience)
+        return Outcome((Action("delete", name, "drained"),), tuple(applying.problems), state.revision)
+
+    def _left(self, look: Look) -> list[Action]:
+        """What is still worth trying."""
+        left = [action for action in look.plan.actions if self._tries[_key(action)] < _TRIES_MAX]
+        if look.wanted.move:
+            return [action for action in left if action.kind == "move"]
+        return left
+
+    async def _act(self, look: Look, actions: Sequence[Action], applying: Applying, patience: Patience) -> None:
+        self._tries.update(_key(action) for action in actions)
+        self._done += [action for action in actions if self._tries[_key(action)] == 1]
+        if look.wanted.move:
+            try:
+                await relocate(look.wanted, look.running, applying, self.around.move, allow_loss=self.allow_data_loss)
+            except HiveError as error:
+                applying.problems.append(f"facts were not moved and the fleet rests (undo brings it back): {error}")
+            return
+        await applying.carry_out(actions, look.wanted, look.running, patience)
+
+    async def _settled(self, wanted: Desired, patience: Patience) -> None:
+        await until(self.platform, lambda seen: _is_quiet(wanted, seen), patience)
+
+    def _applying(self, wanted: Desired) -> Applying:
+        return Applying(self.platform, self.remembered, self.report, self.around, wanted.stop_timeout_s, self.allow_data_loss)
+
+    def _outcome(self, look: Look, applying: Applying) -> Outcome:
+        problems = [*shortcomings(look.wanted, look.running, look.plan)]
+        if problems:
+            problems += [one for one in applying.problems if one not in problems]
+        else:
+            self.remembered.finish(look.wanted)
+        return Outcome(tuple(self._done), tuple(problems), self.remembered.state.revision)
+
+
+def _is_quiet(wanted: Desired, running: Mapping[str, Running]) -> bool:
+    """Whether nothing comes of waiting."""
+    return all(is_done(running.get(name)) for name in wanted.processes) and not behind(running, wanted.processes)
+
+
+def _key(action: Action) -> tuple[str, str]:
+    return action.kind, action.subject

@@ -1,0 +1,131 @@
+"""Which process is meant: its number and when it began, because numbers are given out again.
+
+Whoever is about to signal a process asks here. What can't be shown to be the one that was meant is left alone.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+if sys.platform != "win32":
+    import fcntl
+
+# The kernel counts in hundredths of a second from when it was booted; the rest is for clocks that are set in small steps.
+_SAME_START_S = 1.0
+
+
+class Identity(NamedTuple):
+    """A process. `started` is its start time as `psutil` tells it, in seconds."""
+
+    pid: int
+    started: float
+
+
+class Use(NamedTuple):
+    """What a process has used so far."""
+
+    memory_bytes: int = 0
+    cpu_s: float = 0.0
+
+
+def identity_of(pid: int) -> Identity | None:
+    """The process that has this number now; None where there is none."""
+    found = _living(pid)
+    return None if found is None else Identity(pid, found.create_time())
+
+
+def is_running(one: Identity) -> bool:
+    """Whether this very process is there. One that ended and that nobody has taken note of is not."""
+    return _found(one) is not None
+
+
+def send(one: Identity, what: signal.Signals) -> bool:
+    """Signal this very process; False where it is gone."""
+    # A descriptor stays with its process: its number can't change hands between looking and sending. Not every system has them.
+    try:
+        descriptor = os.pidfd_open(one.pid) if hasattr(os, "pidfd_open") else None
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        descriptor = None
+    try:
+        return _sent(one, what, descriptor)
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def use_of(one: Identity) -> Use:
+    """What it uses; nothing where it is gone or may not be asked."""
+    found = _found(one)
+    try:
+        if found is None:
+            return Use()
+        with found.oneshot():
+            spent = found.cpu_times()
+            return Use(found.memory_info().rss, spent.user + spent.system)
+    except psutil.Error:
+        return Use()
+
+
+def command_of(one: Identity) -> list[str]:
+    """What it was started with; nothing where it is gone or may not be asked."""
+    found = _found(one)
+    try:
+        return [] if found is None else found.cmdline()
+    except psutil.Error:
+        return []
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock on this file. Ask only where nothing else tells: it takes the lock for a moment."""
+    if sys.platform == "win32":
+        return False
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _found(one: Identity) -> psutil.Process | None:
+    found = _living(one.pid)
+    if found is None or abs(found.create_time() - one.started) > _SAME_START_S:
+        return None
+    return found
+
+
+def _living(pid: int) -> psutil.Process | None:
+    # 0 and -1 stand for many processes, 1 is the system's, and this one is nobody's worker.
+    if pid <= 1 or pid == os.getpid():
+        return None
+    try:
+        found = psutil.Process(pid)
+        return None if found.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) else found
+    except (psutil.Error, OSError, OverflowError, ValueError):
+        return None
+
+
+def _sent(one: Identity, what: signal.Signals, descriptor: int | None) -> bool:
+    found = _found(one)
+    if found is None:
+        return False
+    if descriptor is None:
+        found.send_signal(what)
+    else:
+        signal.pidfd_send_signal(descriptor, what)
+    return True

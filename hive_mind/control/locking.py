@@ -1,0 +1,75 @@
+"""One command at a time changes a fleet: a lock on its folder that says who holds it.
+
+The operating system releases it when its holder dies, so a file left behind harms nobody.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hive_mind.errors import ConfigError
+
+if sys.platform != "win32":
+    import fcntl
+
+_LOOK_S = 0.1
+# A process id and a line feed; what is longer was not written here.
+_NOTE_MAX_BYTES = 20
+
+
+class FleetLocked(ConfigError):
+    """Somebody else changes this fleet. `holder_pid` is 0 where it is not known."""
+
+    def __init__(self, fleet: str, holder_pid: int) -> None:
+        self.holder_pid = holder_pid
+        who = f"process {holder_pid}" if holder_pid else "another process"
+        super().__init__(f"fleet {fleet!r} is being changed by {who}: wait until that has ended, or stop it")
+
+
+@asynccontextmanager
+async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[None]:
+    """Held inside the block. Raises `FleetLocked` when somebody else holds it for that long."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        await _taken(descriptor, fleet, wait_s)
+        try:
+            _say(descriptor, f"{os.getpid()}\n")
+            yield
+        finally:
+            _say(descriptor, "")
+            if sys.platform != "win32":
+                # Not left to close(): a forked child that still has the descriptor would keep the lock.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
+async def _taken(descriptor: int, fleet: str, wait_s: float) -> None:
+    until = time.monotonic() + wait_s
+    while not _take(descriptor):
+        if time.monotonic() >= until:
+            raise FleetLocked(fleet, _holder(descriptor))
+        await asyncio.sleep(_LOOK_S)
+
+
+def _take(descriptor: int) -> bool:
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _holder(descriptor: int) -> int:
+    note = os.pread(descriptor, _NOTE_MAX_BYTES, 0).strip()
+    return int(note) if note.isdigit() else 0
+
+
+def _say(descriptor: int, note: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, note.encode(), 0)

@@ -1,0 +1,257 @@
+"""The manifest: what a fleet should be, in Kubernetes' shape. Only its form; what contradicts itself is found in `checking`.
+
+Every field has a default but `metadata.name`, `spec.agents` and their names, and every field is reconciled. Text may hold
+references, `${env:NAME}` and `${file:PATH}`; they are resolved where the value is used and never before, so a manifest that is
+kept, shown or compared holds no secret.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from hive_mind.forms.form import Form
+
+API_VERSION = "hive-mind/v1"
+
+NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"
+Name = Annotated[str, Field(pattern=NAME)]
+TopologyKind = Literal["single", "flat", "federated", "sharded"]
+PlatformKind = Literal["local", "inprocess", "containerapps", "kubernetes"]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Part(BaseModel):
+    """A section of a manifest: unknown keys are refused, names are written in camelCase."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
+
+
+class Metadata(_Part):
+    """What the fleet is called."""
+
+    name: Name = Field(description="Its name, in lower-case letters, digits and dashes; its folder is called so too.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Words of your own; nothing depends on them.")
+
+
+class Group(_Part):
+    """A group of a federated hive."""
+
+    name: Name = Field(description="Its name, in lower-case letters, digits and dashes.")
+    domain: list[str] = Field(default_factory=list, description="What it knows about, in words; such questions go there first.")
+
+
+class Topology(_Part):
+    """How agents share what they know. May be written as its kind alone, `topology: flat`."""
+
+    kind: TopologyKind = Field(
+        "flat",
+        description="single: nobody shares. flat: everybody keeps everything. federated: groups keep their own. "
+        "sharded: every fact on some replicas.",
+    )
+    groups: list[Group] = Field(
+        default_factory=list, description="federated: its groups. Where the list is left out, those that agents name."
+    )
+    broadcast_threshold: Share = Field(0.9, description="federated: facts this sure are copied to every group.")
+    domain_routing: bool = Field(True, description="federated: put questions to groups of a matching domain first.")
+    shards: int | None = Field(
+        None, ge=1, le=1000, description="sharded: nodes that share the facts out; by default one a process."
+    )
+    replicas: int = Field(3, ge=1, le=9, description="sharded: copies of each fact.")
+
+
+class Resources(_Part):
+    """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
+
+    cpu: float | None = Field(None, gt=0, description="Processor cores.")
+    memory_mb: int | None = Field(None, ge=64, description="Megabytes; a local process that takes more is shown as unhealthy.")
+    sleep_after_s: float = Field(0.0, ge=0, description="Let go of database and index after so many idle seconds; 0: never.")
+
+
+class Agent(_Part):
+    """One agent, or `count` of them, named by a pattern: `name: reader-{n}` counts from 1."""
+
+    name: str = Field(min_length=1, max_length=60, description="Its name; with `count`, a pattern with {n} in it.")
+    count: int | None = Field(None, ge=1, le=1000, description="How many agents this entry stands for.")
+    domain: str = Field("", description="What it knows about, in words.")
+    group: str = Field("", description="federated: its group; by default the smallest.")
+    prompt: str = Field("", description="Instructions for its language model, text or ${file:PATH}.")
+    model: str = Field("", description="Its language model, such as openai:gpt-5-mini; by default that of the fleet.")
+    sources: list[str] = Field(default_factory=list, description="Files, folders and globs to learn, seen from the manifest.")
+    resources: Resources = Field(default_factory=Resources)
+    env: dict[str, str] = Field(
+        default_factory=dict, description="Variables of its process; agents of others share none with it."
+    )
+
+
+def _url(given: str) -> str:
+    # YAML takes `bus: memory:` for a key of its own, so the word alone is what people write.
+    return "memory:" if given == "memory" else given
+
+
+class Bus(_Part):
+    """What carries messages between processes. May be written as its URL alone."""
+
+    url: Annotated[str, AfterValidator(_url)] = Field(
+        "", description="memory:, redis://…, servicebus://… or eventhubs://…; by default what several processes need."
+    )
+    searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
+    credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME}.")
+    searches_credential: str = Field("", description="The same for `searches`.")
+
+
+class Embedding(_Part):
+    """How text becomes vectors."""
+
+    kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
+    model: str = Field("", description="Name or folder of the model; by default BAAI/bge-base-en-v1.5.")
+    url: str = Field("", description="openai: a compatible endpoint.")
+    key: str = Field("", description="openai: a reference, ${env:NAME}.")
+    index: Literal["exact", "quantised", "usearch"] = Field("quantised", description="How vectors are searched.")
+
+
+class Llm(_Part):
+    """The language model that reads and answers, where there is one."""
+
+    model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
+    url: str = Field("", description="A compatible endpoint.")
+    key: str = Field("", description="A reference, ${env:NAME}.")
+    token_budget: int = Field(200_000, ge=0, description="Tokens an agent may cost from start to stop.")
+
+
+class Gossip(_Part):
+    """How nodes bring each other up to date."""
+
+    period_s: float = Field(
+        10.0, gt=0, le=3600, description="Between two rounds of a node. Lower: lost messages are noticed sooner."
+    )
+    fanout: int = Field(2, ge=1, le=20, description="Peers a round goes to.")
+    beat_s: float = Field(1.0, gt=0, le=600, description="Between two signs of life. Raise it for hives of hundreds of nodes.")
+    suspect_after_s: float = Field(3.5, gt=0, le=3600, description="Silence after which a node is asked last.")
+
+
+class Lifecycle(_Part):
+    """How a hive forgets. Off by default."""
+
+    forget: bool = Field(False, description="Whether facts fade and expire at all.")
+    ttl_hours: float = Field(24.0, gt=0, le=8784, description="How long a fact that names no time of its own is found.")
+    decay_per_hour: float = Field(0.01, ge=0, le=1, description="How fast confidence fades: 0.01 leaves 79 % after a day.")
+    gc_period_s: float = Field(60.0, gt=0, le=86400, description="Between two looks for what has expired.")
+
+
+class Promotion(_Part):
+    """The gate: which facts an agent shares."""
+
+    confidence_min: Share = Field(0.3, description="Facts less sure than this stay with their agent.")
+    words_min: int = Field(2, ge=0, le=100, description="Facts of fewer words stay.")
+    letters_share_min: Share = Field(0.5, description="Facts with a smaller share of letters stay: tables, numbers, noise.")
+    hold_back_secrets: bool = Field(True, description="Facts that hold a credential stay.")
+    hold_back_personal: bool = Field(True, description="Facts with e-mail addresses, telephone, card or account numbers stay.")
+    open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
+
+
+class Trust(_Part):
+    """Whom the hive believes."""
+
+    moderators: list[str] = Field(
+        default_factory=list, description="Agents that may retract what others said and pin their trust."
+    )
+    half_life_days: float = Field(30.0, gt=0, le=3660, description="After so long a rating counts half.")
+    quarantine_below: float = Field(0.6, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found.")
+
+
+class Retrieval(_Part):
+    """How candidates become a ranking."""
+
+    config: str = Field(
+        "", description="A configuration of a retrieval workspace, seen from the manifest; it says all of this but deadlineS."
+    )
+    semantic_weight: Share = Field(0.6, description="Weight of meaning against that of words, where there are embeddings.")
+    evidence_strength: Share = Field(0.1, description="How much confidence and confirmations may lift a fact.")
+    depth: int = Field(100, ge=1, le=10_000, description="Candidates each index gives before they are ranked together.")
+    fusion: Literal["linear", "rrf"] = Field("linear", description="How words and meaning are put together; rrf: by rank alone.")
+    rrf_k: int = Field(60, ge=1, le=1000, description="rrf: the larger, the less the first ranks count.")
+    deadline_s: float = Field(2.0, gt=0, le=60, description="A question is answered by then, complete or not.")
+
+
+# What the file at `retrieval.config` says of that section.
+RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k")
+
+
+class Observability(_Part):
+    """What can be seen from outside."""
+
+    log: Literal["text", "json", "hops"] = Field("text", description="hops: json, and every step of every question.")
+    metrics: bool = Field(True, description="Answer Prometheus at /metrics, where the extra is installed.")
+    trace: str = Field("", description="Where spans go: console, or the URL of an OTLP collector.")
+
+
+class Platform(_Part):
+    """Where processes run. May be written as its kind alone."""
+
+    kind: PlatformKind = Field(
+        "local",
+        description="local: processes of this machine. inprocess: within the command that applies. "
+        "containerapps, kubernetes: rendered for a cloud.",
+    )
+    agents_per_process: int = Field(1, ge=1, le=1000, description="Agents that share a process, and with it a node of the hive.")
+    stop_timeout_s: float = Field(
+        20.0, gt=0, le=600, description="How long a process may take to finish when it is told to stop."
+    )
+    image: str = Field("", description="containerapps, kubernetes: the image to run.")
+    namespace: str = Field("default", description="kubernetes: where the objects live.")
+    storage: Literal["persistent", "ephemeral"] = Field("persistent", description="Cloud: whether a disk outlives its container.")
+    storage_gb: int = Field(1, ge=1, le=10_000, description="Cloud: size of that disk.")
+    autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
+
+
+def _with_kind(given: Any) -> Any:
+    return {"kind": given} if isinstance(given, str) else given
+
+
+def _with_url(given: Any) -> Any:
+    return {"url": given} if isinstance(given, str) else given
+
+
+# A section may be written as the one word that matters most; the published schema knows both forms.
+_Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyKind)]
+_Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
+_Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
+
+
+class Spec(_Part):
+    """What the fleet should be."""
+
+    topology: _Topology = Field(default_factory=lambda: Topology())
+    agents: list[Agent] = Field(min_length=1, description="Who learns and answers. Each runs once: its database has one writer.")
+    bus: _Bus = Field(default_factory=lambda: Bus())
+    store: Literal["kuzu", "memory"] = Field("kuzu", description="memory: keep nothing when a process ends.")
+    embedding: Embedding = Field(default_factory=lambda: Embedding())
+    llm: Llm = Field(default_factory=lambda: Llm())
+    gossip: Gossip = Field(default_factory=lambda: Gossip())
+    lifecycle: Lifecycle = Field(default_factory=lambda: Lifecycle())
+    promotion: Promotion = Field(default_factory=lambda: Promotion())
+    trust: Trust = Field(default_factory=lambda: Trust())
+    retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
+    observability: Observability = Field(default_factory=lambda: Observability())
+    platform: _Platform = Field(default_factory=lambda: Platform())
+
+
+class HiveManifest(_Part):
+    """The whole file."""
+
+    api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
+    kind: Literal["Hive"] = Field(description="What the file describes.")
+    metadata: Metadata
+    spec: Spec
+
+
+MANIFEST = Form(
+    "manifest",
+    HiveManifest,
+    begin="begin with `hive-mind manifest init`",
+    help="hive-mind manifest explain",
+    fewer=", aliases counted out; use `count` for many agents alike",
+    secret=frozenset(("credential", "searchesCredential", "key")),
+    patterns={NAME: "has to be lower-case letters, digits and dashes, at most 52 of them, a letter or digit first and last"},
+)

@@ -1,0 +1,77 @@
+"""What every place that runs processes must do.
+
+One file per back end, each with `async def open(folder: Path, home: Path) -> Platform`; `folder` is that of the fleet.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.worker_status import WorkerStatus
+
+# What a person who looks waits for a process that hangs. Raise it before judging one on a busy machine.
+OBSERVE_S = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process as it was found.
+
+    `config` is what it runs, or would if it ran; None where that can't be read or it runs something else. `status` is None where
+    it does not answer (yet). `error`: why it is not of use, in words for a person; "" for one that has only just begun.
+    """
+
+    process: str
+    pid: int = 0
+    """0: there is none, or `is_hidden`."""
+    config: WorkerConfig | None = None
+    status: WorkerStatus | None = None
+    error: str = ""
+    is_hidden: bool = False
+    """One is there and has not said yet which: whoever started it died at that moment. It will, or it will end."""
+    started: float = 0.0
+    """When it began, as `time.time()` counts; 0 where there is none."""
+    memory_bytes: int = 0
+    cpu_s: float = 0.0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a process at all."""
+        return self.pid > 0 or self.is_hidden
+
+
+class Platform(Protocol):
+    """Runs workers of one fleet. Every method may be called again after a crash in the middle of it. Raises `BackendError`."""
+
+    async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
+        """Every process of this fleet that is there or should be, by name; one that says nothing for so long has no status."""
+        ...
+
+    async def start(self, config: WorkerConfig) -> None:
+        """Run it. One of this name that runs already stays as it is. Returns when it was started, not when it is ready."""
+        ...
+
+    async def stop(self, process: str, timeout_s: float) -> None:
+        """Let it finish, at the latest after that time end it, and forget its configuration: it should run no more.
+
+        One that does not run is fine; one that can't be shown to be ours is left alone. Raises `BackendTimeout`, and changes
+        nothing, where one is there that can't be told yet.
+        """
+        ...
+
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+        """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it does not run."""
+        ...
+
+    async def leave(self, process: str, timeout_s: float) -> None:
+        """Let all its nodes hand over what they hold and leave their hive for good. Raises `BackendTimeout`."""
+        ...
+
+    def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
+        """Its last lines; with `follow`, also those to come."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what was opened here. Processes run on, unless they can't without this one."""
+        ...

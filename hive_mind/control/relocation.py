@@ -1,0 +1,36 @@
+"""Moving a fleet to the next generation of its hive: everybody stops, the journals are made anew, everybody starts.
+
+The state names the new generation only when its journals are in place, and the former ones stay; whoever is interrupted begins
+again from those.
+"""
+
+from collections.abc import Mapping
+
+from hive_mind.control.applying import Applying
+from hive_mind.control.desired import Desired
+from hive_mind.control.platform import Running
+from hive_mind.control.surroundings import Move
+
+
+async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Applying, move: Move, *, allow_loss: bool) -> None:
+    """Raises `HiveError` where facts can't be moved; the fleet rests then, and nothing is lost."""
+    remembered, report = applying.remembered, applying.report
+    await applying.stop_all(running)
+    if applying.problems:
+        return
+    old = remembered.state.last_hive
+    if old is not None and wanted.hive.topology != "single":
+        report(f"move facts from {old.id} ({old.topology}) to {wanted.hive.id} ({wanted.hive.topology})")
+        like = next(iter(wanted.processes.values()))
+        moved = await move(
+            remembered.folder.home,
+            old,
+            remembered.state.nodes,
+            wanted.hive,
+            wanted.attached,
+            like.tuning,
+            replace=True,
+            allow_loss=allow_loss,
+        )
+        report(f"{moved.facts} facts moved")
+    remembered.intend(wanted, is_new_generation=True)

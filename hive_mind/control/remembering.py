@@ -1,0 +1,122 @@
+"""What is remembered of a fleet, kept up to date: each change is on disk before what it stands for is done.
+
+Besides the state that is the configuration of every process with nodes in the hive. A process that was stopped half-way through a
+change, or never begun, is a member all the same: with its configuration it can be started to hand over what it holds.
+"""
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hive_mind.control.desired import Desired
+from hive_mind.control.files import checked_name
+from hive_mind.control.platform import Running
+from hive_mind.control.state import FleetFolder, FleetState, Restarts
+from hive_mind.errors import InvalidInput
+from hive_mind.retry import RetrySettings, delay_s
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.worker_config import WorkerConfig, read_config
+
+# A process that ran so long before it crashed did not crash because it was started.
+_QUIET_MS = 10 * 60 * 1000
+BACK_OFF = RetrySettings(delay_first_s=2.0, delay_max_s=300.0)
+
+
+class Remembered:
+    """The state of one fleet. Only who holds its lock changes it."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        self.folder = folder
+        self.state: FleetState = folder.state()
+
+    def keep(self, **changes: Any) -> None:
+        """Change it, here and on disk; where nothing changes, nothing is written."""
+        state = msgspec.structs.replace(self.state, **changes)
+        if state != self.state:
+            self.folder.keep(state)
+            self.state = state
+
+    def intend(self, wanted: Desired, *, is_new_generation: bool = False) -> None:
+        """What is about to be made so. In a new generation nobody has to leave the former one."""
+        state, hive = self.state, wanted.hive
+        is_shared = hive.topology != "single"
+        nodes = tuple(wanted.allocation.nodes) if is_shared else ()
+        is_same = state.last_hive is not None and state.last_hive.id == hive.id
+        self.keep(
+            generation=wanted.generation,
+            hive=hive,
+            last_hive=hive if is_shared else state.last_hive,
+            nodes=_with(state.nodes, nodes) if is_same or not is_shared else nodes,
+            allocation=wanted.allocation.processes if is_new_generation else wanted.allocation.beside(state.allocation),
+            left=() if is_new_generation else state.left,
+            agents=_with(state.agents, wanted.allocation.attached),
+            hives=_with(state.hives, [hive.id]),
+            is_stopped=False,
+        )
+        for path in self.folder.members.glob("*.json") if is_new_generation else ():
+            path.unlink()
+        for config in wanted.processes.values():
+            self.note_member(config)
+
+    def finish(self, wanted: Desired) -> None:
+        """Everything is as it should be."""
+        self.keep(allocation=wanted.allocation.processes)
+
+    def note_member(self, config: WorkerConfig) -> None:
+        """It has nodes in the hive, or will have at once."""
+        path, body = self._member(config.process), config.packed()
+        if not path.exists() or path.read_bytes() != body:
+            write_whole(path, body)
+
+    def note_leavers(self, nodes: Iterable[str]) -> None:
+        """They are about to leave: should they come back, they have to join."""
+        self.keep(left=_with(self.state.left, nodes))
+
+    def forget(self, process: str) -> None:
+        """It has left and does not run."""
+        self._member(process).unlink(missing_ok=True)
+        allocation = {name: nodes for name, nodes in self.state.allocation.items() if name != process}
+        restarts = {name: counts for name, counts in self.state.restarts.items() if name != process}
+        drained = tuple(name for name in self.state.drained if name != process)
+        self.keep(allocation=allocation, restarts=restarts, drained=drained)
+
+    def with_members(self, running: Mapping[str, Running], wanted: Iterable[str]) -> dict[str, Running]:
+        """What runs, and members that do not run and are not wanted: they are still to leave."""
+        names, found = set(wanted), dict(running)
+        for path in sorted(self.folder.members.glob("*.json")):
+            known = found.get(path.stem)
+            if path.stem not in names and (known is None or known.config is None):
+                config = _config_of(path)
+                if config is not None:
+                    found[path.stem] = Running(path.stem, config=config) if known is None else _told(known, config)
+        return found
+
+    def note_restart(self, process: str, now_ms: int, rng: random.Random) -> None:
+        """It is about to be started again after a crash."""
+        before = self.state.restarts.get(process, Restarts())
+        in_a_row = before.in_a_row + 1 if now_ms - before.last_ms < _QUIET_MS else 1
+        wait_ms = int(1000 * delay_s(in_a_row, BACK_OFF, rng=rng))
+        after = Restarts(before.count + 1, now_ms, now_ms + wait_ms, in_a_row)
+        self.keep(restarts={**self.state.restarts, process: after})
+
+    def _member(self, process: str) -> Path:
+        return self.folder.members / f"{checked_name(process, 'process')}.json"
+
+
+def _with(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*names, *more]))
+
+
+def _config_of(path: Path) -> WorkerConfig | None:
+    try:
+        return read_config(path)
+    except InvalidInput:
+        return None
+
+
+def _told(seen: Running, config: WorkerConfig) -> Running:
+    return replace(seen, config=config)

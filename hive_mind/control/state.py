@@ -1,0 +1,163 @@
+"""What a controller remembers of its fleet between two commands, and the folder where it does.
+
+Nothing here is needed to find out what runs (platforms observe that), but without it nobody would know which hive the journals
+belong to, where an agent was, or how often a process crashed. Names are checked where a path is made.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from hive_mind.control.files import checked_name, private_folder
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.worker_config import HiveConfig
+
+REVISIONS_MAX = 10
+
+
+class Restarts(msgspec.Struct, frozen=True):
+    """How often a process was started again after a crash. `next_ms`: not before this wall time, in milliseconds."""
+
+    count: int = 0
+    last_ms: int = 0
+    next_ms: int = 0
+    in_a_row: int = 0
+    """Crashes without a quiet time between them; the wait grows with these."""
+
+
+class FleetState(msgspec.Struct, frozen=True):
+    """What is remembered. `agents` and `hives` are all names that this fleet ever used: `purge` removes no others."""
+
+    generation: int = 1
+    hive: HiveConfig | None = None
+    """The hive of this generation, as founded; None before the first apply."""
+    last_hive: HiveConfig | None = None
+    """The last one that was no "single": where facts are moved from."""
+    nodes: tuple[str, ...] = ()
+    """Every node `last_hive` ever had: each may have left a journal."""
+    allocation: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Agents by node by process, as last applied."""
+    revision: int = 0
+    folder: str = ""
+    """Where the manifest was: sources and file references are seen from there."""
+    folders: dict[int, str] = {}
+    """The same by revision."""
+    redis_port: int = 0
+    restarts: dict[str, Restarts] = {}
+    left: tuple[str, ...] = ()
+    """Nodes that left this generation for good: one of them that comes back has to join, founder or not."""
+    drained: tuple[str, ...] = ()
+    """Processes that a person took out; they stay away until the next apply or restart."""
+    agents: tuple[str, ...] = ()
+    hives: tuple[str, ...] = ()
+    platform: str = "local"
+    is_stopped: bool = False
+    """Whether the fleet was deleted: nothing is started again by a controller that watches."""
+
+
+class FleetFolder:
+    """Paths of one fleet, and reading and writing what the controller keeps there."""
+
+    def __init__(self, home: Path, fleet: str) -> None:
+        self.home, self.fleet = home.absolute(), checked_name(fleet, "fleet")
+        self.path = self.home / "fleets" / self.fleet
+
+    def make(self) -> "FleetFolder":
+        """Make what is missing, and return itself."""
+        for folder in (self.path, self.config, self.run, self.logs, self.revisions, self.members):
+            private_folder(folder)
+        return self
+
+    @property
+    def config(self) -> Path:
+        """Configurations of workers."""
+        return self.path / "config"
+
+    @property
+    def run(self) -> Path:
+        """What workers say of themselves while they run."""
+        return self.path / "run"
+
+    @property
+    def logs(self) -> Path:
+        """What workers log."""
+        return self.path / "logs"
+
+    @property
+    def revisions(self) -> Path:
+        """Manifests that were applied."""
+        return self.path / "revisions"
+
+    @property
+    def members(self) -> Path:
+        """The configuration of every process that has nodes in the hive, whether it runs or not, until they have left."""
+        return self.path / "members"
+
+    @property
+    def lock(self) -> Path:
+        """Held while a command changes something."""
+        return self.path / "lock"
+
+    @property
+    def manifest(self) -> Path:
+        """The manifest that was applied last, as its author wrote it."""
+        return self.path / "manifest.yaml"
+
+    @property
+    def exists(self) -> bool:
+        """Whether the fleet was ever applied here."""
+        return (self.path / "state.json").exists()
+
+    def agent(self, name: str) -> Path:
+        """The folder of an agent's own memory."""
+        return self.home / "agents" / checked_name(name, "agent")
+
+    def hive(self, hive_id: str) -> Path:
+        """The folder of a hive's journals."""
+        return self.home / "hives" / checked_name(hive_id, "hive")
+
+    def state(self) -> FleetState:
+        """As last written; a new one where there is none. Raises `InvalidInput` for a file that can't be read."""
+        path = self.path / "state.json"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=FleetState)
+        except FileNotFoundError:
+            return FleetState()
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                f"{path} can't be read ({error}): restore it from a copy; memory and journals are not in it"
+            ) from error
+
+    def keep(self, state: FleetState) -> None:
+        """Write it, whole."""
+        write_whole(self.path / "state.json", msgspec.json.format(msgspec.json.encode(state)))
+
+    def manifest_text(self, revision: int | None = None) -> str:
+        """The manifest applied last, or that of a revision. Raises `InvalidInput` where there is none."""
+        path = self.manifest if revision is None else self._revision(revision)
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            kept = ", ".join(map(str, self.kept_revisions())) or "none"
+            what = "no manifest was applied" if revision is None else f"there is no revision {revision}; kept: {kept}"
+            raise InvalidInput(f"fleet {self.fleet!r}: {what}") from None
+
+    def keep_manifest(self, text: str, revision: int) -> None:
+        """Make it the last applied. Revisions beyond the last ten go."""
+        write_whole(self._revision(revision), text.encode())
+        write_whole(self.manifest, text.encode())
+        for old in self.kept_revisions()[:-REVISIONS_MAX]:
+            self._revision(old).unlink(missing_ok=True)
+
+    def kept_revisions(self) -> tuple[int, ...]:
+        """Numbers of the manifests that are kept, the oldest first."""
+        return tuple(sorted(int(path.stem) for path in self.revisions.glob("*.yaml") if path.stem.isdecimal()))
+
+    def _revision(self, number: int) -> Path:
+        return self.revisions / f"{number:04d}.yaml"
+
+
+def fleets(home: Path) -> tuple[str, ...]:
+    """Names of the fleets that were ever applied in this home and not purged."""
+    return tuple(sorted(path.parent.name for path in (home / "fleets").glob("*/state.json")))

@@ -1,0 +1,105 @@
+"""What a controller touches besides its own files: platforms, the private Redis server, journals, clock and chance.
+
+Handed in, so a test can put another world around the same decisions.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from hive_mind.control import inprocess, local, private_redis
+from hive_mind.control.platform import Platform
+from hive_mind.control.state import FleetFolder
+from hive_mind.control.waiting import Patience
+from hive_mind.errors import ConfigError
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.runtime import generations
+from hive_mind.runtime.worker_config import HiveConfig
+
+Report = Callable[[str], None]
+
+
+def silent(line: str) -> None:
+    """Tell nobody."""
+    del line
+
+
+class Move(Protocol):
+    """How facts come into the next generation: `runtime.generations.move`."""
+
+    async def __call__(
+        self,
+        home: Path,
+        old: HiveConfig,
+        old_nodes: Sequence[str],
+        new: HiveConfig,
+        attached: Mapping[str, str],
+        tuning: HiveSettings,
+        *,
+        replace: bool,
+        allow_loss: bool,
+    ) -> generations.Moved:
+        """See there."""
+        ...
+
+
+class PrivateBus(Protocol):
+    """The server that processes of one fleet share where their manifest names none."""
+
+    async def ensure(self, folder: FleetFolder) -> int:
+        """Its port; it runs when this returns. Raises `ConfigError` or `BackendError`."""
+        ...
+
+    async def stop(self, folder: FleetFolder) -> None:
+        """End it; what it holds stays."""
+        ...
+
+
+class PrivateRedis:
+    """`control.private_redis` as it is asked here."""
+
+    async def ensure(self, folder: FleetFolder) -> int:
+        """See `PrivateBus`."""
+        await private_redis.ensure(folder.path)
+        return private_redis.state(folder.path).port
+
+    async def stop(self, folder: FleetFolder) -> None:
+        """See `PrivateBus`."""
+        await private_redis.stop(folder.path)
+
+
+async def open_platform(kind: str, folder: FleetFolder) -> Platform:
+    """Where processes of the fleet run. Raises `ConfigError` for a place that this machine can't reconcile."""
+    match kind:
+        case "local":
+            return await local.open(folder.path, folder.home)
+        case "inprocess":
+            return await inprocess.open(folder.path, folder.home)
+    what = "write its objects with --render and hand them to the cloud's own tools"
+    raise ConfigError(f"platform {kind!r} is not run from here: {what}")
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The real ones by default."""
+
+    open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
+    private_bus: PrivateBus = field(default_factory=PrivateRedis)
+    move: Move = generations.move
+    now_ms: Callable[[], int] = _wall_ms
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    rng: random.Random = field(default_factory=lambda: random.Random())  # noqa: S311 - jitter
+    lock_wait_s: float = 10.0
+
+    def patience(self, timeout_s: float) -> Patience:
+        """A deadline from now."""
+        return Patience(timeout_s, self.monotonic, self.sleep)

@@ -1,0 +1,80 @@
+"""Waiting for processes: what is of use, what will not become so by waiting, and looking until then."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from hive_mind.control.platform import Platform, Running
+
+# Each look asks every process. The first ones come soon, because most starts take a second.
+_LOOK_FIRST_S = 0.1
+_LOOK_MAX_S = 1.0
+_SLOWER = 1.3
+
+
+class Patience:
+    """A deadline. Clock and sleep are handed in, so a test waits for nothing."""
+
+    def __init__(
+        self,
+        timeout_s: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock, self.sleep = clock, sleep
+        self._end = clock() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """How much is left; a little always, because what was begun has to be told that it is late."""
+        return max(0.1, self._end - self._clock())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self._clock() >= self._end
+
+
+def is_of_use(seen: Running | None) -> bool:
+    """Whether its nodes take part in their hive. Its agents may still be learning."""
+    status = seen.status if seen else None
+    return status is not None and status.phase == "ready" and all(node.is_ready for node in status.nodes)
+
+
+def is_ready(seen: Running | None) -> bool:
+    """Whether everything in it is of use."""
+    return seen is not None and seen.status is not None and seen.status.is_ready
+
+
+def is_settled(seen: Running | None) -> bool:
+    """Whether waiting changes nothing: it is of use, has ended, or has failed."""
+    if seen is None or not seen.is_alive or is_of_use(seen):
+        return True
+    return seen.status is not None and seen.status.phase == "failed"
+
+
+def is_done(seen: Running | None) -> bool:
+    """The same of its agents: each is ready, asleep or has failed."""
+    status = seen.status if seen else None
+    if status is None or not is_of_use(seen):
+        return is_settled(seen)
+    return all(agent.phase in ("ready", "asleep", "failed") for agent in status.agents)
+
+
+def behind(running: Mapping[str, Running], names: Iterable[str]) -> list[str]:
+    """Nodes that know of an older membership than others: they stay silent where the others ask. A beat or two mends it."""
+    seen = [running[name].status for name in names if name in running]
+    nodes = [node for status in seen if status is not None for node in status.nodes if node.is_ready]
+    newest = max((node.epoch for node in nodes), default=0)
+    return sorted(node.name for node in nodes if node.epoch < newest)
+
+
+async def until(platform: Platform, is_so: Callable[[Mapping[str, Running]], bool], patience: Patience) -> Mapping[str, Running]:
+    """Look until it is so, or the patience is over; what was seen last."""
+    wait_s = _LOOK_FIRST_S
+    while True:
+        seen = await platform.observe()
+        if is_so(seen) or patience.is_over:
+            return seen
+        await patience.sleep(min(wait_s, patience.left_s))
+        wait_s = min(_LOOK_MAX_S, wait_s * _SLOWER)

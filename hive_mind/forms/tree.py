@@ -1,0 +1,46 @@
+"""What stands in a file, as a tree of plain values that remember their lines."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+# Longer than any variable's name; what is longer is no key but a slip.
+_KEY_SHOWN = 100
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A value with its line (of its key, in a mapping), as `written` where it is a word or number, and with what is in it."""
+
+    value: Any
+    line: int
+    written: str = ""
+    parts: dict[str | int, "Tree"] = field(default_factory=dict)
+
+    def at(self, path: Path) -> tuple["Tree", Path]:
+        """What is there, or the nearest around it, and how far that is."""
+        tree = self
+        for depth, step in enumerate(path):
+            if step not in tree.parts:
+                return tree, path[:depth]
+            tree = tree.parts[step]
+        return tree, path
+
+
+def spelled(path: Path, whole: str = "file") -> str:
+    """A path as people write it: spec.agents[2].name; `whole` where it leads nowhere."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{_clipped(step)}" for step in path)
+    return text.removeprefix(".") or whole
+
+
+def _clipped(key: str) -> str:
+    return key if len(key) <= _KEY_SHOWN else f"{key[:_KEY_SHOWN]}…"
+
+
+class TooMuch(Exception):
+    """More than a file of its kind can hold; nothing more is read of it."""
+
+    def __init__(self, line: int, what: str) -> None:
+        self.line, self.what = line, what
+        super().__init__(what)

@@ -1,0 +1,123 @@
+"""What pydantic finds wrong in a file, in our own words: where, what, and what to do."""
+
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from hive_mind.errors import Problem
+from hive_mind.forms.fields import everywhere, fields, section
+from hive_mind.forms.form import Form
+from hive_mind.forms.tree import Path, Tree, spelled
+
+_CALLED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+}
+_YAML = {
+    "list_type": "a list (lines that begin with -)",
+    "dict_type": "a mapping (key: value)",
+    "model_type": "a section (key: value)",
+}
+_JSON = {"list_type": "a list […]", "dict_type": "an object {…}", "model_type": "an object {…}"}
+_MESSAGES: Mapping[str, Callable[[Any], str]] = {
+    "missing": lambda _: "is missing; add it",
+    "greater_than": lambda ctx: f"has to be more than {ctx['gt']:g}",
+    "greater_than_equal": lambda ctx: f"has to be at least {ctx['ge']:g}",
+    "less_than": lambda ctx: f"has to be less than {ctx['lt']:g}",
+    "less_than_equal": lambda ctx: f"has to be at most {ctx['le']:g}",
+    "string_too_short": lambda _: "is empty; give it a value",
+    "string_too_long": lambda ctx: f"is longer than {ctx['max_length']} characters; shorten it",
+    "too_short": lambda _: "is an empty list; name at least one",
+}
+
+
+def worded(error: ErrorDetails, tree: Tree, form: Form[Any]) -> Problem:
+    """One error of pydantic with the line it is about."""
+    path = tuple(step for step in error["loc"] if step != "[key]")
+    found, there = tree.at(path)
+    if error["type"] == "extra_forbidden":
+        return Problem(spelled(path, form.name), found.line, _unknown(path, form))
+    if error["type"] == "missing":
+        return Problem(spelled(path, form.name), found.line, _MESSAGES["missing"](None))
+    return Problem(spelled(there, form.name), found.line, _message(error, found, there, form))
+
+
+def suggested(path: Path, form: Form[Any]) -> str:
+    """The key that was meant instead of an unknown one, or ""."""
+    here, name = section(form.model, path[:-1]), str(path[-1])[:64]
+    known = list(fields(here)) if here else []
+    alike = {_bare(one): one for one in known}
+    close = get_close_matches(_bare(name), alike, n=1, cutoff=0.6)
+    return alike[close[0]] if close else ""
+
+
+def _bare(name: str) -> str:
+    """A name without its fashion: topK, top-k and top_k are one."""
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
+def _unknown(path: Path, form: Form[Any]) -> str:
+    meant, name = suggested(path, form), str(path[-1])
+    if meant:
+        return f"is not known; did you mean {meant}?"
+    elsewhere = [place for place, _ in everywhere(form.model) if _bare(place.split(".")[-1]) == _bare(name)]
+    if elsewhere:
+        return f"is not known here; did you mean {' or '.join(elsewhere)}?"
+    return f"is not known; see {form.help} {_explained(path[:-1])}".rstrip()
+
+
+def _message(error: ErrorDetails, found: Tree, path: Path, form: Form[Any]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if found.value is None:
+        return "has no value; give it one, or leave the line out"
+    if kind == "literal_error":
+        return _other_word(str(context["expected"]), found, form)
+    if kind == "string_type" and not found.parts and found.written:
+        return _no_text(found, path, form)
+    if kind == "string_pattern_mismatch" and context["pattern"] in form.patterns:
+        return form.patterns[context["pattern"]]
+    called = _CALLED | (_YAML if form.syntax == "yaml" else _JSON)
+    if kind in called:
+        return f"has to be {called[kind]}, not {_shown(found, form)}"
+    if kind in _MESSAGES:
+        return _MESSAGES[kind](context)
+    return f"can't be {_shown(found, form)}; see {form.help}"
+
+
+def _other_word(expected: str, found: Tree, form: Form[Any]) -> str:
+    words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
+    close = get_close_matches(found.written[:64].lower(), words, n=1)
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return f"has to be {listed}, not {_shown(found, form)}" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def _no_text(found: Tree, path: Path, form: Form[Any]) -> str:
+    if path[-1] in form.secret:
+        return "has to be text; write a reference, ${env:NAME}"
+    taken = f", and YAML takes {found.written} for {_taken_for(found.value)}" if form.syntax == "yaml" else ""
+    return f'has to be text{taken}; put it in quotes: "{found.written}"'
+
+
+def _taken_for(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "a number"
+
+
+def _shown(found: Tree, form: Form[Any]) -> str:
+    """What stands there; text in short, since it may be long."""
+    if isinstance(found.value, dict):
+        return "a mapping" if form.syntax == "yaml" else "an object"
+    if isinstance(found.value, list):
+        return "a list"
+    text = found.written if len(found.written) <= 40 else f"{found.written[:40]}…"
+    return f'the text "{text}"' if isinstance(found.value, str) else text
+
+
+def _explained(path: Path) -> str:
+    return ".".join(str(step) for step in path if isinstance(step, str))

@@ -1,0 +1,160 @@
+"""YAML as a tree. Made for files of strangers: nothing in them is ever executed.
+
+Stricter than YAML, so that one file has one meaning: a key stands once in its mapping, `010` is no eight, tags are refused. Size,
+depth and number of values are bounded, those that aliases stand for included, so a small file can't become a large value.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from hive_mind.errors import Problem
+from hive_mind.forms.form import Form
+from hive_mind.forms.tree import Path, TooMuch, Tree, spelled
+from hive_mind.forms.yaml_problems import in_our_words
+
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]{0,30})(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4})?")
+_UNBOUNDED = re.compile(r"[-+]?\.(?:inf|Inf|INF|nan|NaN|NAN)")
+_TRUE = frozenset("true True TRUE yes Yes YES on On ON".split())
+_FALSE = frozenset("false False FALSE no No NO off Off OFF".split())
+_NULL = frozenset(("", "~", "null", "Null", "NULL"))
+_OWN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+_MERGE = "<<"
+
+
+def yaml_tree(text: str, form: Form[Any]) -> tuple[Tree | None, tuple[Problem, ...]]:
+    """The one document in a text, with what is wrong with it; no tree where nothing can be made of it."""
+    try:
+        node = _composed(text, form)
+    except yaml.YAMLError as error:
+        return None, (in_our_words(error, text, form.name),)
+    except TooMuch as much:
+        return None, (Problem(form.name, much.line, much.what),)
+    if node is None or (isinstance(node, ScalarNode) and node.value in _NULL):
+        return None, (Problem(form.name, 1, f"it is empty; {form.begin}"),)
+    planting = _Planting(form)
+    try:
+        return planting.tree(node, (), node.start_mark.line + 1), tuple(planting.problems)
+    except TooMuch as much:
+        return None, (*planting.problems, Problem(form.name, much.line, much.what))
+
+
+class _Loader(yaml.BaseLoader):
+    """Composes nodes and gives no meaning to any of them. Its depth is bounded, so it can't exhaust Python's stack."""
+
+    def __init__(self, text: str, form: Form[Any]) -> None:
+        super().__init__(text)
+        self._form = form
+        self._depth = self._count = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
+        self._depth, self._count = self._depth + 1, self._count + 1
+        self._form.bound(line, self._depth, self._count)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def _composed(text: str, form: Form[Any]) -> Node | None:
+    loader = _Loader(text, form)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
+
+
+class _Planting:
+    """Turns nodes into a tree; an alias is a value of its own each time."""
+
+    def __init__(self, form: Form[Any]) -> None:
+        self._form = form
+        self.problems: list[Problem] = []
+        self._count = self._reached = 0
+        self._open: set[int] = set()
+
+    def tree(self, node: Node, path: Path, line: int) -> Tree:
+        self._count += 1
+        # What an alias stands for has the lines of its anchor; how far we are in the file says where it is used.
+        self._reached = max(self._reached, line)
+        self._form.bound(self._reached, len(path), self._count)
+        if node.tag not in _OWN_TAGS:
+            self._tell(path, line, f"tags such as {_short(node.tag)} are not read here; leave it out")
+            return Tree(None, line)
+        if isinstance(node, ScalarNode):
+            return Tree(_meant(node), line, node.value)
+        if id(node) in self._open:
+            here = spelled(path, self._form.name)
+            raise TooMuch(self._reached, f"{here} is an alias of what it is part of and would never end; write it out")
+        self._open.add(id(node))
+        is_mapping = isinstance(node, MappingNode)
+        tree = self._mapping(node.value, path, line) if is_mapping else self._sequence(node.value, path, line)
+        self._open.remove(id(node))
+        return tree
+
+    def _sequence(self, nodes: list[Node], path: Path, line: int) -> Tree:
+        parts: dict[str | int, Tree] = {n: self.tree(one, (*path, n), one.start_mark.line + 1) for n, one in enumerate(nodes)}
+        return Tree([part.value for part in parts.values()], line, parts=parts)
+
+    def _mapping(self, pairs: list[tuple[Node, Node]], path: Path, line: int) -> Tree:
+        parts: dict[str | int, Tree] = {}
+        for key, value in self._entries(pairs, path):
+            at = key.start_mark.line + 1
+            if key.value in parts:
+                before = parts[key.value].line
+                self._tell((*path, key.value), at, f"stands twice in its section, first in line {before}; keep one of them")
+            else:
+                parts[key.value] = self.tree(value, (*path, key.value), at)
+        parts = self._merged(pairs, path) | parts
+        return Tree({key: part.value for key, part in parts.items()}, line, parts=parts)
+
+    def _entries(self, pairs: list[tuple[Node, Node]], path: Path) -> Iterator[tuple[ScalarNode, Node]]:
+        for key, value in pairs:
+            if not isinstance(key, ScalarNode):
+                self._tell(path, key.start_mark.line + 1, "a key is a list or mapping; a name has to stand there")
+            elif key.value != _MERGE or key.style:
+                yield key, value
+
+    def _merged(self, pairs: list[tuple[Node, Node]], path: Path) -> dict[str | int, Tree]:
+        """What `<<: *alias` brings in; of several the first wins, and what is written out wins over all."""
+        parts: dict[str | int, Tree] = {}
+        for key, value in pairs:
+            if isinstance(key, ScalarNode) and key.value == _MERGE and not key.style:
+                for one in value.value if isinstance(value, SequenceNode) else [value]:
+                    parts = self._brought_in(one, path, key.start_mark.line + 1) | parts
+        return parts
+
+    def _brought_in(self, node: Node, path: Path, line: int) -> dict[str | int, Tree]:
+        if isinstance(node, MappingNode):
+            return self.tree(node, path, line).parts
+        self._tell(path, line, "<< brings in mappings only: <<: *name")
+        return {}
+
+    def _tell(self, path: Path, line: int, message: str) -> None:
+        self.problems.append(Problem(spelled(path, self._form.name), line, message))
+
+
+def _meant(node: ScalarNode) -> object:
+    """What a plain word or number means; in quotes it is text."""
+    text: str = node.value
+    if node.style:
+        return text
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _INT.fullmatch(text):
+        return int(text)
+    return float(text.replace(".inf", "inf").replace(".nan", "nan")) if _is_float(text) else text
+
+
+def _is_float(text: str) -> bool:
+    return bool(_FLOAT.fullmatch(text) or _UNBOUNDED.fullmatch(text))
+
+
+def _short(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")[:60]

@@ -1,0 +1,75 @@
+"""The public names, by subject; `hive_mind` has each of them. Everything else may move."""
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.learning import Learned
+from hive_mind.crdt.gset import GSet
+from hive_mind.crdt.lww import LWWRegister
+from hive_mind.crdt.orset import ORSet
+from hive_mind.errors import BackendError, ConfigError, HiveError, InvalidInput
+from hive_mind.hive.expiry import FactTTL
+from hive_mind.hive.gossip import convergence_check, run_gossip_round
+from hive_mind.hive.graph import HiveGraph, InMemoryHiveGraph
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.memory.base import Memory, MemoryStatistics
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.query import Hit, Query
+from hive_mind.ranking.fusion import rrf_merge
+from hive_mind.ranking.hybrid import hybrid_score_weighted
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.processes import AgentProcess
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_agent, open_memory
+
+__all__ = [
+    "AgentProcess",
+    "Answer",
+    "BackendError",
+    "Candidate",
+    "CognitiveMemory",
+    "ConfigError",
+    "Content",
+    "DistributedCognitiveMemory",
+    "Episode",
+    "Fact",
+    "FactTTL",
+    "Fleet",
+    "FleetPlan",
+    "GSet",
+    "Hit",
+    "HiveError",
+    "HiveFact",
+    "HiveGraph",
+    "HiveSettings",
+    "InMemoryHiveGraph",
+    "InvalidInput",
+    "LWWRegister",
+    "Learned",
+    "LearningAgent",
+    "MemberPlan",
+    "Memory",
+    "MemoryStatistics",
+    "ORSet",
+    "PromotionSettings",
+    "Query",
+    "Question",
+    "RankingSettings",
+    "Relation",
+    "RunningMember",
+    "Settings",
+    "convergence_check",
+    "hybrid_score_weighted",
+    "open_agent",
+    "open_fleet",
+    "open_member",
+    "open_memory",
+    "rrf_merge",
+    "run_gossip_round",
+]

@@ -1,0 +1,35 @@
+"""Opening the bus of a process: one, or two as one where questions go over another than what must not be lost."""
+
+from pathlib import Path
+from typing import cast
+
+from hive_mind import backends
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.runtime.routes import Routed
+from hive_mind.runtime.settings import secret
+
+# A member is expected back soon after its broker; a few attempts in vain cost nobody much.
+_RECONNECT_S_MAX = 2.0
+
+
+async def open_bus(url: str, state: Path | None = None, credential: str = "") -> EventBus:
+    """The bus at a URL. A credential that is not in the URL is `HIVE_MIND_BUS_CREDENTIAL`, unless another one is given."""
+    address = address_of(url)
+    given = BusSettings(credential=credential or secret("BUS_CREDENTIAL"), state=state, reconnect_s_max=_RECONNECT_S_MAX)
+    return cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+
+
+async def open_buses(
+    url: str, searches: str, folder: Path, name: str, credential: str = "", searches_credential: str = ""
+) -> EventBus:
+    """The bus at a URL, joined with the one for questions where there is one. `name`: whose positions are kept in `folder`."""
+    durable = await open_bus(url, folder / f"{name}.bus", credential)
+    if not searches:
+        return durable
+    try:
+        live = await open_bus(searches, folder / f"{name}.searches", searches_credential or secret("SEARCHES_CREDENTIAL"))
+    except BaseException:
+        await durable.close(drain_s=0)
+        raise
+    return Routed(durable, live)

@@ -1,0 +1,180 @@
+"""What can be asked of an agent that runs, by name: store, learn, search, ask, facts, …; and what it answers, as plain values.
+
+An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others. Questions are dealt
+with one after the other, so that what is said of each is about that one.
+"""
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.bus.base import EVERYONE
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.content import Content
+from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.query import Hit, Method, Query
+from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.node import system_clock
+from hive_mind.runtime.sources_learned import LearnedSources, learn_files
+
+Reply = dict[str, Any]
+
+
+class Call(msgspec.Struct, forbid_unknown_fields=True):
+    """A request, with what any of them may need."""
+
+    do: str
+    id: int | str = 0
+    text: str = ""
+    content: str = ""
+    concept: str = ""
+    confidence: float = 0.8
+    source: str = "user"
+    said_at: str = ""
+    title: str = ""
+    query: str = ""
+    method: Method = "hybrid"
+    limit: int = 10
+    question: str = ""
+    fact_id: str = ""
+    local: bool = False
+    to: str = ""
+    kind: str = "note"
+    paths: tuple[str, ...] = ()
+
+
+class AgentCalls:
+    """Calls to one agent. `member` is the node it shares, None for an agent without a hive; `is_kept`: whether on disk."""
+
+    def __init__(
+        self, agent: LearningAgent, member: RunningMember | None, sources: LearnedSources | None = None, *, is_kept: bool
+    ) -> None:
+        self._agent, self._given, self._is_kept = agent, member, is_kept
+        self._sources = sources or LearnedSources()
+        self._asking = asyncio.Lock()
+
+    async def do(self, call: Call) -> Any:
+        """What it answers. Raises `HiveError`."""
+        doing = getattr(self, f"_do_{call.do}", None) if call.do.isidentifier() else None
+        if doing is None:
+            known = ", ".join(sorted(name.removeprefix("_do_") for name in dir(self) if name.startswith("_do_")))
+            raise InvalidInput(f"there is no {call.do[:40]!r}; known: {known}")
+        return await doing(call)
+
+    async def _do_learn(self, call: Call) -> Any:
+        learned = await self._agent.learn_from_content(Content(call.text, call.source, call.said_at, title=call.title))
+        done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
+        return done | {"skipped": learned.skipped}
+
+    async def _do_learn_files(self, call: Call) -> Any:
+        return await learn_files(self._agent, call.paths, self._sources)
+
+    async def _do_store(self, call: Call) -> Any:
+        return _sharing_of(await self._agent.memory.store_fact(call.concept, call.content, call.confidence, source=call.source))
+
+    async def _do_retract(self, call: Call) -> Any:
+        return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
+
+    async def _do_search(self, call: Call) -> Any:
+        async with self._asking:
+            hits = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
+            return {"hits": [self._hit(hit) for hit in hits], **self._reached()}
+
+    async def _do_ask(self, call: Call) -> Any:
+        async with self._asking:
+            answer = await self._agent.answer_question(call.question, call.limit, call.method)
+            sources = [self._hit(hit) for hit in answer.sources]
+            return {"answer": answer.text, "is_known": answer.is_known, "sources": sources, **self._reached()}
+
+    async def _do_facts(self, call: Call) -> Any:
+        async with self._asking:
+            shared, limit = self._shared, call.limit if call.limit > 0 else None
+            if shared is not None and call.local:
+                facts = await shared.local_get_all_facts(limit)
+            else:
+                facts = await self._agent.memory.get_all_facts(limit)
+            held = [{"fact_id": fact.id, "content": fact.content, "sharing": fact.sharing.value} for fact in facts]
+            return {"facts": held, "completeness": shared.completeness if shared else 1.0}
+
+    async def _do_export(self, call: Call) -> Any:
+        del call
+        return {"lines": [line async for line in cast(CognitiveMemory, self._agent.memory).export()]}
+
+    async def _do_sleep(self, call: Call) -> Any:
+        del call
+        if not self._is_kept:
+            raise InvalidInput(f"{self._agent.name} keeps nothing on disk and would forget everything: it can't sleep")
+        await cast(CognitiveMemory, self._agent.memory).sleep()
+        return {}
+
+    async def _do_tell(self, call: Call) -> Any:
+        to = EVERYONE if call.to == "*" else (call.to,)
+        return {"told": list(await self._member.runner.tell(to, call.kind, call.text.encode()))}
+
+    async def _do_told(self, call: Call) -> Any:
+        del call
+        return msgspec.to_builtins(self._member.told.entries())
+
+    async def _do_members(self, call: Call) -> Any:
+        del call
+        return msgspec.to_builtins(self._member.member.membership.view(system_clock()))
+
+    async def _do_stats(self, call: Call) -> Any:
+        del call
+        held = await self._agent.memory.get_statistics()
+        return {"facts": held.facts} | (_of_node(self._given) if self._given else {})
+
+    @property
+    def _member(self) -> RunningMember:
+        if self._given is None:
+            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to ask or tell")
+        return self._given
+
+    @property
+    def _shared(self) -> DistributedCognitiveMemory | None:
+        memory = self._agent.memory
+        return memory if isinstance(memory, DistributedCognitiveMemory) else None
+
+    @property
+    def _gathered(self) -> Gathered | None:
+        return self._shared.last_gathered if self._shared else None
+
+    def _hit(self, hit: Hit) -> Reply:
+        gathered = self._gathered
+        return {
+            "fact_id": hit.fact.id,
+            "content": hit.fact.content,
+            "score": hit.score,
+            "sources": list(hit.fact.sources),
+            "from": gathered.holders.get(hit.fact.id, "") if gathered else "",
+        }
+
+    def _reached(self) -> Reply:
+        """How much of the hive the last question was put to."""
+        gathered = self._gathered
+        completeness = self._shared.completeness if self._shared else 1.0
+        if gathered is None:
+            return {"completeness": completeness, "asked": [], "silent": []}
+        return {"completeness": completeness, "asked": list(gathered.asked), "silent": list(gathered.silent)}
+
+
+def _sharing_of(fact: Fact) -> Reply:
+    return {"fact_id": fact.id, "sharing": fact.sharing.value}
+
+
+def _of_node(member: RunningMember) -> Reply:
+    node = member.member.node
+    return {
+        "epoch": node.topology.epoch,
+        "outbox": len(node.outbox),
+        "unconfirmed": member.telling.unconfirmed,
+        "is_busy": member.is_busy,
+        "silent": list(member.silent()),
+        "figures": member.runner.figures._asdict(),
+        "bus": msgspec.to_builtins(member.runner.health),
+    }

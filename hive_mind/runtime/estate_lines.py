@@ -1,0 +1,164 @@
+"""What a hive holds as JSON Lines and back: every assertion with its author, source and times, and what was decided for all.
+
+Nothing in the lines is believed: each is checked as if another node had sent it, and one bad line means that nothing is taken.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.admission import refusal
+from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.rights import problem_with
+from hive_mind.hive.seal import UNSEALED
+from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot
+from hive_mind.model.messages import RegistryEntry
+
+LINE_BYTES_MAX = 4 << 20
+_PROBLEMS_SHOWN = 10
+_PROBLEM_CHARACTERS_MAX = 300
+# A dot is no part of an estate, and has to be one for the check.
+_ANY_DOT = dot(bytes(ACTOR_BYTES), 1)
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+_Actor = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2}){0,64}$")]
+_Time = tuple[_Count, _Count, _Actor]
+
+
+class _AssertionLine(msgspec.Struct, tag_field="type", tag="assertion", forbid_unknown_fields=True, omit_defaults=True):
+    fact_id: str
+    content: str
+    agent: str
+    root: str
+    confidence: float
+    stamp: _Time
+    node: str = ""
+    ttl_ms: _Count = 0
+    expires_ms: _Count = 0
+    tenant: str = "default"
+    concept: str = ""
+    said_at: str = ""
+    speaker: str = ""
+    before: str = ""
+    entities: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    model: str = ""
+    vector: str = ""
+
+
+class _EntryLine(msgspec.Struct, tag_field="type", tag="entry", forbid_unknown_fields=True, omit_defaults=True):
+    key: str
+    value: str
+    stamp: _Time
+    by: str = ""
+
+
+_Line = _AssertionLine | _EntryLine
+_decode = msgspec.json.Decoder(_Line).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def lines_of(estate: Estate) -> Iterator[bytes]:
+    """One line each, without line ends: assertions in the order of their stamps, then entries."""
+    for one in estate.vouched:
+        yield _encode(_line(one))
+    for entry in estate.entries:
+        yield _encode(_EntryLine(entry.key, entry.value, _time(entry.stamp), entry.by))
+
+
+def estate_in(lines: Iterable[bytes]) -> Estate:
+    """What `lines_of` wrote. Raises `InvalidInput` that names the first bad lines and what is wrong with each."""
+    vouched: list[Vouched] = []
+    entries: list[RegistryEntry] = []
+    problems: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found = _checked(line)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, InvalidInput) as error:
+            problems.append(f"line {number}: {str(error)[:_PROBLEM_CHARACTERS_MAX]}")
+            if len(problems) >= _PROBLEMS_SHOWN:
+                break
+        else:
+            if isinstance(found, Vouched):
+                vouched.append(found)
+            else:
+                entries.append(found)
+    if problems:
+        raise InvalidInput("\n  ".join(["what the hive held can't be read:", *problems]))
+    once = {(one.assertion.fact_id, one.assertion.agent, one.assertion.root): one for one in sorted(vouched, key=_stamp)}
+    return Estate(tuple(sorted(once.values(), key=_stamp)), tuple(entries))
+
+
+def _stamp(one: Vouched) -> Stamp:
+    return one.assertion.stamp
+
+
+def _line(one: Vouched) -> _AssertionLine:
+    said, assertion = one.assertion.statement, one.assertion
+    return _AssertionLine(
+        fact_id=assertion.fact_id,
+        content=said.content,
+        agent=assertion.agent,
+        root=assertion.root,
+        confidence=assertion.confidence,
+        stamp=_time(assertion.stamp),
+        node=one.node,
+        ttl_ms=assertion.ttl_ms,
+        expires_ms=assertion.expires_ms,
+        tenant=assertion.tenant,
+        concept=said.concept,
+        said_at=said.said_at,
+        speaker=said.speaker,
+        before=said.before,
+        entities=said.entities,
+        labels=said.labels,
+        model=said.model,
+        vector=b64encode(said.vector).decode(),
+    )
+
+
+def _checked(line: bytes) -> Vouched | RegistryEntry:
+    if len(line) > LINE_BYTES_MAX:
+        raise InvalidInput(f"a line has at most {LINE_BYTES_MAX} bytes")
+    found = _decode(line)
+    if isinstance(found, _EntryLine):
+        entry = RegistryEntry(found.key, found.value, _stamp_of(found.stamp), found.by)
+        _refuse(problem_with(entry))
+        return entry
+    assertion = _assertion(found)
+    _refuse(refusal(Sealed(_ANY_DOT, assertion), "", found.tenant, UNSEALED))
+    return Vouched(assertion, found.node)
+
+
+def _assertion(line: _AssertionLine) -> Assertion:
+    statement = Statement(
+        content=line.content,
+        concept=line.concept,
+        said_at=line.said_at,
+        speaker=line.speaker,
+        before=line.before,
+        entities=line.entities,
+        labels=line.labels,
+        model=line.model,
+        vector=b64decode(line.vector, validate=True),
+    )
+    stamp = _stamp_of(line.stamp)
+    return Assertion(
+        line.fact_id, line.agent, line.root, line.confidence, stamp, statement, line.ttl_ms, line.expires_ms, line.tenant
+    )
+
+
+def _refuse(reason: str) -> None:
+    if reason:
+        raise InvalidInput(reason)
+
+
+def _time(stamp: Stamp) -> _Time:
+    return stamp.ms, stamp.counter, stamp.actor.hex()
+
+
+def _stamp_of(time: _Time) -> Stamp:
+    return Stamp(time[0], time[1], bytes.fromhex(time[2]))

@@ -1,0 +1,126 @@
+"""What a worker is told: which nodes and agents it runs, and how. One JSON file, written by whoever starts it.
+
+It holds references (`${env:NAME}`) and never a secret; the worker resolves them when it starts.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.ranking.pipeline import RankingSettings
+
+
+class SourceConfig(msgspec.Struct, frozen=True):
+    """A file to learn. `digest` is the SHA-256 of its bytes, so that a changed file is learned again."""
+
+    path: str
+    digest: str
+
+
+class AgentConfig(msgspec.Struct, frozen=True):
+    """One agent. `model` and `prompt`: its language model and what that is told besides; "" for none."""
+
+    name: str
+    domain: str = ""
+    group: str = ""
+    prompt: str = ""
+    model: str = ""
+    sources: tuple[SourceConfig, ...] = ()
+    sleep_after_s: float = 0.0
+    memory_mb: int = 0
+    cpu: float = 0.0
+
+
+class NodeConfig(msgspec.Struct, frozen=True):
+    """One node of the hive and the agents attached to it. In a hive of kind "single" it is only a name for them."""
+
+    name: str
+    agents: tuple[str, ...]
+    group: str = ""
+    is_joining: bool = False
+
+
+class HiveConfig(msgspec.Struct, frozen=True):
+    """The hive as it was founded; the same for all members. `id` names it on the bus and its folder of journals.
+
+    `founders` are nodes by group; in a flat or sharded hive the one group is "".
+    """
+
+    id: str
+    topology: str = "flat"
+    founders: dict[str, tuple[str, ...]] = {}
+    domains: dict[str, tuple[str, ...]] = {}
+    broadcast_threshold: float = 0.9
+    replicas: int = 3
+    partitions: int = 1024
+
+
+class ModelsConfig(msgspec.Struct, frozen=True):
+    """Back ends of an agent's memory, as in `runtime.settings.Settings`. Keys are references."""
+
+    store: str = "kuzu"
+    embed: str = "none"
+    embed_model: str = ""
+    embed_url: str = ""
+    embed_key: str = ""
+    ann: str = "quantised"
+    llm: str = ""
+    llm_url: str = ""
+    llm_key: str = ""
+    token_budget: int = 200_000
+
+
+class BusConfig(msgspec.Struct, frozen=True):
+    """`url` "memory:" joins the nodes of this process alone. Credentials are references."""
+
+    url: str = "memory:"
+    searches: str = ""
+    credential: str = ""
+    searches_credential: str = ""
+
+
+class SeenConfig(msgspec.Struct, frozen=True):
+    """What can be seen from outside. `port` 0: any free one."""
+
+    log: str = "text"
+    metrics: bool = True
+    trace: str = ""
+    port: int = 0
+
+
+class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything. `home` holds agents' databases and journals, `run` what the worker says of itself; both absolute."""
+
+    fleet: str
+    process: str
+    home: str
+    run: str
+    hive: HiveConfig
+    nodes: tuple[NodeConfig, ...]
+    agents: tuple[AgentConfig, ...]
+    bus: BusConfig = BusConfig()
+    models: ModelsConfig = ModelsConfig()
+    gate: PromotionSettings = PromotionSettings()
+    tuning: HiveSettings = HiveSettings()
+    membership: MembershipSettings = MembershipSettings()
+    ranking: RankingSettings = RankingSettings()
+    domain_routing: bool = True
+    ask_deadline_ms: int = 2_000
+    seen: SeenConfig = SeenConfig()
+    env: dict[str, str] = {}
+
+    def packed(self) -> bytes:
+        """As it is written to a file."""
+        return msgspec.json.format(msgspec.json.encode(self, order="deterministic"))
+
+
+def read_config(path: Path) -> WorkerConfig:
+    """Raises `InvalidInput` for a file that is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WorkerConfig)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is no configuration of a worker: {error}") from error

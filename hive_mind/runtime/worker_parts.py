@@ -1,0 +1,134 @@
+"""What the nodes and agents of a worker share: settings, embedder, language models; each opened once, and closed together.
+
+References of the configuration are resolved here, when the worker starts; what they stand for is nowhere shown.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from hive_mind import backends
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.bus.address import address_of
+from hive_mind.cognition.budget import Budget
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+from hive_mind.cognition.reader import Reader
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import InvalidInput
+from hive_mind.llm.base import LanguageModel
+from hive_mind.runtime.nodes import Borrowed
+from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.sources_learned import LearnedSources
+from hive_mind.runtime.wiring import database_path, memory_with, open_embedder, open_model, vector_arms
+from hive_mind.runtime.worker_agents import WorkerAgent
+from hive_mind.runtime.worker_config import AgentConfig, ModelsConfig, WorkerConfig
+from hive_mind.runtime.worker_nodes import WorkerNode
+
+# A predecessor may still be writing its log back.
+_LOCK_WAIT_S = 15
+
+
+def with_values(config: WorkerConfig) -> WorkerConfig:
+    """The configuration with its references resolved, not to be shown. Raises `ConfigError`, also for back ends there are not."""
+    models, bus = config.models, config.bus
+    given = msgspec.structs.replace(
+        config,
+        bus=msgspec.structs.replace(bus, **_values(bus, "url", "searches", "credential", "searches_credential")),
+        models=msgspec.structs.replace(models, **_values(models, "embed_url", "embed_key", "llm_url", "llm_key")),
+        agents=tuple(msgspec.structs.replace(agent, **_values(agent, "prompt")) for agent in config.agents),
+    )
+    _check(given)
+    return given
+
+
+def settings_of(config: WorkerConfig) -> Settings:
+    """The settings of agents' memories."""
+    models, default = config.models, Settings()
+    return Settings(
+        home=Path(config.home),
+        store=models.store,
+        embed=models.embed,
+        embed_model=models.embed_model or default.embed_model,
+        embed_url=models.embed_url,
+        ann=models.ann,
+        llm=models.llm,
+        llm_url=models.llm_url,
+        token_budget=models.token_budget,
+        lock_wait_s=_LOCK_WAIT_S,
+    )
+
+
+class WorkerParts:
+    """Open with `open_parts`. `embedder` is shared by all, and so is each language model."""
+
+    def __init__(self, config: WorkerConfig, settings: Settings, embedder: Embedder, stack: AsyncExitStack) -> None:
+        self.config, self.settings, self.embedder, self._stack = config, settings, embedder, stack
+        self._models: dict[str, asyncio.Task[LanguageModel]] = {}
+        self.notices: tuple[str, ...] = ()
+        if embedder.dimension == 0 and settings.embed != "none":
+            self.notices = (f"keyword search only: the embedding model {settings.embed_model!r} can't be had; see the log",)
+
+    async def agent(self, config: AgentConfig, node: WorkerNode | None) -> WorkerAgent:
+        """An agent that is not open yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
+        reader = await self._reader(config)
+        local = memory_with(self.settings, config.name, Borrowed(self.embedder), self.config.ranking)
+        learner = node.running.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
+        database = database_path(self.settings, config.name)
+        is_kept = self.settings.store != "memory"
+        sources = LearnedSources(database.with_name("sources.json") if is_kept else None)
+        return WorkerAgent(config, learner, local, sources, node, is_kept=is_kept)
+
+    async def close(self) -> None:
+        """Close what was opened here."""
+        for opening in self._models.values():
+            await asyncio.wait([opening])
+        await self._stack.aclose()
+
+    async def _reader(self, config: AgentConfig) -> Reader:
+        name = config.model or self.settings.llm
+        if not name:
+            return ExtractiveReader()
+        if name not in self._models or (self._models[name].done() and self._models[name].exception()):
+            self._models[name] = asyncio.create_task(self._open_model(name))
+        model = await asyncio.shield(self._models[name])
+        return PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt))
+
+    async def _open_model(self, name: str) -> LanguageModel:
+        model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)
+        self._stack.push_async_callback(model.close)
+        return model
+
+
+async def open_parts(config: WorkerConfig) -> WorkerParts:
+    """Open what is shared. `config` has its values. Raises `ConfigError`."""
+    settings = settings_of(config)
+    async with AsyncExitStack() as stack:
+        embedder = await open_embedder(settings, config.models.embed_key)
+        stack.push_async_callback(embedder.close)
+        return WorkerParts(config, settings, embedder, stack.pop_all())
+
+
+def _values(part: msgspec.Struct, *fields: str) -> dict[str, str]:
+    return {field: resolved_here(getattr(part, field)) for field in fields}
+
+
+def _check(config: WorkerConfig) -> None:
+    """What is wrong is told before anything is opened."""
+    settings, models = settings_of(config), ModelsConfig()
+    backends.load("store", settings.store)
+    if settings.embed != models.embed:
+        backends.load("embed", settings.embed)
+    vector_arms(settings)
+    placed = [name for node in config.nodes for name in node.agents]
+    known = {agent.name for agent in config.agents}
+    if len(known) < len(config.agents) or sorted(placed) != sorted(known):
+        raise InvalidInput("each agent of a worker has a name of its own and belongs to one of its nodes")
+    for name in known:
+        database_path(settings, name)
+    if config.hive.topology != "single":
+        backends.load("bus", address_of(config.bus.url).backend)

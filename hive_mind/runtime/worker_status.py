@@ -1,0 +1,80 @@
+"""What a worker says of itself, to whoever watches it."""
+
+from typing import Literal
+
+import msgspec
+
+Phase = Literal["starting", "ready", "draining", "failed"]
+AgentPhase = Literal["starting", "learning", "ready", "asleep", "failed"]
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """One node. `outbox` counts parcels not confirmed yet, `lag` dots that peers lacked when they last compared."""
+
+    name: str
+    group: str = ""
+    is_ready: bool = False
+    is_busy: bool = False
+    epoch: int = 0
+    members: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    facts: int = 0
+    outbox: int = 0
+    lag: int = 0
+    is_connected: bool = True
+    messages: int = 0
+    """Handled since it was started."""
+    findings: tuple[str, ...] = ()
+    error: str = ""
+
+
+class AgentStatus(msgspec.Struct, frozen=True):
+    """One agent. `pending`: facts that the hive has not confirmed. `learned`: digests by path."""
+
+    name: str
+    node: str = ""
+    domain: str = ""
+    group: str = ""
+    phase: AgentPhase = "starting"
+    facts: int = 0
+    pending: int = 0
+    learned: dict[str, str] = {}
+    error: str = ""
+
+
+class WorkerStatus(msgspec.Struct, frozen=True):
+    """A worker at one moment. `since_ms` is wall time in milliseconds; `config` is the SHA-256 of its configuration file."""
+
+    process: str
+    pid: int
+    config: str
+    hive: str
+    phase: Phase
+    since_ms: int
+    nodes: tuple[NodeStatus, ...] = ()
+    agents: tuple[AgentStatus, ...] = ()
+    memory_bytes: int = 0
+    cpu_s: float = 0.0
+    error: str = ""
+    notices: tuple[str, ...] = ()
+    """What a person should know and what stops nothing."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything in it is of use."""
+        return (
+            self.phase == "ready"
+            and all(node.is_ready for node in self.nodes)
+            and all(agent.phase in ("ready", "asleep") for agent in self.agents)
+        )
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """How to reach a worker: `run/<process>.json`, readable by its owner alone. `started` is the process's own start time."""
+
+    process: str
+    pid: int
+    started: float
+    port: int
+    token: str
+    config: str

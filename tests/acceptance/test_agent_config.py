@@ -1,0 +1,217 @@
+"""`hive-mind agent --config` as a process: it comes up, answers, is alone under its name, ends when told to, loses nothing."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import msgspec
+import psutil
+import pytest
+
+from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
+from hive_mind.runtime.worker_status import Contact, WorkerStatus
+
+PATIENCE_S = 90
+QUESTION = "When does the ferry to Corrin leave?"
+
+
+class Town:
+    """A fleet's folder with one worker in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "fleets" / "town"
+        self.file = self.folder / "config" / "town.json"
+        self.contact_file = self.folder / "run" / "town.json"
+        self.log = self.folder / "logs" / "town.log"
+        self.started: list[subprocess.Popen[bytes]] = []
+        notes = folder / "notes.txt"
+        notes.write_text("The ferry to Corrin leaves at nine.\n")
+        source = SourceConfig(str(notes), sha256(notes.read_bytes()).hexdigest())
+        self.config = WorkerConfig(
+            fleet="town",
+            process="town",
+            home=str(folder),
+            run=str(self.folder / "run"),
+            hive=HiveConfig("town", "flat", {"": ("town",)}),
+            nodes=(NodeConfig("town", ("ada", "ben")),),
+            agents=(AgentConfig("ada", sources=(source,)), AgentConfig("ben")),
+            models=ModelsConfig(ann="exact"),
+        )
+
+    def write(self, **fields: Any) -> None:
+        self.config = msgspec.structs.replace(self.config, **fields)
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_bytes(self.config.packed())
+
+    def start(self, **environment: str) -> subprocess.Popen[bytes]:
+        root = str(Path(__file__).parents[2])
+        command = [sys.executable, "-m", "hive_mind", "agent", "--config", str(self.file)]
+        everything = os.environ | {"PYTHONPATH": root} | environment
+        process = subprocess.Popen(command, env=everything, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.started.append(process)
+        return process
+
+    def ready(self, process: subprocess.Popen[bytes]) -> WorkerStatus:
+        """Its status once all of it is of use."""
+        until_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until_s:
+            assert process.poll() is None, process.communicate()[1]
+            # Until it has its lock there may be the contact of a predecessor who was killed.
+            is_there = self.contact_file.exists() and self.contact().pid == process.pid
+            if is_there and (status := self.status()).is_ready:
+                return status
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    def contact(self) -> Contact:
+        return msgspec.json.decode(self.contact_file.read_bytes(), type=Contact)
+
+    def status(self) -> WorkerStatus:
+        return msgspec.json.decode(self.get("/v1/status"), type=WorkerStatus)
+
+    def get(self, path: str, body: object = None) -> bytes:
+        contact = self.contact()
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {contact.token}"}
+        asked = urllib.request.Request(f"http://127.0.0.1:{contact.port}{path}", data, headers)
+        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as reply:  # noqa: S310 - ours
+            found: bytes = reply.read()
+            return found
+
+    def call(self, agent: str, **request: object) -> Any:
+        return json.loads(self.get(f"/v1/agents/{agent}", request))["ok"]
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Iterator[Town]:
+    made = Town(tmp_path)
+    made.write()
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+
+
+def test_it_comes_up_answers_and_ends_when_it_is_told_to(town: Town) -> None:
+    process = town.start()
+    status = town.ready(process)
+
+    assert (status.pid, status.process) == (process.pid, "town")
+    assert status.config == sha256(town.file.read_bytes()).hexdigest()
+    contact = town.contact()
+    assert abs(contact.started - psutil.Process(process.pid).create_time()) < 1
+    assert stat.S_IMODE(town.contact_file.stat().st_mode) == 0o600
+    assert json.loads(town.get("/readyz")) == {"ready": True, "reasons": []}
+    # What one agent learned the other one answers.
+    assert "nine" in town.call("ben", do="ask", question=QUESTION)["answer"]
+
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(PATIENCE_S) == 0
+    assert not town.contact_file.exists()
+    assert "town: ready, 2 agents" in town.log.read_text()
+    assert contact.token not in town.log.read_text()
+
+
+def test_a_second_one_of_the_same_name_ends_at_once_and_harms_nobody(town: Town) -> None:
+    first = town.start()
+    town.ready(first)
+    second = town.start()
+
+    _, err = second.communicate(timeout=PATIENCE_S)
+
+    assert second.returncode == 3
+    assert err.decode().strip() == f"error: town runs already (process {first.pid})"
+    assert town.status().is_ready
+    assert town.contact().pid == first.pid
+
+
+def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
+    first = town.start()
+    town.ready(first)
+    town.call("ben", do="store", content="The museum opens at ten.", concept="museum")
+    first.kill()
+    first.wait()
+    assert town.contact_file.exists()
+
+    status = town.ready(town.start())
+
+    assert status.pid != first.pid
+    assert [agent.facts for agent in status.agents] == [1, 1]
+    assert status.nodes[0].facts == 2
+    assert "ten" in town.call("ada", do="ask", question="When does the museum open?")["answer"]
+
+
+def test_a_signal_while_it_starts_ends_it_too(town: Town) -> None:
+    process = town.start()
+    until_s = time.monotonic() + PATIENCE_S
+    while not town.contact_file.exists() and time.monotonic() < until_s:
+        time.sleep(0.01)
+
+    process.terminate()
+
+    assert process.wait(PATIENCE_S) == 0
+    assert not town.contact_file.exists()
+
+
+def test_a_configuration_that_can_not_be_ends_with_2_and_one_line(town: Town) -> None:
+    town.write(models=ModelsConfig(llm_key="${env:NOT_SET_ANYWHERE}"))
+    process = town.start()
+    _, err = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 2
+    assert err.decode().count("\n") == 1
+    assert "NOT_SET_ANYWHERE" in err.decode()
+    assert "NOT_SET_ANYWHERE" in town.log.read_text()
+    assert not town.contact_file.exists()
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"fleet": 1}', b"\xff\x00"])
+def test_a_file_that_is_no_configuration_ends_with_2(town: Town, body: bytes) -> None:
+    town.file.write_bytes(body)
+    process = town.start()
+    _, err = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 2
+    assert b"is no configuration of a worker" in err
+
+
+def test_variables_of_the_configuration_are_set_and_the_log_is_json_where_it_should_be(town: Town) -> None:
+    seen = msgspec.structs.replace(town.config.seen, log="json")
+    town.write(env={"HIVE_MIND_WORKER_TOKEN": "${env:GIVEN}"}, seen=seen)
+    process = town.start(GIVEN="a-token-of-ours")
+    town.ready(process)
+
+    lines = [json.loads(line) for line in town.log.read_text().splitlines()]
+    assert any(line["message"] == "town: ready, 2 agents" for line in lines)
+    assert town.contact().token == "a-token-of-ours"  # noqa: S105 - for this test alone
+
+
+def test_off_this_machine_it_needs_a_token_and_logs_to_stderr(town: Town) -> None:
+    refused = town.start(HIVE_MIND_HTTP_HOST="0.0.0.0")  # noqa: S104 - what is refused
+    _, err = refused.communicate(timeout=PATIENCE_S)
+    assert refused.returncode == 2
+    assert b"HIVE_MIND_WORKER_TOKEN" in err
+    assert not town.log.exists()
+
+
+def test_requests_without_the_token_are_refused(town: Town) -> None:
+    town.ready(town.start())
+    url = f"http://127.0.0.1:{town.contact().port}/v1/status"
+
+    with pytest.raises(HTTPError, match="401") as refused:
+        urllib.request.urlopen(url, timeout=PATIENCE_S)
+    refused.value.close()

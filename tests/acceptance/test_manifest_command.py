@@ -1,0 +1,151 @@
+"""`hive-mind manifest` as a person uses it: begin, check, look up. Nothing is ever started by it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.unit.control.bad_manifests import EVERY, within
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "manifests").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
+def test_what_init_writes_is_right_as_it_is(hive_mind: HiveMind, tmp_path: Path, topology: str) -> None:
+    file = tmp_path / "hive.yaml"
+
+    written = hive_mind("manifest", "init", "--topology", topology, "--name", "harbour", file)
+
+    assert written.code == 0, written.err
+    assert str(file) in written.err
+    assert hive_mind("manifest", "validate", file).code == 0
+    assert "name: harbour" in file.read_text()
+
+
+def test_init_overwrites_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
+    file = tmp_path / "hive.yaml"
+    file.write_text("mine")
+
+    ended = hive_mind("manifest", "init", file)
+
+    assert (ended.code, file.read_text()) == (2, "mine")
+    assert "stays as it is" in ended.err
+
+
+def test_init_can_write_to_a_pipe(hive_mind: HiveMind) -> None:
+    assert hive_mind("manifest", "init", "-").out.startswith("# A fleet")
+
+
+@pytest.mark.parametrize("name", ["Harbour", "../x", "", "a b"])
+def test_init_refuses_a_name_that_can_be_no_fleet(hive_mind: HiveMind, tmp_path: Path, name: str) -> None:
+    assert hive_mind("manifest", "init", "--name", name, tmp_path / "hive.yaml").code == 2
+    assert not (tmp_path / "hive.yaml").exists()
+
+
+def test_every_example_is_right(hive_mind: HiveMind) -> None:
+    ended = hive_mind("manifest", "validate", *EXAMPLES)
+
+    assert ended.code == 0, ended.out
+    assert ended.out.count("nothing is wrong") == len(EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize("bad", EVERY, ids=lambda bad: bad.name)
+def test_a_bad_manifest_gives_a_line_for_each_problem_and_starts_nothing(hive_mind: HiveMind, tmp_path: Path, bad) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_bytes(bad.bytes)
+
+    ended = hive_mind("manifest", "validate", file)
+
+    assert ended.code == 2
+    told = ended.out.splitlines()
+    assert len(told) == len(bad.says)
+    for said, (line, path, words) in zip(told, bad.says, strict=True):
+        assert said.startswith(f"{file}:{line}: {path}: ")
+        assert words in said
+    assert not hive_mind.home.exists()
+
+
+def test_problems_can_be_had_as_json(hive_mind: HiveMind, tmp_path: Path) -> None:
+    good, bad = EXAMPLES[0], tmp_path / "bad.yaml"
+    bad.write_text(within("  stor: kuzu\n"))
+
+    ended = hive_mind("manifest", "validate", good, bad, tmp_path / "absent.yaml", "-o", "json")
+
+    assert ended.code == 2
+    assert [one["is_valid"] for one in ended.json] == [True, False, False]
+    assert ended.json[1]["problems"] == [{"line": 7, "path": "spec.stor", "message": "is not known; did you mean store?"}]
+
+
+def test_the_form_alone_can_be_checked_where_nothing_will_run(hive_mind: HiveMind, tmp_path: Path) -> None:
+    file = tmp_path / "hive.yaml"
+    file.write_text(within("  bus: {url: 'servicebus://x.example/hive', credential: '${env:NOBODY_SETS_THIS}'}\n"))
+
+    assert hive_mind("manifest", "validate", file).code == 2
+    assert hive_mind("manifest", "validate", "--form", file).code == 0
+
+
+def test_explain_shows_fields_types_and_defaults(hive_mind: HiveMind) -> None:
+    ended = hive_mind("manifest", "explain", "spec.topology")
+
+    assert ended.code == 0
+    for part in ("broadcastThreshold", "0.9", "single|flat|federated|sharded", "whole number 1 to 9"):
+        assert part in ended.out
+    assert hive_mind("manifest", "explain", "spec.topology", "-o", "json").json["fields"][0]["path"] == "spec.topology.kind"
+
+
+def test_explain_says_what_was_meant(hive_mind: HiveMind) -> None:
+    ended = hive_mind("manifest", "explain", "spec.gosip")
+
+    assert ended.code == 2
+    assert "spec.gossip" in ended.err
+
+
+def test_the_schema_is_json(hive_mind: HiveMind) -> None:
+    assert hive_mind("manifest", "schema").json["required"] == ["apiVersion", "kind", "metadata", "spec"]
+
+
+@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["explain"], ["schema"]], ids=" ".join)
+def test_help_teaches_by_examples(hive_mind: HiveMind, command: list[str]) -> None:
+    ended = hive_mind("manifest", *command, "--help")
+
+    assert ended.code == 0
+    assert "Examples:" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 100
+
+
+def test_in_a_process_of_its_own_the_exit_code_is_the_same(hive_mind: HiveMind, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(within("  stor: kuzu\n"))
+
+    process = hive_mind.start("manifest", "validate", file, "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (2, b"")
+    assert json.loads(out)[0]["problems"][0]["line"] == 7
+
+
+def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "manifests").symlink_to(ROOT / "manifests")
+    monkeypatch.chdir(tmp_path)
+    howto = (ROOT / "docs" / "howto" / "manifests.md").read_text("utf-8")
+    commands = [line.split()[1:] for line in howto.splitlines() if line.startswith("    hive-mind manifest")]
+
+    assert len(commands) >= 8
+    for command in commands:
+        assert hive_mind(*command).code == 0, command
+
+
+def test_messages_of_the_howto_are_those_that_are_given(hive_mind: HiveMind, tmp_path: Path) -> None:
+    howto = (ROOT / "docs" / "howto" / "manifests.md").read_text("utf-8")
+    file = tmp_path / "hive.yaml"
+    file.write_text(
+        within("  topolgy: flat\n  agents:\n", agents="") + "    - name: ada\n    - name: ada\n  llm: {key: abc, model: 'a:b'}\n"
+    )
+
+    told = [line.split(": ", 1)[1] for line in hive_mind("manifest", "validate", file).out.splitlines()]
+
+    assert len(told) == 3
+    assert all(f": {message}\n" in howto for message in told), told

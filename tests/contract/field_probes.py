@@ -1,0 +1,238 @@
+"""Fields that need nothing but this process: how each is changed, and where in the running objects the change is seen.
+
+Fields that don't disturb each other are changed together, because a fleet takes about a second to start.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hive_mind.runtime.domain_routing import ByDomain
+from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
+
+Spec = Callable[[Ground], dict[str, Any]]
+
+
+def fixed(**spec: Any) -> Spec:
+    """A spec that needs no server."""
+    return lambda _: spec
+
+
+# ── what leaves home ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shares(text: str, confidence: float = 0.9) -> Callable[[Fleet], Any]:
+    """Whether a new fact passes the gate that the agent's memory asks. `{}` differs each time: what was shared stays so."""
+
+    async def see(fleet: Fleet) -> bool:
+        said = text.format(("spring", "autumn")[fleet.step])
+        stored = await fleet.call("store", concept="town", content=said, confidence=confidence)
+        return not fleet.memory().known(stored["fact_id"]).held_back  # type: ignore[union-attr]
+
+    return see
+
+
+TOLD_IN_CONFIDENCE = "In {} the gate of the pump house opens with the password: hunter2-Xy9Kq7"
+PROMOTION = {
+    "confidenceMin": Sight(shares("In {} the ferry leaves from the northern pier", 0.25), True, False),
+    "wordsMin": Sight(shares("Floods in {}"), True, False),
+    "lettersShareMin": Sight(shares("in {} we know x + y = z * (u - v) / w >= q"), True, False),
+    "holdBackSecrets": Sight(shares(TOLD_IN_CONFIDENCE), False, True),
+    "holdBackPersonal": Sight(shares("In {} people may write to ada.lovelace@example.com about pumps"), False, True),
+}
+OPEN = Story(
+    "open",
+    fixed(gossip=QUICK, agents=[{"name": "ada"}], promotion={"open": False}),
+    fixed(gossip=QUICK, agents=[{"name": "ada"}], promotion={"open": True}),
+    {"spec.promotion.open": Sight(shares(TOLD_IN_CONFIDENCE), False, True)},
+)
+
+# ── what nodes and rankings go by ────────────────────────────────────────────────────────────────────────────────────
+
+SETTINGS = Story(
+    "settings",
+    fixed(
+        agents=[{"name": "ada"}, {"name": "bob"}],
+        promotion={"confidenceMin": 0.2, "wordsMin": 2, "lettersShareMin": 0.4},
+        gossip={"periodS": 20, "fanout": 3, "beatS": 0.2, "suspectAfterS": 5},
+        lifecycle={"forget": False, "ttlHours": 48, "decayPerHour": 0.5, "gcPeriodS": 30},
+        trust={"moderators": ["ada"], "halfLifeDays": 7, "quarantineBelow": 0.25},
+        retrieval={"semanticWeight": 0.25, "evidenceStrength": 0.25, "depth": 50, "fusion": "linear", "rrfK": 9, "deadlineS": 1},
+    ),
+    fixed(
+        agents=[{"name": "ada"}, {"name": "bob"}],
+        promotion={
+            "confidenceMin": 0.5,
+            "wordsMin": 4,
+            "lettersShareMin": 0.8,
+            "holdBackSecrets": False,
+            "holdBackPersonal": False,
+        },
+        gossip={"periodS": 2.5, "fanout": 4, "beatS": 0.1, "suspectAfterS": 3},
+        lifecycle={"forget": True, "ttlHours": 12, "decayPerHour": 0.25, "gcPeriodS": 9},
+        trust={"moderators": ["bob"], "halfLifeDays": 14, "quarantineBelow": 0.5},
+        retrieval={"semanticWeight": 0.75, "evidenceStrength": 0.5, "depth": 60, "fusion": "rrf", "rrfK": 11, "deadlineS": 3},
+        platform={"kind": "inprocess", "stopTimeoutS": 7},
+    ),
+    {
+        **{f"spec.promotion.{name}": sight for name, sight in PROMOTION.items()},
+        "spec.gossip.periodS": Sight(lambda f: f.node.repair.gossip._settings.period_ms, 20_000, 2_500),
+        "spec.gossip.fanout": Sight(lambda f: f.node.repair.gossip._settings.fanout, 3, 4),
+        "spec.gossip.beatS": Sight(lambda f: f.membership.settings.beat_ms, 200, 100),
+        "spec.gossip.suspectAfterS": Sight(lambda f: f.membership._roll._silence_ms, 5_000, 3_000),
+        "spec.lifecycle.forget": Sight(lambda f: f.node.standing.may_expire(), False, True),
+        "spec.lifecycle.ttlHours": Sight(lambda f: f.node.standing.settings.expiry.max_age_hours, 48, 12),
+        "spec.lifecycle.decayPerHour": Sight(lambda f: f.node.standing.settings.expiry.decay_per_hour, 0.5, 0.25),
+        "spec.lifecycle.gcPeriodS": Sight(lambda f: f.node.settings.housekeeping_ms, 30_000, 9_000),
+        "spec.trust.moderators": Sight(
+            lambda f: [f.node.standing.is_moderator(n) for n in ("ada", "bob")], [True, False], [False, True]
+        ),
+        "spec.trust.halfLifeDays": Sight(lambda f: f.node.standing._book._settings.half_life_days, 7, 14),
+        "spec.trust.quarantineBelow": Sight(lambda f: f.node.standing._book._settings.quarantine_trust, 0.25, 0.5),
+        "spec.retrieval.semanticWeight": Sight(lambda f: ranking(f).semantic_weight, 0.25, 0.75),
+        "spec.retrieval.evidenceStrength": Sight(lambda f: ranking(f).evidence_strength, 0.25, 0.5),
+        "spec.retrieval.depth": Sight(lambda f: ranking(f).depth, 50, 60),
+        "spec.retrieval.fusion": Sight(lambda f: ranking(f).fusion, "linear", "rrf"),
+        "spec.retrieval.rrfK": Sight(lambda f: ranking(f).rrf_k, 9, 11),
+        "spec.retrieval.deadlineS": Sight(
+            lambda f: (f.runner._ask_deadline_ms, f.node.questions._settings.deadline_ms), (1_000, 1_000), (3_000, 3_000)
+        ),
+        "spec.platform.stopTimeoutS": Sight(lambda f: stop_timeout_s(f), 20, 7),
+    },
+)
+
+
+def ranked_by(name: str, depth: int) -> Spec:
+    """A spec whose ranking a file says."""
+
+    def spec(ground: Ground) -> dict[str, Any]:
+        (ground.folder / name).write_text(json.dumps({"name": "one", "retrieval": {"depth": depth}}))
+        return {"gossip": QUICK, "agents": [{"name": "ada"}], "retrieval": {"config": name}}
+
+    return spec
+
+
+RANKED_BY_A_FILE = Story(
+    "config",
+    ranked_by("one.json", 70),
+    ranked_by("other.json", 80),
+    {"spec.retrieval.config": Sight(lambda f: ranking(f).depth, 70, 80)},
+)
+
+
+def ranking(fleet: Fleet) -> Any:
+    """What the index that searches ask was made with; the memory is awake."""
+    state = fleet.memory()._state
+    assert state is not None
+    return state.recall.settings
+
+
+async def stop_timeout_s(fleet: Fleet) -> float:
+    """How long a process that is started again is given to finish."""
+    platform, given = fleet.controller._platforms["inprocess"], []
+    really = platform.stop
+
+    async def stop(process: str, timeout_s: float) -> None:
+        given.append(timeout_s)
+        await really(process, timeout_s)
+
+    platform.stop = stop  # type: ignore[method-assign]
+    try:
+        await fleet.controller.restart("ada")
+    finally:
+        platform.stop = really  # type: ignore[method-assign]
+    return given[0]
+
+
+# ── who there is ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def finds_nora(fleet: Fleet) -> bool:
+    """Whether what only the second file says was learned."""
+    hits = (await fleet.call("search", agent="reader-1", query="who keeps the lighthouse"))["hits"]
+    return any("Nora" in hit["content"] for hit in hits)
+
+
+async def falls_asleep(fleet: Fleet) -> bool:
+    ada = fleet.agent()
+    await fleet.until(lambda: ada.phase == "asleep" or not ada.config.sleep_after_s)
+    return ada.phase == "asleep"
+
+
+AGENTS = Story(
+    "agents",
+    fixed(
+        gossip=QUICK,
+        agents=[{"name": "ada", "domain": "pumps", "sources": ["a.txt"]}, {"name": "reader-{n}", "count": 1}, {"name": "bob"}],
+    ),
+    fixed(
+        gossip=QUICK,
+        agents=[
+            {"name": "ada", "domain": "boats", "sources": ["a.txt", "b.txt"], "resources": {"sleepAfterS": 0.2}},
+            {"name": "reader-{n}", "count": 3},
+            {"name": "eve"},
+        ],
+    ),
+    {
+        "spec.agents.name": Sight(lambda f: [name for name in f.agents if "-" not in name], ["ada", "bob"], ["ada", "eve"]),
+        "spec.agents.count": Sight(lambda f: sum(name.startswith("reader-") for name in f.agents), 1, 3),
+        "spec.agents.domain": Sight(lambda f: f.agent().status().domain, "pumps", "boats"),
+        "spec.agents.sources": Sight(finds_nora, False, True),
+        "spec.agents.resources.sleepAfterS": Sight(falls_asleep, False, True),
+    },
+)
+
+# ── how they share ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def federated(groups: Mapping[str, str], agents: Mapping[str, str], **topology: Any) -> Spec:
+    listed = [{"name": name, "domain": [domain] if domain else []} for name, domain in groups.items()]
+    return fixed(
+        gossip=QUICK,
+        topology={"kind": "federated", "groups": listed, **topology},
+        agents=[{"name": name, "group": group} for name, group in agents.items()],
+    )
+
+
+def group_of(fleet: Fleet, agent: str) -> str:
+    node = fleet.agent(agent)._node
+    assert node is not None
+    return str(fleet.topology.group_of(node.name))
+
+
+KIND = Story(
+    "kind",
+    fixed(gossip=QUICK, topology="flat", agents=[{"name": "ada"}, {"name": "bob"}]),
+    fixed(gossip=QUICK, topology="sharded", agents=[{"name": "ada"}, {"name": "bob"}]),
+    {"spec.topology.kind": Sight(lambda f: type(f.topology).__name__, "Flat", "Sharded")},
+)
+FEDERATED = Story(
+    "federated",
+    federated({"north": "pumps", "south": ""}, {"ada": "north", "bob": "south", "cyd": "north"}),
+    federated(
+        {"west": "ferry", "south": ""},
+        {"ada": "west", "bob": "south", "cyd": "south"},
+        broadcastThreshold=0.7,
+        domainRouting=False,
+    ),
+    {
+        "spec.topology.groups.name": Sight(lambda f: sorted(f.topology.groups), ["north", "south"], ["south", "west"]),
+        "spec.topology.groups.domain": Sight(
+            lambda f: [sorted(f.topology.matching_groups([word])) for word in ("pumps", "ferry")], [["north"], []], [[], ["west"]]
+        ),
+        "spec.topology.broadcastThreshold": Sight(lambda f: f.topology.broadcast_threshold, 0.9, 0.7),
+        "spec.topology.domainRouting": Sight(lambda f: isinstance(f.agent()._agent.memory._hive, ByDomain), True, False),
+        "spec.agents.group": Sight(lambda f: group_of(f, "cyd"), "north", "south"),
+    },
+)
+SHARDED = Story(
+    "sharded",
+    fixed(gossip=QUICK, topology={"kind": "sharded", "shards": 2, "replicas": 1}, agents=[{"name": "reader-{n}", "count": 4}]),
+    fixed(gossip=QUICK, topology={"kind": "sharded", "shards": 3, "replicas": 2}, agents=[{"name": "reader-{n}", "count": 4}]),
+    {
+        "spec.topology.shards": Sight(lambda f: (len(f.worker._nodes), len(f.topology.nodes)), (2, 2), (3, 3)),
+        "spec.topology.replicas": Sight(lambda f: len(f.topology.holders(f.topology.held_by(f.node.name)[0])), 1, 2),
+    },
+)
+
+STORIES = (OPEN, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)

@@ -1,0 +1,127 @@
+"""A whole fleet with real agents, nodes and journals, all in this process: what they learned is there after every change."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hive_mind.control.controller import HiveController
+from hive_mind.control.reading import Source, read_text
+from tests.builders import run
+
+FLAT = "topology: flat"
+FEDERATED = "topology: {kind: federated, groups: [{name: east}, {name: west}, {name: north}]}"
+SHARDED = "topology: {kind: sharded, replicas: 2}"
+
+COLOURS = ("red", "green", "blue", "grey", "black", "white", "brown", "pink")
+
+
+def source(home: Path, topology: str, agents: int) -> Source:
+    text = f"""
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: team}}
+spec:
+  {topology}
+  agents:
+    - {{name: "a-{{n}}", count: {agents}}}
+  platform: inprocess
+  promotion: {{open: true}}
+  gossip: {{periodS: 1, beatS: 0.5, suspectAfterS: 3}}
+  retrieval: {{deadlineS: 20}}
+"""
+    return read_text(text, home, "team")
+
+
+@asynccontextmanager
+async def fleet(home: Path) -> AsyncIterator[HiveController]:
+    async with HiveController.open(home, "team") as controller:
+        yield controller
+
+
+async def apply(controller: HiveController, wanted: Source) -> None:
+    outcome = await controller.apply(wanted, timeout_s=180)
+    assert outcome.problems == ()
+    assert not await controller.plan(wanted)
+    assert (await controller.status()).phase == "Ready"
+
+
+async def known(controller: HiveController, agent: str) -> set[str]:
+    """Everything the hive holds, as soon as whoever came new has copied its share."""
+    async with asyncio.timeout(60):
+        while True:
+            found = await controller.call(agent, "facts", limit=0)
+            if found["completeness"] == 1.0:
+                return {fact["content"] for fact in found["facts"]}
+            await asyncio.sleep(0.2)
+
+
+async def answer(controller: HiveController, agent: str, question: str) -> tuple[str, float]:
+    found = await controller.call(agent, "ask", question=question)
+    return found["answer"], found["completeness"]
+
+
+def sentences(agent: int, count: int) -> str:
+    return " ".join(
+        f"Pump {agent}-{number} in hall {agent * number} is {COLOURS[(agent + number) % len(COLOURS)]}."
+        for number in range(count)
+    )
+
+
+def test_a_fleet_learns_answers_and_stops(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with fleet(tmp_path) as controller:
+            await apply(controller, source(tmp_path, FLAT, 3))
+            await controller.call("a-1", "learn", text="Ines replaced the seal of pump seven on Monday.")
+
+            text, completeness = await answer(controller, "a-3", "Who replaced the seal of pump seven?")
+            assert ("Ines" in text, completeness) == (True, 1.0)
+            assert (await controller.delete()).is_converged
+            assert (await controller.status()).phase == "Stopped"
+
+        async with fleet(tmp_path) as controller:
+            await apply(controller, source(tmp_path, FLAT, 3))
+            assert "Ines" in (await answer(controller, "", "Who replaced the seal of pump seven?"))[0]
+
+    run(play())
+
+
+@pytest.mark.parametrize("topology", [FLAT, FEDERATED, SHARDED])
+def test_agents_come_and_go_and_every_fact_stays(topology: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with fleet(tmp_path) as controller:
+            await apply(controller, source(tmp_path, topology, 4))
+            for number in range(1, 5):
+                await controller.call(f"a-{number}", "learn", text=sentences(number, 5))
+            before = await known(controller, "a-1")
+            assert len(before) == 20
+
+            for count in (7, 3, 5):
+                assert (await controller.scale("a", count, timeout_s=180)).problems == ()
+                assert await known(controller, "a-1") == before
+                assert len((await controller.status()).agents) == count
+
+    run(play())
+
+
+@pytest.mark.slow
+def test_a_thousand_facts_and_their_answers_survive_every_topology(tmp_path: Path) -> None:
+    questions = [f"Which colour has pump {agent}-{number}?" for agent in range(1, 11) for number in (3, 50)]
+
+    async def play() -> None:
+        async with fleet(tmp_path) as controller:
+            await apply(controller, source(tmp_path, FLAT, 10))
+            for number in range(1, 11):
+                await controller.call(f"a-{number}", "learn", text=sentences(number, 100))
+            before = await known(controller, "a-1")
+            assert len(before) == 1000
+            answers = [await answer(controller, "a-2", question) for question in questions]
+
+            for topology in (FEDERATED, SHARDED, FLAT):
+                await apply(controller, source(tmp_path, topology, 10))
+                assert await known(controller, "a-1") == before
+                assert [await answer(controller, "a-2", question) for question in questions] == answers
+
+    run(play())

@@ -1,0 +1,354 @@
+"""A fleet's own Redis server: it is there when it is needed, keeps what it holds, and lets in nobody else."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGKILL, SIGSTOP
+
+import psutil
+import pytest
+
+from hive_mind import backends
+from hive_mind.control import private_redis, redis_files
+from hive_mind.control.private_redis import RedisState, bus_config, state
+from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
+from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.worker_config import BusConfig
+from tests.servers.guard import Guard
+from tests.servers.redis_server import redis_program
+
+PATIENCE_S = 90.0
+pytest.importorskip("redis")
+
+
+class Place:
+    """A fleet's folder whose server is gone when the test is, however that ends."""
+
+    def __init__(self, folder: Path, program: str) -> None:
+        self.folder, self.program = folder, program
+        self._guards: dict[int, Guard] = {}
+
+    async def ensure(self) -> BusConfig:
+        found = await private_redis.ensure(self.folder, program=self.program, timeout_s=PATIENCE_S)
+        self.watch()
+        return found
+
+    async def stop(self) -> None:
+        await private_redis.stop(self.folder, timeout_s=PATIENCE_S)
+
+    async def do(self, *words: str) -> bytes:
+        """A command, with the password."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", state(self.folder).port)
+        password = resolved_here(bus_config(self.folder, 1).credential)
+        writer.write(f"AUTH {password}\r\n{' '.join(words)}\r\n".encode())
+        assert await reader.readline() == b"+OK\r\n"
+        said = await reader.readline()
+        if said.startswith(b"$"):
+            said = await reader.readline()
+        writer.close()
+        return said.strip()
+
+    def kill(self) -> int:
+        """As if its power went."""
+        pid = state(self.folder).pid
+        found = psutil.Process(pid)
+        found.kill()
+        found.wait(PATIENCE_S)
+        return pid
+
+    def watch(self) -> None:
+        pid = state(self.folder).pid
+        if pid and pid not in self._guards:
+            self._guards[pid] = Guard(pid, SIGKILL)
+
+    def close(self) -> None:
+        self.watch()
+        for guard in self._guards.values():
+            guard.release()
+        if state(self.folder).pid:
+            self.kill()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path / "fleets" / "town", redis_program())
+    yield made
+    made.close()
+
+
+def play(story: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(2 * PATIENCE_S):
+            await story()
+
+    asyncio.run(whole())
+
+
+@contextmanager
+def listening(port: int) -> Iterator[socket.socket]:
+    """Somebody else who took the port, and hears what he is told."""
+    with socket.create_server(("127.0.0.1", port)) as taken:
+        yield taken
+
+
+def test_it_is_started_once_and_answers_with_its_password(place: Place) -> None:
+    async def story() -> None:
+        assert state(place.folder) == RedisState()
+
+        first = await place.ensure()
+        pid = state(place.folder).pid
+
+        assert first == bus_config(place.folder, state(place.folder).port)
+        assert await place.do("PING") == b"+PONG"
+        assert await place.ensure() == first
+        assert state(place.folder).pid == pid
+        assert state(place.folder).memory_bytes > 1 << 20
+
+    play(story)
+
+
+def test_a_bus_opens_with_what_it_says(place: Place) -> None:
+    from hive_mind.runtime.member import open_bus
+
+    async def story() -> None:
+        config = await place.ensure()
+
+        bus = await open_bus(config.url, None, resolved_here(config.credential))
+
+        assert bus.capabilities.is_durable
+        assert bus.capabilities.survives_restart
+        await bus.close(drain_s=0)
+
+    play(story)
+
+
+def test_it_listens_on_this_machine_only_and_keeps_its_password_to_itself(place: Place) -> None:
+    async def story() -> None:
+        config = await place.ensure()
+        secret = resolved_here(config.credential)
+
+        process = psutil.Process(state(place.folder).pid)
+        assert {one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
+        assert secret not in f"{config}{process.cmdline()}{process.environ()}"
+        folder = place.folder / "redis"
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert {
+            name: (folder / name).stat().st_mode & 0o777 for name in ("password", "redis.conf", "lock", "server.json", "log")
+        } == (dict.fromkeys(("password", "redis.conf", "lock", "server.json", "log"), 0o600))
+        reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
+        writer.write(b"PING\r\n")
+        assert b"NOAUTH" in await reader.readline()
+        writer.close()
+
+    play(story)
+
+
+def test_it_forgets_nothing_silently(place: Place) -> None:
+    async def story() -> None:
+        await place.ensure()
+
+        told = {}
+        for name in ("appendonly", "appendfsync", "maxmemory-policy"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
+            password = resolved_here(bus_config(place.folder, 1).credential)
+            writer.write(f"AUTH {password}\r\nCONFIG GET {name}\r\n".encode())
+            told[name] = [await reader.readline() for _ in range(6)][-1].strip()
+            writer.close()
+
+        assert told == {"appendonly": b"yes", "appendfsync": b"everysec", "maxmemory-policy": b"noeviction"}
+
+    play(story)
+
+
+def test_one_that_was_killed_comes_back_over_its_data_at_the_same_place(place: Place) -> None:
+    async def story() -> None:
+        config = await place.ensure()
+        assert await place.do("SET", "pump", "red") == b"+OK"
+
+        former = place.kill()
+        assert state(place.folder) == RedisState(0, state(place.folder).port)
+
+        assert await place.ensure() == config
+        assert state(place.folder).pid != former
+        assert await place.do("GET", "pump") == b"red"
+
+    play(story)
+
+
+def test_one_that_was_stopped_keeps_what_it_holds_and_may_be_stopped_again(place: Place) -> None:
+    async def story() -> None:
+        await place.stop()
+        config = await place.ensure()
+        await place.do("SET", "pump", "red")
+
+        await place.stop()
+
+        assert state(place.folder).pid == 0
+        await place.stop()
+        assert await place.ensure() == config
+        assert await place.do("GET", "pump") == b"red"
+
+    play(story)
+
+
+def test_where_somebody_took_its_port_it_moves_and_has_another_password(place: Place) -> None:
+    async def story() -> None:
+        former = await place.ensure()
+        port, secret = state(place.folder).port, resolved_here(former.credential)
+        await place.do("SET", "pump", "red")
+        await place.stop()
+
+        with listening(port):
+            moved = await place.ensure()
+
+        assert state(place.folder).port != port
+        assert moved == bus_config(place.folder, state(place.folder).port)
+        assert resolved_here(moved.credential) != secret
+        assert await place.do("GET", "pump") == b"red"
+
+    play(story)
+
+
+def test_where_somebody_takes_its_port_at_the_last_moment_it_moves_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [True]
+    look = redis_files._is_free
+    monkeypatch.setattr(redis_files, "_is_free", lambda port: looks.pop() if looks else look(port))
+
+    async def story() -> None:
+        (place.folder / "redis").mkdir(parents=True)
+        with listening(0) as taken:
+            port = taken.getsockname()[1]
+            (place.folder / "redis" / "port").write_text(str(port))
+            await place.ensure()
+
+        assert looks == []
+        assert state(place.folder).port != port
+
+    play(story)
+
+
+def test_one_whose_starter_died_before_it_could_note_it_is_found_again(place: Place) -> None:
+    async def story() -> None:
+        await place.ensure()
+        pid = state(place.folder).pid
+        (place.folder / "redis" / "server.json").unlink()
+
+        await place.ensure()
+
+        assert state(place.folder).pid == pid
+        (place.folder / "redis" / "server.json").unlink()
+        await place.stop()
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+    play(story)
+
+
+def test_many_at_once_start_one(place: Place) -> None:
+    async def story() -> None:
+        found = await asyncio.gather(*(place.ensure() for _ in range(5)))
+
+        assert len(set(found)) == 1
+        folder = str(place.folder / "redis")
+        assert [one.pid for one in psutil.process_iter() if _cwd(one) == folder] == [state(place.folder).pid]
+
+    play(story)
+
+
+def test_somebody_who_has_its_number_by_now_is_left_alone(place: Place) -> None:
+    async def story() -> None:
+        await place.ensure()
+        place.kill()
+        command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+        stranger = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
+        began = psutil.Process(stranger.pid).create_time()
+        (place.folder / "redis" / "server.json").write_text(f"[{stranger.pid},{began - 50.0}]")
+        (place.folder / "redis" / "pid").write_text(f"{stranger.pid}\n")
+
+        await place.stop()
+        assert state(place.folder).pid == 0
+        await place.ensure()
+
+        assert stranger.returncode is None
+        assert state(place.folder).pid != stranger.pid
+        stranger.kill()
+        await stranger.wait()
+
+    play(story)
+
+
+def test_one_that_hangs_is_told_and_ended_when_its_time_is_over(place: Place) -> None:
+    async def story() -> None:
+        await place.ensure()
+        psutil.Process(state(place.folder).pid).send_signal(SIGSTOP)
+
+        with pytest.raises(BackendTimeout, match="does not answer"):
+            await private_redis.ensure(place.folder, program=place.program, timeout_s=0.1)
+        await private_redis.stop(place.folder, timeout_s=PATIENCE_S)
+
+        assert state(place.folder).pid == 0
+
+    play(story)
+
+
+def test_one_whose_password_is_gone_says_what_to_do(place: Place) -> None:
+    async def story() -> None:
+        await place.ensure()
+        (place.folder / "redis" / "password").unlink()
+
+        with pytest.raises(BackendRejected, match="another password"):
+            await place.ensure()
+
+        await place.stop()
+        await place.ensure()
+        assert await place.do("PING") == b"+PONG"
+
+    play(story)
+
+
+def test_a_program_that_ends_at_once_is_told_with_its_last_words(place: Place, tmp_path: Path) -> None:
+    broken = tmp_path / "redis-server"
+    broken.write_text("#!/bin/sh\necho no such luck\nexit 1\n")
+    broken.chmod(0o700)
+
+    async def story() -> None:
+        with pytest.raises(BackendUnavailable, match="no such luck"):
+            await private_redis.ensure(place.folder, program=str(broken))
+
+    play(story)
+
+
+def test_without_a_server_one_clear_message_says_what_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
+    async def story() -> None:
+        with pytest.raises(ConfigError, match=r"install it .* or raise spec.platform.agentsPerProcess"):
+            await private_redis.ensure(place.folder)
+
+    play(story)
+    assert not place.folder.exists()
+
+
+def test_without_the_extra_the_message_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(kind: str, name: str) -> None:
+        raise BackendNotInstalled(kind, name, "redis")
+
+    monkeypatch.setattr(backends, "load", missing)
+
+    async def story() -> None:
+        with pytest.raises(BackendNotInstalled, match=r"hive-mind\[redis\]"):
+            await private_redis.ensure(place.folder)
+
+    play(story)
+
+
+def _cwd(one: psutil.Process) -> str:
+    try:
+        return one.cwd() if one.pid != os.getpid() and one.status() != psutil.STATUS_ZOMBIE else ""
+    except psutil.Error:
+        return ""

@@ -1,0 +1,45 @@
+"""Moving a hive of tests to another topology, and seeing whether it still knows the same."""
+
+from collections.abc import Mapping
+from random import Random
+
+from hive_mind.hive.effects import Put
+from hive_mind.hive.estate import Estate, Reading
+from hive_mind.hive.resettlement import Resettlement, attached_to
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology import Topology
+from hive_mind.model.evidence import HiveFact
+from tests import hives
+from tests.hives import MODERATOR, Hive
+
+
+def read(hive: Hive, *missing: str) -> Estate:
+    """What the journals of a hive hold together, but for those that are missing."""
+    reading = Reading((MODERATOR,))
+    for name, kept in hive.kept.items():
+        if name not in missing:
+            reading.take(name, [Put(table, key, value) for (table, key), value in sorted(kept.items())])
+    return reading.estate()
+
+
+def moved(hive: Hive, topology: Topology, tuned: HiveSettings | None = None, attached: Mapping[str, str] | None = None) -> Hive:
+    """Another hive, whose nodes begin with journals made of those of this one, at the same time."""
+    settings, chance = tuned or hives.settings(), Random(hive.chance.getrandbits(64))
+    node_of = attached_to(topology, attached or {}, {}, {})
+    work = Resettlement(read(hive), topology, node_of, settings, chance, hive.clock())
+    other = Hive(topology, settings, seed=hive.chance.getrandbits(32))
+    other.clock = hive.clock
+    for node, records in work.journals():
+        other.kept[node] = {(record.table, record.key): record.value for record in records if isinstance(record, Put)}
+    for name in topology.nodes:
+        other.boot(name)
+    return other
+
+
+def known(hive: Hive) -> dict[str, HiveFact]:
+    """Every fact by id, as its home has it now: a node by itself judges by the time of its last event."""
+    for node in hive.nodes.values():
+        node.standing.now = hive.clock()
+    nodes = ((node, node.standing) for node in hive.nodes.values())
+    facts = [fact for node, judge in nodes for fact in node.replica.facts("", 10_000, judge)]
+    return {fact.id: fact for fact in sorted(facts, key=lambda fact: len(fact.provenance))}

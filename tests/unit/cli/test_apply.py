@@ -1,0 +1,20 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hive_mind.cli.app import app
+from tests.unit.control.bad_manifests import EVERY, Bad
+
+
+@pytest.mark.parametrize("command", ["apply", "plan"])
+@pytest.mark.parametrize("bad", EVERY, ids=lambda bad: bad.name)
+def test_a_bad_manifest_is_told_and_starts_nothing(bad: Bad, command: str, tmp_path: Path) -> None:
+    file, home = tmp_path / "hive.yaml", tmp_path / "home"
+    file.write_bytes(bad.bytes)
+
+    ended = CliRunner().invoke(app, [command, "-f", str(file), "--home", str(home)])
+
+    assert ended.exit_code == 2, ended.output
+    assert "hive.yaml:" in ended.output
+    assert not home.exists()

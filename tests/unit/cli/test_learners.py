@@ -1,0 +1,45 @@
+"""Learning by an agent that runs elsewhere."""
+
+import asyncio
+
+from hive_mind.cli import learners
+from hive_mind.cli.learners import RemoteLearner, parts_of
+from hive_mind.model.content import Content
+
+
+class Agent:
+    """Learns a fact a line."""
+
+    def __init__(self):
+        self.calls = []
+
+    async def call(self, what, **fields):
+        self.calls.append((what, fields))
+        count = fields["text"].count("\n")
+        return {"facts": ["f"] * count, "added": count, "confirmed": 0, "skipped": 1}
+
+
+def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
+    agent = Agent()
+
+    learned = asyncio.run(RemoteLearner(agent).learn_from_content(Content("a\nb\n", "notes", "2025-03", title="Notes")))
+
+    assert (len(learned.facts), learned.added, learned.confirmed, learned.skipped) == (2, 2, 0, 1)
+    assert agent.calls == [("learn", {"text": "a\nb\n", "source": "notes", "said_at": "2025-03", "title": "Notes"})]
+
+
+def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
+    monkeypatch.setattr(learners, "_PART_CHARACTERS", 10)
+    agent = Agent()
+
+    learned = asyncio.run(RemoteLearner(agent).learn_from_content(Content("one\ntwo\nthree\nfour\n", "notes")))
+
+    assert [fields["text"] for _, fields in agent.calls] == ["one\ntwo\n", "three\n", "four\n"]
+    assert (len(learned.facts), learned.added, learned.skipped) == (4, 4, 3)
+
+
+def test_parts_are_the_text_also_where_a_line_is_longer_than_a_part(monkeypatch):
+    monkeypatch.setattr(learners, "_PART_CHARACTERS", 4)
+
+    assert parts_of("abcdefghij\nk\nl") == ["abcd", "efgh", "ij\n", "k\nl"]
+    assert parts_of("") == [""]

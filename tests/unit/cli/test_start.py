@@ -1,0 +1,42 @@
+"""What a command loads before it does anything."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+import typer
+
+from hive_mind.cli.app import MODULES
+
+# Each takes long to load, and only fleets need it. Not pydantic: typer itself loads it for every command.
+HEAVY = ("aiohttp", "psutil", "yaml", "hive_mind.control.manifest")
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Modules that are there after a call of the command."""
+    code = f"import sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.cli.app import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["apply", "--help"]], ids=" ".join)
+def test_help_loads_no_library_that_only_fleets_need(arguments):
+    assert [name for name in HEAVY if name in loaded(*arguments)] == []
+
+
+def test_a_command_does_not_load_the_others():
+    assert {name for name in loaded("stats", "--help") if name in {f"hive_mind.cli.{module}" for module in MODULES.values()}} == {
+        "hive_mind.cli.stats"
+    }
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+def test_commands_are_found_under_the_names_they_have(module):
+    some = typer.Typer()
+
+    import_module(f"hive_mind.cli.{module}").register(some)
+
+    assert set(typer.main.get_group(some).commands) == {name for name, found in MODULES.items() if found == module}

@@ -1,0 +1,154 @@
+from dataclasses import replace
+
+import pytest
+
+from hive_mind.control.conditions import fleet_status
+from hive_mind.control.fleet_status import FleetStatus
+from hive_mind.control.platform import Running
+from hive_mind.control.state import FleetState, Restarts
+from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, WorkerConfig
+from hive_mind.runtime.worker_status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
+
+STATE = FleetState(
+    hive=HiveConfig("team"),
+    allocation={"ada": {"ada": ("ada",)}, "bob": {"bob": ("bob",)}},
+    restarts={"bob": Restarts(count=3, last_ms=500)},
+    revision=4,
+)
+
+
+def running(
+    name: str, *, phase: Phase = "ready", agent: AgentPhase = "ready", error: str = "", pending: int = 0, **node: object
+) -> Running:
+    given: dict[str, object] = {"is_ready": True, "messages": 10, **node}
+    nodes = (NodeStatus(name, **given),)  # type: ignore[arg-type]
+    agents = (AgentStatus(name, name, phase=agent, facts=5, pending=pending, error=error),)
+    return Running(name, 7, None, WorkerStatus(name, 7, "", "team", phase, 1_000, nodes, agents, memory_bytes=30))
+
+
+def status(*seen: Running, state: FleetState = STATE) -> FleetStatus:
+    return fleet_status("team", state, {one.process: one for one in seen})
+
+
+def holds(found: FleetStatus, type: str) -> str:
+    condition = found.condition(type)
+    assert condition is not None
+    return condition.status
+
+
+ADA, BOB = running("ada"), running("bob")
+
+
+def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
+    found = status(ADA, running("bob", agent="asleep"))
+
+    assert found.phase == "Ready"
+    assert {one.status for one in found.conditions} == {"True"}
+    assert (found.facts, found.messages, found.revision, found.restarts) == (10, 20, 4, 3)
+    assert [(one.name, one.phase, one.is_ready, one.restarts) for one in found.agents] == [
+        ("ada", "ready", True, 0),
+        ("bob", "asleep", True, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bob", "phase"),
+    [
+        (Running("bob", error="it is not running (exit code 1)"), "missing"),
+        (None, "missing"),
+        (Running("bob", 7, error="no answer"), "silent"),
+        (running("bob", phase="failed", error="no such model"), "ready"),
+        (running("bob", agent="failed", error="a.md can't be read"), "failed"),
+    ],
+)
+def test_nothing_is_green_over_an_agent_that_is_of_no_use(bob: Running | None, phase: str) -> None:
+    found = status(ADA, *([bob] if bob else []))
+
+    assert found.phase == "Degraded"
+    assert holds(found, "Ready") == "False"
+    agent = next(one for one in found.agents if one.name == "bob")
+    assert (agent.phase, agent.is_ready) == (phase, False)
+    assert agent.last_error
+
+
+@pytest.mark.parametrize(
+    "bob",
+    [
+        Running("bob", 7),
+        running("bob", phase="starting", is_ready=False),
+        running("bob", agent="learning"),
+        running("bob", is_ready=False),
+        running("bob", phase="draining"),
+    ],
+)
+def test_what_is_on_its_way_is_progress(bob: Running) -> None:
+    found = status(ADA, bob)
+
+    assert found.phase == "Progressing"
+    assert holds(found, "Ready") == "False"
+
+
+def test_a_silent_process_leaves_unknown_what_only_it_could_say() -> None:
+    found = status(ADA, Running("bob", 7, error="no answer"))
+
+    assert [holds(found, type) for type in ("Connected", "Members", "Replicated", "Running")] == [
+        "Unknown",
+        "Unknown",
+        "Unknown",
+        "True",
+    ]
+
+
+def test_a_bus_that_is_gone_degrades_a_fleet_whose_processes_live() -> None:
+    found = status(ADA, running("bob", is_connected=False, is_ready=True))
+
+    assert (found.phase, holds(found, "Connected")) == ("Degraded", "False")
+
+
+def test_an_agent_whose_process_failed_has_no_source_to_blame() -> None:
+    found = status(ADA, running("bob", phase="failed", agent="failed", error="redis: wrong password"))
+
+    assert (holds(found, "Ready"), holds(found, "Learned")) == ("False", "True")
+    assert holds(status(ADA, running("bob", agent="failed", error="b.txt: no text")), "Learned") == "False"
+
+
+def test_facts_under_way_are_told_and_are_no_fault() -> None:
+    found = status(ADA, running("bob", pending=2, outbox=1, lag=4))
+
+    assert (found.phase, found.pending, found.lag) == ("Ready", 2, 4)
+    replicated = found.condition("Replicated")
+    assert replicated is not None
+    assert replicated.message == "bob: 4 behind, 1 to send, bob: 2 pending"
+
+
+def test_a_process_beyond_its_limit_is_named() -> None:
+    agents = (AgentConfig("bob", memory_mb=100),)
+    config = WorkerConfig("team", "bob", "/home", "/run", HiveConfig("team"), (), agents)
+    found = status(ADA, replace(BOB, config=config, memory_bytes=150_000_000))
+
+    limits = found.condition("WithinLimits")
+    assert limits is not None
+    assert (found.phase, limits.status, limits.message) == ("Degraded", "False", "bob takes 150 MB of 100")
+    assert holds(status(ADA, replace(BOB, config=config, memory_bytes=90_000_000)), "WithinLimits") == "True"
+
+
+def test_a_deleted_fleet_is_stopped_and_expects_nobody() -> None:
+    found = status(state=FleetState(allocation=STATE.allocation, is_stopped=True))
+
+    assert (found.phase, found.agents, holds(found, "Ready")) == ("Stopped", (), "False")
+
+
+def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
+    found = status(ADA, BOB, running("old"))
+
+    assert [one.name for one in found.processes] == ["ada", "bob", "old"]
+    assert [one.name for one in found.agents] == ["ada", "bob"]
+
+
+def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
+    names = [f"r-{number}" for number in range(20)]
+    found = status(state=FleetState(allocation={name: {name: (name,)} for name in names}))
+
+    ready = found.condition("ready")
+    assert ready is not None
+    assert ready.message.endswith("and 15 more")

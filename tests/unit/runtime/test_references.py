@@ -1,0 +1,70 @@
+"""References to variables and files: what they stand for, and what is said of those that stand for nothing."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.references import FILE_BYTES_MAX, Reference, references_in, resolved, resolved_here
+
+VALUES = {"KEY": "s3cret", "EMPTY": "", "LOOP": "${env:KEY}"}
+
+
+def of(text: str) -> str:
+    return resolved(text, read_env=VALUES.get, read_file=lambda path: f"text of {path}\n")
+
+
+def test_references_are_replaced_and_all_else_stays() -> None:
+    assert of("a ${env:KEY} b ${file:notes/x.md} $c {d}") == "a s3cret b text of notes/x.md $c {d}"
+
+
+def test_what_a_reference_stands_for_is_not_looked_at_again() -> None:
+    assert of("${env:LOOP}") == "${env:KEY}"
+
+
+def test_two_dollars_stand_for_the_beginning_of_a_reference() -> None:
+    assert of("$${env:KEY}") == "${env:KEY}"
+    assert references_in("$${env:KEY}") == ()
+
+
+def test_references_are_listed_in_their_order() -> None:
+    assert references_in("${file:a b.txt}${env:KEY}") == (Reference("file", "a b.txt"), Reference("env", "KEY"))
+
+
+@pytest.mark.parametrize("name", ["MISSING", "EMPTY"])
+def test_a_variable_that_is_not_set_is_named(name: str) -> None:
+    with pytest.raises(InvalidInput, match=name):
+        of(f"${{env:{name}}} ${{env:KEY}}")
+
+
+@pytest.mark.parametrize(
+    "text", ["${", "${}", "${KEY}", "${env:}", "${env: KEY}", "${env:A-B}", "${vault:KEY}", "${env:KEY", "${file:}", "${env:{x}}"]
+)
+def test_what_begins_like_a_reference_and_is_none_is_told(text: str) -> None:
+    for look in (of, references_in):
+        with pytest.raises(InvalidInput, match="is no reference"):
+            look(text)
+
+
+@given(st.text().filter(lambda text: "${" not in text))
+def test_text_without_references_stays_as_it_is(text: str) -> None:
+    assert of(text) == text
+    assert references_in(text) == ()
+
+
+def test_files_are_seen_from_a_folder_and_lose_their_last_line_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text("abc\n")
+    monkeypatch.setenv("SOME_KEY", "xyz")
+
+    assert resolved_here("${file:key}-${env:SOME_KEY}", tmp_path) == "abc-xyz"
+
+
+def test_a_file_that_is_missing_too_large_or_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
+
+    for name, why in (("none", "No such file"), ("large", "larger than"), ("binary", "no text")):
+        with pytest.raises(InvalidInput, match=rf"{name}.* {why}"):
+            resolved_here(f"${{file:{name}}}", tmp_path)
