@@ -6,13 +6,15 @@ Takes about an hour on two cores the first time: half of it embedding sentences 
 import argparse
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 WITHOUT_DATA = (
-    *("learn", "store", "fleet"),
+    *("learn", "store", "fleet", "fleet_of_processes"),
     *("crdt", "placement", "gossip", "trust", "tail", "journal", "runner", "bus", "bus_query", "hive_query", "hive"),
 )
-WITH_DATA = ("search", "ann", "retrieval", "answers")
+WITH_DATA = ("search", "ann", "retrieval", "distraction", "answers", "retrieval_collection", "retrieval_quality")
+WITHOUT_CACHE, WITH_SCRATCH = ("answers", "retrieval_collection"), ("retrieval_collection", "retrieval_quality")
 
 
 def main() -> int:
@@ -25,10 +27,12 @@ def main() -> int:
         print(f"\nno data in {options.data}: left out {', '.join(WITH_DATA)}; name its folder with --data", file=sys.stderr)
         return 1
     given = ["--data", str(options.data)]
-    for name in WITH_DATA:
-        cache = [] if name == "answers" else ["--cache", str(options.cache)]
-        if not succeeded(name, *given, *cache):
-            failed.append(name)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in WITH_DATA:
+            cache = [] if name in WITHOUT_CACHE else ["--cache", str(options.cache)]
+            room = ["--scratch", scratch] if name in WITH_SCRATCH else []
+            if not succeeded(name, *given, *cache, *room):
+                failed.append(name)
     if failed:
         print(f"\nfailed: {', '.join(failed)}", file=sys.stderr)
     return bool(failed)

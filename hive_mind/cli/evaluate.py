@@ -9,6 +9,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import progress, show, show_json, show_prose, show_table
+from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.dealing import DEALS
@@ -59,6 +60,7 @@ def about() -> None:
 @group.command(epilog=_EPILOG)
 @command
 async def retrieval(
+    context: typer.Context,
     data: Annotated[Path, typer.Option(help="The data set's file or folder.")],
     dataset: Annotated[str, typer.Option(help=f"Its format: {' or '.join(DATASETS)}.")] = "jsonl",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "hybrid",
@@ -70,6 +72,7 @@ async def retrieval(
     deal: Annotated[str, typer.Option(help=f"Who learns what: {', '.join(DEALS)}.")] = "round-robin",
     group_size: Annotated[int, typer.Option(min=1, help="Agents in a group of a federated hive.")] = 5,
     down: Annotated[int, typer.Option(min=0, help="Stop this many nodes before asking.")] = 0,
+    config: ConfigFile = None,
     cache: Annotated[Path | None, typer.Option(help="Folder of databases to reuse, so that nothing is embedded twice.")] = None,
     embed: options.Embed = None,
     model: options.Model = None,
@@ -81,17 +84,18 @@ async def retrieval(
     """
     names = [one.strip() for one in topology.split(",") if one.strip()]
     arrangements = tuple(_arrangement(one, agents, deal, group_size, down) for one in names)
-    run = RetrievalRun(dataset, data, method, scope.value, name, limit, cache, arrangements)
+    ways = ways_of(context, config, method, limit)
+    run = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arrangements, ways.ranking)
     with progress("") as report:
         rows = await evaluate(run, settings_for(None, embed, model), lambda what, done, total: report(done, total, what))
     if output is Format.JSON:
         show_json({"rows": rows})
         return
     if len(rows) > 1 or rows[0]["topology"] != "single":
-        _show_topologies(rows, limit)
+        _show_topologies(rows, ways.limit)
         return
     for row in rows:
-        _show_row(row, limit)
+        _show_row(row, ways.limit)
 
 
 def _arrangement(name: str, agents: int, deal: str, group_size: int, down: int) -> Arrangement:

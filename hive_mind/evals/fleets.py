@@ -14,6 +14,7 @@ from hive_mind.evals.retrieval import Asked, Cost, Progress, ask, keep
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model import wire
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
+from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.fleet import TOPOLOGIES, Fleet, FleetPlan, TopologyName, open_fleet
 from hive_mind.runtime.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
@@ -34,6 +35,7 @@ class Arrangement:
     down: int = 0
     group_size: int = 5
     replicas: int = 3
+    ranking: RankingSettings | None = None
 
     def plan(self) -> FleetPlan:
         """The fleet. Raises `InvalidInput` for a topology that does not exist."""
@@ -46,6 +48,7 @@ class Arrangement:
             replicas=self.replicas,
             gate=PromotionSettings(is_open=True),
             runner=RunnerSettings() if self.down else _PATIENT,
+            ranking=self.ranking or RankingSettings(),
         )
 
 

@@ -18,6 +18,7 @@ from hive_mind.evals.fleets import Arrangement, ask_fleet
 from hive_mind.evals.methods import NEEDS_VECTORS, search_by
 from hive_mind.evals.retrieval import Asked, Progress, ask_all, identical_share, scorecard_row
 from hive_mind.memory.base import Memory
+from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.nodes import Borrowed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
@@ -41,6 +42,8 @@ class RetrievalRun:
     limit: int = 10
     keep: Path | None = None
     arrangements: tuple[Arrangement, ...] = (Arrangement(),)
+    ranking: RankingSettings | None = None
+    """How memories and hives rank; None: by themselves."""
 
 
 async def evaluate(run: RetrievalRun, settings: Settings, progress: Progress | None = None) -> list[dict[str, object]]:
@@ -70,7 +73,8 @@ async def _rows(
         about: dict[str, object] = {"embedding": embedder.model if run.method in NEEDS_VECTORS else ""}
         asked = alone
         if arrangement.topology != "single":
-            asked = await ask_fleet(dataset, arrangement, settings, embedder, run.method, run.limit, progress)
+            arranged = replace(arrangement, ranking=run.ranking)
+            asked = await ask_fleet(dataset, arranged, settings, embedder, run.method, run.limit, progress)
             about |= {"topology": arrangement.topology, "agents": arrangement.agents, "deal": arrangement.deal}
         about["identical_top10"] = identical_share(asked, alone, min(run.limit, 10))
         rows.append(scorecard_row(dataset, run.scope, run.method, asked, run.limit) | about)
@@ -81,7 +85,8 @@ async def _ask_alone(
     run: RetrievalRun, dataset: Dataset, settings: Settings, embedder: Embedder, progress: Progress | None
 ) -> list[Asked]:
     async def open_memory(scope: Scope) -> Memory:
-        return memory_with(_settings_for(run, settings), _agent_for(dataset, scope, embedder.model), Borrowed(embedder))
+        name = _agent_for(dataset, scope, embedder.model)
+        return memory_with(_settings_for(run, settings), name, Borrowed(embedder), run.ranking)
 
     return await ask_all(dataset, open_memory, run.method, run.limit, progress)
 

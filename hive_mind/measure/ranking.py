@@ -6,6 +6,7 @@ The values agree with trec_eval's `recall`, `recip_rank` and `ndcg_cut` on lists
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import log2
 
 # A judgement above 0 says how relevant a document is, 0 that it is not, and this one that it misleads.
@@ -52,7 +53,12 @@ def udcg_at_k(ranked: Sequence[str], judgements: Judgements, k: int) -> float:
     A relevant document is worth +1, a distractor -1, anything else 0. `ranked` names the document of each chunk: only the
     first (best) chunk of a document counts, and later ones are worth 0 but keep their place.
     """
-    return _discounted(utilities(ranked, judgements)[: _positive(k)])
+    return sum(contributions(ranked, judgements, k))
+
+
+def ideal_udcg(judgements: Judgements, k: int) -> float:
+    """UDCG of the best list there could be: all relevant documents first, cut at k. 0 without relevant ones."""
+    return _discounted([1.0] * min(_positive(k), len(_relevant(judgements))))
 
 
 def nudcg_at_k(ranked: Sequence[str], judgements: Judgements, k: int) -> float:
@@ -60,9 +66,21 @@ def nudcg_at_k(ranked: Sequence[str], judgements: Judgements, k: int) -> float:
 
     Without relevant documents there is nothing to reach: 0 if no distractor was found, else UDCG itself, clipped.
     """
-    ideal = _discounted([1.0] * min(k, len(_relevant(judgements))))
+    ideal = ideal_udcg(judgements, k)
     reached = udcg_at_k(ranked, judgements, k)
     return max(-1.0, min(1.0, reached / ideal if ideal else reached))
+
+
+def udcg_by_k(ranked: Sequence[str], judgements: Judgements, k: int) -> list[float]:
+    """UDCG@1, UDCG@2 … UDCG@k. It falls where a distractor stands, and stays level after the last result."""
+    shares = contributions(ranked, judgements, k)
+    return list(accumulate(shares + [0.0] * (k - len(shares))))
+
+
+def contributions(ranked: Sequence[str], judgements: Judgements, k: int) -> list[float]:
+    """What each of the first k places adds to UDCG, or takes from it."""
+    worth = utilities(ranked, judgements)[: _positive(k)]
+    return [utility / log2(place + 1) for place, utility in enumerate(worth, 1)]
 
 
 def utilities(ranked: Sequence[str], judgements: Judgements) -> list[float]:

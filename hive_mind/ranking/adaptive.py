@@ -38,6 +38,11 @@ def anchors(query: str) -> Anchors:
     return Anchors(required, is_pure)
 
 
+def asked_terms(query: str) -> list[str]:
+    """Terms of a query without those of asking for something ("explain", "tell")."""
+    return [term for term in tokenize(query) if term not in _ASKING_TERMS]
+
+
 def _codes(query: str) -> list[str]:
     return [run for run in _RUN.findall(query) if len(run) <= _CODE_CHARACTERS_MAX and _is_code(run)]
 

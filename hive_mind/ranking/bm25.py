@@ -6,8 +6,9 @@ never negative. Positions are dense integers the caller hands out.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import log
 from struct import Struct
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.within import Added, Within
 
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]
@@ -60,8 +62,14 @@ class Bm25Index:
             raise ValueError(f"positions are dense: expected {self._size}, got {position}")
         if position == len(self._lengths):
             self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
+        postings, packed = self._postings, dict[float, bytes]()
         for term, weight in terms.items():
-            self._postings.setdefault(term, bytearray()).extend(_packed(position, weight))
+            # Most terms of a document have one of a few weights.
+            entry = packed.get(weight) or packed.setdefault(weight, _packed(position, weight))
+            if (known := postings.get(term)) is None:
+                postings[term] = bytearray(entry)
+            else:
+                known += entry
         length = sum(terms.values())
         self._lengths[position] = length
         self._size += 1
@@ -99,6 +107,46 @@ class Bm25Index:
         entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
         parts = self._parts(entries, np.repeat(np.array(idfs, dtype=np.float32), counts), mean_length)
         return np.bincount(entries["position"], parts, minlength=self._size).astype(np.float32)
+
+    def within(self, rows: Positions) -> Within:
+        """These live positions, ascending, as a part that can be searched alone."""
+        mask = np.zeros(self._size, dtype=np.bool_)
+        mask[rows] = True
+        return Within(mask, rows, float(self._lengths[rows].sum(dtype=np.float64)))
+
+    def scores_within(self, terms: Iterable[str], part: Within) -> Scores:
+        """BM25 of every position of a part, 0 elsewhere. What is outside is neither scored nor counted.
+
+        What a term adds is the same for every query until the index changes, so a part keeps it.
+        """
+        known = [term for term in dict.fromkeys(terms) if term in self._postings]
+        found = {term: kept for term in known if (kept := part.kept.get(term)) is not None}
+        if not known:
+            return np.zeros(self._size, dtype=np.float32)
+        if new := [term for term in known if term not in found]:
+            for term, added in zip(new, self._added_within(new, part), strict=True):
+                found[term] = added
+                part.kept.put(term, *added, part.kept_max)
+        # In the query's order, in which an index of the part alone would add them up.
+        positions = np.concatenate([found[term][0] for term in known])
+        shares = np.concatenate([found[term][1] for term in known])
+        return np.bincount(positions, shares, minlength=self._size).astype(np.float32)
+
+    def _added_within(self, terms: Sequence[str], part: Within) -> list[Added]:
+        """What each term adds to the documents of a part."""
+        postings = [self._postings[term] for term in terms]
+        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(terms) > 1:
+            return [added for term in terms for added in self._added_within([term], part)]
+        entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
+        is_inside = part.mask[entries["position"]]
+        bounds = accumulate([len(one) // _ENTRY.itemsize for one in postings], initial=0)
+        counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
+        idfs = np.array([inverse_document_frequency(len(part.rows), count) for count in counts], dtype=np.float32)
+        chosen = entries[is_inside]
+        mean_length = part.total_length / len(part.rows) if len(part.rows) else 1.0
+        positions, shares = chosen["position"], self._parts(chosen, np.repeat(idfs, counts), mean_length)
+        # Copies, as a view would keep what all of them add for as long as one of them.
+        return [(positions[start:end].copy(), shares[start:end].copy()) for start, end in pairwise(accumulate(counts, initial=0))]
 
     def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
         """Live positions whose document has the term with at least this weight, ascending."""

@@ -17,7 +17,8 @@ from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
 from hive_mind.ranking.merge import total
-from hive_mind.ranking.vector import Scanning, Vector, VectorArm, floor_of_best, nearest
+from hive_mind.ranking.vector import Choosing, Scanning, Vector, VectorArm, floor_of_best, nearest
+from hive_mind.ranking.within import Within
 
 Positions = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -25,6 +26,8 @@ Accept = Callable[[str], bool]
 
 # A candidate of an arm scores above this: words or an identifier matched, there is a cosine.
 _NO_MATCH, _NO_COSINE = 0.0, -2.0
+# Among fewer for each hit, comparing in full costs less than finding out which to compare.
+_CHOOSING_PER_HIT = 15
 _NO_KEYS = np.empty(0, dtype=np.uint64)
 
 
@@ -35,6 +38,7 @@ class FactIndex:
         self._keywords = Bm25Index(bm25)
         self._vectors = vectors
         self._scanning: Scanning | None = vectors if isinstance(vectors, Scanning) else None
+        self._choosing: Choosing | None = vectors if isinstance(vectors, Choosing) else None
         self._ids: list[str] = []
         self._positions: dict[str, int] = {}
         self._id_keys = array("Q")
@@ -90,23 +94,42 @@ class FactIndex:
 
     def found(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions]:
         """The same, and where each candidate lies: for who keeps something beside the index."""
+        return self.candidates(self.scored(probe), probe.depth, accept)
+
+    def scored(self, probe: Probe, part: Within | None = None) -> "Scored":
+        """The raw scores of everything, or of what lies in a part: the rest costs nothing and counts for nothing."""
+        if part is not None:
+            return self._scored_within(probe, part)
         keyword = self._keywords.scores(probe.terms, probe.statistics)
-        exact = self._exact(probe.anchors)
         scanned = None
         if self._scanning is not None and probe.vector is not None:
             scanned = self._scanning.scan(probe.vector, len(self._ids), probe.depth)
         nearest = _Nearest(self._vectors, probe.vector, len(self._ids), scanned)
+        compared = len(self) if self._vectors is not None and probe.vector is not None else 0
+        return Scored(bool(probe.terms), keyword, self._exact(probe.anchors), nearest, compared)
+
+    def part(self, positions: Positions) -> Within:
+        """The live documents at these positions, ascending, as a part to search alone."""
+        return self._keywords.within(positions)
+
+    def holders(self, term: str) -> Positions:
+        """Where the documents with a term lie."""
+        return self._keywords.positions_with(term)
+
+    def candidates(self, scored: "Scored", depth: int, accept: Accept | None = None) -> tuple[Pool, Positions]:
+        """Every document among the best `depth` of an arm, and where it lies."""
+        keyword, exact, nearest = scored.keyword, scored.exact, scored.nearest
         arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)]
-        if probe.terms:
+        if scored.has_terms:
             arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
         if exact:
             arms.append(_Arm(lambda k: self._best_by_name(exact, keyword, k)))
         is_chosen = np.zeros(len(self._ids), dtype=np.bool_)
         for arm in arms:
-            if accept is None and (is_best := arm.plainly_best(probe.depth)) is not None:
+            if accept is None and (is_best := arm.plainly_best(depth)) is not None:
                 is_chosen |= is_best
             else:
-                is_chosen[self._take(arm.top, probe.depth, accept)] = True
+                is_chosen[self._take(arm.top, depth, accept)] = True
         chosen = is_chosen.nonzero()[0]
         rows = chosen.tolist()
         pool = Pool(
@@ -116,6 +139,22 @@ class FactIndex:
             exact=np.array([exact.get(p, 0.0) for p in rows], np.float32) if exact else np.zeros(len(rows), np.float32),
         )
         return pool, chosen
+
+    def _scored_within(self, probe: Probe, part: Within) -> "Scored":
+        keyword = self._keywords.scores_within(probe.terms, part)
+        exact = {position: share for position, share in self._exact(probe.anchors).items() if part.mask[position]}
+        nearest, compared = self._nearest_within(probe, part)
+        return Scored(bool(probe.terms), keyword, exact, nearest, compared)
+
+    def _nearest_within(self, probe: Probe, part: Within) -> tuple["_Nearest", int]:
+        size = len(self._ids)
+        if self._vectors is None or probe.vector is None:
+            return _Nearest(None, None, size, None), 0
+        if self._choosing is not None and len(part.rows) > _CHOOSING_PER_HIT * probe.depth:
+            return _Nearest(self._vectors, probe.vector, size, None, part.rows), len(part.rows)
+        cosines = np.full(size, np.nan, dtype=np.float32)
+        cosines[part.rows] = self._vectors.cosines(probe.vector, part.rows)
+        return _Nearest(None, None, size, cosines), len(part.rows)
 
     def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> Positions:
         """The best `depth` acceptable positions: asks an arm for more until enough pass."""
@@ -153,6 +192,22 @@ class FactIndex:
         return matched
 
 
+class Scored(NamedTuple):
+    """What the arms say of every position, before candidates are chosen: 0 or NaN where they say nothing."""
+
+    has_terms: bool
+    keyword: Scores
+    exact: Mapping[int, float]
+    nearest: "_Nearest"
+    compared: int
+    """How many the vector arm chose from."""
+
+    @property
+    def looked_at(self) -> int:
+        """How many documents were looked at: those with a word of the query or, where meaning is compared, all that could be."""
+        return self.compared or int(np.count_nonzero(self.keyword))
+
+
 class _Arm(NamedTuple):
     """One way to find candidates: the positions of the k best, best first; the scores of all positions where they are known."""
 
@@ -176,20 +231,26 @@ class _Arm(NamedTuple):
 class _Nearest:
     """The vector arm for one query; remembers the cosines it has seen, so that none is computed twice."""
 
-    def __init__(self, vectors: VectorArm | None, query: Vector | None, size: int, scanned: Scores | None) -> None:
-        """`scanned` are the cosines of all positions, where they are known."""
-        self._vectors, self._query = vectors, query
-        self._has_all = scanned is not None or query is None or vectors is None
+    def __init__(
+        self, vectors: VectorArm | None, query: Vector | None, size: int, scanned: Scores | None, among: Positions | None = None
+    ) -> None:
+        """`scanned` are the cosines of all positions, where they are known; `among` the only ones that may be chosen."""
+        self._vectors, self._query, self._among = vectors, query, among
+        self._is_on = scanned is not None or (query is not None and vectors is not None)
+        self._has_all = scanned is not None or not self._is_on
         self._seen = np.full(size, np.nan, dtype=np.float32) if scanned is None else scanned
         self.every = scanned if vectors is not None and len(vectors) == size else None
         """The cosines of all positions, if each has one."""
 
     def top(self, k: int) -> Positions:
-        if self._vectors is None or self._query is None:
+        if not self._is_on:
             return np.empty(0, dtype=np.int64)
-        if self._has_all:
+        if self._has_all or self._vectors is None or self._query is None:
             return nearest(self._seen, k)[0]
-        positions, cosines = self._vectors.top(self._query, k)
+        if self._among is not None and isinstance(self._vectors, Choosing):
+            positions, cosines = self._vectors.top_among(self._query, self._among, k)
+        else:
+            positions, cosines = self._vectors.top(self._query, k)
         self._seen[positions] = cosines
         return positions
 

@@ -137,7 +137,8 @@ def _ranked(pool: Pool, row: "_Row", keyword: float, semantic: float, settings: 
         confirmations=evidence.confirmations,
         trust=evidence.trust,
     )
-    return Ranked(pool.ids[number], contributions.total, components, contributions)
+    # The figure it was sorted by: adding the contributions up in another order moves the last bits, and with them equals.
+    return Ranked(pool.ids[number], row.score, components, contributions)
 
 
 class _Row(NamedTuple):

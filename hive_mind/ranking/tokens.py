@@ -25,6 +25,7 @@ STOP_WORDS = frozenset(
 _RUN = re.compile(r"\w+(?:[.\-:/_@]\w+)*", re.UNICODE)
 _PART = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b|['’](?=t\b)", re.IGNORECASE)
+_NOT_ASCII = re.compile("[^\x00-\x7f]+")
 _HAS_DIGIT = re.compile(r"\d")
 # Scripts written without spaces, or with few: Thai, kana, Han, Hangul. Pairs of neighbouring characters stand in for words.
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
@@ -36,22 +37,27 @@ _TERM_CHARACTERS_MAX = 64
 
 def tokenize(text: str) -> list[str]:
     """Terms of `text` in order, repeats kept. Any string is fine; one without words gives an empty list."""
-    return [term for run in _RUN.findall(_folded(text)) for term in _terms_of(run)]
+    terms: list[str] = []
+    for run in _RUN.findall(_folded(text)):
+        # Long runs are rare and not repeated: remembering them would only hold memory.
+        terms += _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
+    return terms
 
 
 def _folded(text: str) -> str:
     """Without case, accents and possessives. Plain ASCII, the common case, skips the Unicode work."""
     if not text.isascii():
-        decomposed = unicodedata.normalize("NFKD", text)
-        bare = "".join(c for c in decomposed if c in _VOICED or not unicodedata.category(c).startswith("M"))
-        # Puts together again what is a letter of its own: syllables of Hangul, voiced kana.
-        text = unicodedata.normalize("NFC", bare)
-    return _POSSESSIVE.sub("", text.casefold())
+        # What ASCII there is between stays as it is in every step, so only the rest has to be looked at.
+        text = _NOT_ASCII.sub(_bare, text)
+    text = text.casefold()
+    return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
 
 
-def _terms_of(run: str) -> tuple[str, ...]:
-    # Long runs are rare and not repeated: remembering them would only hold memory.
-    return _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
+def _bare(found: re.Match[str]) -> str:
+    decomposed = unicodedata.normalize("NFKD", found[0])
+    bare = "".join([c for c in decomposed if c in _VOICED or not unicodedata.category(c).startswith("M")])
+    # Puts together again what is a letter of its own: syllables of Hangul, voiced kana.
+    return unicodedata.normalize("NFC", bare)
 
 
 def _split(run: str) -> tuple[str, ...]:

@@ -58,6 +58,15 @@ class Scanning(Protocol):
         ...
 
 
+@runtime_checkable
+class Choosing(Protocol):
+    """A `VectorArm` that can look for the nearest among some positions at less cost than comparing all of these in full."""
+
+    def top_among(self, query: Vector, positions: Positions, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest of these ascending positions, best first, ties by position."""
+        ...
+
+
 class ExactVectors:
     """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact."""
 

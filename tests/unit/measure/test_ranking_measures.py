@@ -5,11 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.measure.ranking import (
+    contributions,
+    ideal_udcg,
     ndcg_at_k,
     nudcg_at_k,
     recall_at_k,
     reciprocal_rank,
     udcg_at_k,
+    udcg_by_k,
     utilities,
 )
 
@@ -68,15 +71,21 @@ class TestTheWorkedExampleOf000:
 
     def test_every_place_contributes_what_the_table_says(self):
         worth = utilities(self.ranked, self.judgements)
-        contributions = [value / log2(place + 1) for place, value in enumerate(worth, 1)]
 
-        assert contributions == pytest.approx([1.0, -0.631, 0.5, 0.0, 0.387], abs=5e-4)
+        assert worth == [1, -1, 1, 0, 1]
+        assert contributions(self.ranked, self.judgements, 5) == pytest.approx([1.0, -0.631, 0.5, 0.0, 0.387], abs=5e-4)
 
     def test_the_sum_over_that_of_the_ideal_list_is_the_normalised_value(self):
-        ideal = 1 + 1 / log2(3) + 1 / 2
+        ideal = ideal_udcg(self.judgements, 5)
 
+        assert ideal == pytest.approx(2.131, abs=5e-4)
         assert udcg_at_k(self.ranked, self.judgements, 5) == pytest.approx(1.2559, abs=5e-4)
         assert nudcg_at_k(self.ranked, self.judgements, 5) == pytest.approx(1.2559 / ideal, abs=5e-4)
+
+    def test_the_curve_falls_where_the_distractor_stands(self):
+        curve = udcg_by_k(self.ranked, self.judgements, 7)
+
+        assert curve == pytest.approx([1.0, 0.369, 0.869, 0.869, 1.256, 1.256, 1.256], abs=5e-4)
 
     def test_removing_the_distractor_is_worth_more_than_it_cost(self):
         without = ("r1", "r2", "i", "r3")
@@ -119,3 +128,20 @@ def test_the_ideal_list_reaches_one(judgements, k):
     assert ndcg_at_k(ideal, judgements, k) == pytest.approx(1.0)
     relevant_only = [document for document in ideal if judgements[document] > 0]
     assert nudcg_at_k(relevant_only, judgements, k) == pytest.approx(1.0)
+
+
+@given(CHUNKS, JUDGEMENTS, CUTS)
+def test_every_point_of_the_curve_is_the_value_at_that_cut(ranked, judgements, k):
+    curve = udcg_by_k(ranked, judgements, k)
+
+    assert curve == pytest.approx([udcg_at_k(ranked, judgements, cut) for cut in range(1, k + 1)])
+    assert all(value <= ideal_udcg(judgements, cut) + 1e-12 for cut, value in enumerate(curve, 1))
+
+
+@given(CHUNKS, JUDGEMENTS, CUTS, st.permutations(DOCUMENTS))
+def test_what_documents_are_called_changes_nothing(ranked, judgements, k, names):
+    other = dict(zip(DOCUMENTS, names, strict=True))
+    renamed = [other[one] for one in ranked], {other[one]: judgement for one, judgement in judgements.items()}
+
+    for measure in (recall_at_k, reciprocal_rank, ndcg_at_k, udcg_at_k, nudcg_at_k):
+        assert measure(*renamed, k) == pytest.approx(measure(ranked, judgements, k))

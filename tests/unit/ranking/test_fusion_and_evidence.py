@@ -168,10 +168,14 @@ def test_reciprocal_ranks_of_a_query_are_those_of_its_lists_and_explained(rows, 
     if not lists[1]:
         return
     expected = dict(rrf_merge(lists, k))
-    assert [one.id for one in found] == sorted(expected, key=lambda name: (-round(expected[name], 12), name))[:limit]
+    # Sums of other ranks may be the same number and differ in the last bit, so which of two equals comes first is left open.
+    assert [round(expected[one.id], 12) for one in found] == sorted((round(e, 12) for e in expected.values()), reverse=True)[
+        :limit
+    ]
+    assert len({one.id for one in found}) == len(found)
     for one in found:
         assert one.score == pytest.approx(expected[one.id] * (k + 1) / 2)
-        assert one.contributions.total == one.score
+        assert one.contributions.total == pytest.approx(one.score)
 
 
 def test_evidence_lifts_ranks_as_it_lifts_scores():

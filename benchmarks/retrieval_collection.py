@@ -1,0 +1,234 @@
+"""What does a collection of documents cost: to index, to index again after few changes, and to ask, with filters and without?
+
+Documents are made of running text of the public collections, one chunk of 512 tokens each, in ten folders.
+
+    python -m benchmarks.retrieval_collection --data DATA --scratch FOLDER [--documents 10000] [--json FILE]
+
+Vectors are random: enough to measure time, useless to measure quality, which benchmarks/retrieval_quality.py does.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.sentences import bodies_in, questions_in
+from hive_mind import backends
+from hive_mind.embed.base import Matrix, rounded_unit_rows
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.memory.intake import new_fact
+from hive_mind.model.content import Candidate
+from hive_mind.retrieval.chunking import tokens_in
+from hive_mind.retrieval.collection import Collection
+from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.index import CollectionIndex, open_index
+from hive_mind.retrieval.workspace import Workspace
+from hive_mind.runtime.settings import Settings
+from hive_mind.store.base import AddFact
+
+FOLDERS = 10
+# Without a filter, half of it, a tenth.
+SHARES = (FOLDERS, FOLDERS // 2, 1)
+QUESTIONS = 200
+COLLECTION = Collection(name="bench", filterable_fields=["category"])
+
+
+class Hashed:
+    """An embedder that costs nothing, so that what is measured is ours."""
+
+    model, dimension = "hashed", 384
+
+    async def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        rng = np.random.default_rng(len(texts))
+        return rounded_unit_rows(rng.standard_normal((len(texts), self.dimension)).astype(np.float32))
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        rng = np.random.default_rng(len(text))
+        return rounded_unit_rows(rng.standard_normal((1, self.dimension)).astype(np.float32))[0]
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+def texts(data: Path, count: int) -> Iterator[str]:
+    """Running text of exactly 512 tokens each; where the collections end, it begins again at another word."""
+    words = [word for body in bodies_in(data) for word in body.split()]
+    start = 0
+    for _ in range(count):
+        taken, tokens = [], 0
+        while tokens < 512:
+            word = words[start % len(words)]
+            tokens += tokens_in(word)
+            if tokens <= 512:
+                taken.append(word)
+                start += 1
+        if start >= len(words):
+            start = start % len(words) + 97
+        yield " ".join(taken)
+
+
+def write_documents(folder: Path, bodies: Sequence[str]) -> None:
+    for number, body in enumerate(bodies):
+        path = folder / "documents" / f"folder{number % FOLDERS}" / f"{number:06}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(body, "utf-8")
+
+
+@dataclass
+class Clock:
+    """Seconds between entering and leaving."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+    def __enter__(self) -> "Clock":
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall_s, self.cpu_s = time.perf_counter() - self._wall, time.process_time() - self._cpu
+
+
+async def indexing(workspace: Workspace, folder: Path, count: int) -> dict[str, float]:
+    plain = RetrievalConfig(name="plain", collection="bench", retrieval={"method": "keyword"})
+    index = await open_index(workspace, COLLECTION, Settings(), NoEmbedder())
+    with Clock() as first:
+        done = await index.update()
+    with Clock() as loading:
+        await index.search("the first one", plain)
+    await index.close()
+    change(folder, count // 100)
+    # As a command does: a process that has nothing in RAM.
+    index = await open_index(workspace, COLLECTION, Settings(), NoEmbedder())
+    with Clock() as again:
+        changed = await index.update()
+    await index.search("the first one", plain)
+    change(folder, count // 100, "once more ")
+    with Clock() as warm:
+        await index.update()
+    await index.close()
+    return {
+        "chunks": done.chunks,
+        "changed": changed.changed,
+        "index_s": first.wall_s,
+        "index_cpu_s": first.cpu_s,
+        "load_s": loading.wall_s,
+        "load_cpu_s": loading.cpu_s,
+        "chunks_per_s_durable": done.chunks / first.wall_s,
+        "chunks_per_s_durable_and_searchable": done.chunks / (first.wall_s + loading.wall_s),
+        "chunks_per_cpu_s_durable_and_searchable": done.chunks / (first.cpu_s + loading.cpu_s),
+        "again_s": again.wall_s,
+        "again_cpu_share": again.cpu_s / first.cpu_s,
+        "again_share": again.wall_s / first.wall_s,
+        "again_loaded_s": warm.wall_s,
+        "again_loaded_share": warm.wall_s / (first.wall_s + loading.wall_s),
+    }
+
+
+def change(folder: Path, count: int, word: str = "changed ") -> None:
+    for path in sorted((folder / "documents").rglob("*.md"))[:count]:
+        path.write_text(word + path.read_text("utf-8")[: -len(word)], "utf-8")
+
+
+async def asking(workspace: Workspace, questions: Sequence[str]) -> list[dict[str, object]]:
+    index = await open_index(workspace, COLLECTION, Settings(), Hashed())
+    await index.update()
+    rows = []
+    for method in ("keyword", "hybrid"):
+        configs = [of_folders(method, folders) for folders in SHARES]
+        for config in configs:
+            await index.search("choose what it may find", config)
+        if method == "hybrid":
+            for question in questions:  # Once to embed the question; a cached embedding is what is measured.
+                await index.search(question, configs[0])
+        for asked in ("first", "again"):
+            times, scored = await timed(index, configs, questions)
+            rows += told(method, asked, times, scored)
+    await index.close()
+    return rows
+
+
+def of_folders(method: str, folders: int) -> RetrievalConfig:
+    filters = {"category": [f"folder{number}" for number in range(folders)]} if folders < FOLDERS else {}
+    return RetrievalConfig(name="c", collection="bench", retrieval={"method": method}, filters=filters)
+
+
+async def timed(
+    index: CollectionIndex, configs: Sequence[RetrievalConfig], questions: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """CPU milliseconds, and what was scored: a row a question, a column a configuration. In turn, so that a busy neighbour
+    makes all of them slower and their ratio stays."""
+    times, scored = np.zeros((len(questions), len(configs))), np.zeros((len(questions), len(configs)))
+    for row, question in enumerate(questions):
+        for turn in range(len(configs)):
+            column = (row + turn) % len(configs)
+            started = time.process_time_ns()
+            found = await index.search(question, configs[column])
+            times[row, column] = (time.process_time_ns() - started) / 1e6
+            scored[row, column] = found.scored
+    return times, scored
+
+
+def told(method: str, asked: str, times: NDArray[np.float64], scored: NDArray[np.float64]) -> list[dict[str, object]]:
+    """A row for each share. The ratio is the median of each question's own to the same question without a filter."""
+    ratios = np.median(times / times[:, :1], axis=0)
+    return [
+        {
+            "method": method,
+            "asked": asked,
+            "folders": folders,
+            "p50_ms": float(np.median(times[:, column])),
+            "p95_ms": float(np.quantile(times[:, column], 0.95)),
+            "of_unfiltered": float(ratios[column]),
+            "scored": float(scored[:, column].mean()),
+        }
+        for column, folders in enumerate(SHARES)
+    ]
+
+
+async def kuzu(folder: Path, bodies: Sequence[str]) -> dict[str, float]:
+    """The same chunks into the store that keeps agents' facts."""
+    facts = [new_fact(Candidate(body, "", 0.8), "bench", 0) for body in bodies]
+    store = await backends.load("store", "kuzu").open(folder / "memory.kuzu")
+    with Clock() as writing:
+        for start in range(0, len(facts), 500):
+            await store.write([AddFact(fact) for fact in facts[start : start + 500]])
+    await store.close()
+    return {"chunks": len(facts), "chunks_per_s": len(facts) / writing.wall_s, "cpu_s": writing.cpu_s}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
+    parser.add_argument("--scratch", type=Path, required=True, help="an empty folder, outside the repository")
+    parser.add_argument("--documents", type=int, default=10_000)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    shutil.rmtree(options.scratch / "collection", ignore_errors=True)
+    folder = options.scratch / "collection"
+    (folder / "configs").mkdir(parents=True)
+    bodies = list(texts(options.data, options.documents))
+    write_documents(folder, bodies)
+    # A file that changed less than a second ago is read again, as its times could not show another change.
+    time.sleep(1.5)
+    workspace = Workspace.open(folder)
+    found: dict[str, object] = {"kuzu": asyncio.run(kuzu(folder, bodies[:3000]))}
+    found["indexing"] = asyncio.run(indexing(workspace, folder, options.documents))
+    questions = list(dict.fromkeys(questions_in(options.data)))
+    random.Random(7).shuffle(questions)
+    found["asking"] = asyncio.run(asking(workspace, questions[:QUESTIONS]))
+    print(json.dumps(found, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

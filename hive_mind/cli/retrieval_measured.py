@@ -1,0 +1,103 @@
+"""Measurements as people read them, and as programs do: means with intervals, the curve of UDCG, single questions."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hive_mind.cli.output import plain, printable, show, show_table
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.measured import Evaluation, Measures, Metric, Row
+
+SHOWN_AS: Mapping["Metric", str] = {
+    "nudcg": "nUDCG",
+    "udcg": "UDCG",
+    "ndcg": "nDCG",
+    "recall": "recall",
+    "mrr": "MRR",
+    "contamination": "contamination",
+}
+_QUESTIONS = {"test": "held-out questions", "train": "training questions", "all": "questions", "unmarked": "unmarked questions"}
+_QUESTION_CHARACTERS = 60
+
+
+def figure(value: float | None, form: str = ".3f") -> str:
+    """A number, or a dash where there is none."""
+    return "–" if value is None else f"{value:{form}}"
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign."""
+    return figure(value, "+.3f")
+
+
+def plain_evaluation(one: "Evaluation", *, with_questions: bool = True) -> dict[str, Any]:
+    """Everything that was measured."""
+    told: dict[str, Any] = {
+        "config": one.config.name,
+        "questions": one.split,
+        "count": len(one.rows),
+        "k": one.k,
+        "metrics": {metric: _plain_metric(one, metric) for metric in SHOWN_AS},
+        "distractors": one.distractors,
+        "distractors_in_5": one.distractors_in(5),
+        "contaminated_questions": one.contaminated,
+        "results": one.results,
+        "udcg_by_k": one.curve,
+        "best_udcg_by_k": one.ideal_curve,
+    }
+    rows = zip(one.rows, one.measures(), strict=True)
+    return told | ({"by_question": [plain(row) | {"metrics": plain(m)} for row, m in rows]} if with_questions else {})
+
+
+def questions_of(one: "Evaluation") -> str:
+    """Which questions were asked, and how many of the results count."""
+    asked = _QUESTIONS.get(one.split, one.split)
+    return f"{len(one.rows)} {asked.removesuffix('s') if len(one.rows) == 1 else asked}, the first {one.k} results of each"
+
+
+def show_evaluation(one: "Evaluation") -> None:
+    """Means with their intervals, distractors, and the curve."""
+    show(f"{one.config.name}: {questions_of(one)}", style="bold")
+    show_table(["", "mean", "95 % interval", ""], [_mean_row(one, metric) for metric in SHOWN_AS], right=(1,))
+    show(
+        f"distractors: {one.distractors} shown, {one.distractors_in(5)} of them in the first 5, "
+        f"at {one.contaminated} of {len(one.rows)} questions; {one.results} results in all"
+    )
+    show()
+    cuts = range(1, one.k + 1)
+    titles = ["k", *map(str, cuts)]
+    curves = (("UDCG", one.curve), ("best possible", one.ideal_curve))
+    show_table(titles, [(name, *(f"{value:.2f}" for value in values)) for name, values in curves], right=range(1, one.k + 1))
+
+
+def show_questions(one: "Evaluation", count: int) -> None:
+    """The questions that went worst."""
+    pairs = sorted(zip(one.rows, one.measures(), strict=True), key=lambda pair: (pair[1].nudcg, pair[0].id))[:count]
+    if pairs:
+        show()
+        show("Where it goes worst" if len(pairs) < len(one.rows) else "By question, worst first", style="bold")
+        show_table(["question", "nUDCG", "distractors", "results", ""], [_question_row(*pair) for pair in pairs], right=(1, 2, 3))
+
+
+def short(text: str) -> str:
+    """A question in a line of a table; whole in a pipe."""
+    text = printable(text)
+    return text if len(text) <= _QUESTION_CHARACTERS or not sys.stdout.isatty() else text[: _QUESTION_CHARACTERS - 1] + "…"
+
+
+def _plain_metric(one: "Evaluation", metric: "Metric") -> dict[str, object]:
+    mean, interval = one.mean(metric), one.interval(metric)
+    bounds = [interval.low, interval.high] if interval else None
+    return {"mean": mean.mean, "interval": bounds, "questions": mean.defined}
+
+
+def _mean_row(one: "Evaluation", metric: "Metric") -> Sequence[str]:
+    mean, interval = one.mean(metric), one.interval(metric)
+    left_out = mean.undefined
+    note = f"without {left_out} that have no relevant document" if left_out else ""
+    return SHOWN_AS[metric], figure(mean.mean), f"{interval.low:.3f} to {interval.high:.3f}" if interval else "–", note
+
+
+def _question_row(row: "Row", measures: "Measures") -> Sequence[str]:
+    return row.id, figure(measures.nudcg), str(measures.distractors), str(measures.results), short(row.query)

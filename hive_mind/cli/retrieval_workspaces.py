@@ -1,0 +1,192 @@
+"""What the commands of `hive-mind retrieval` share: which workspace and configuration are meant, and where it is measured."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import settings_for
+from hive_mind.cli.output import progress, say
+from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.runtime.settings import Settings, from_environment
+from hive_mind.runtime.wiring import open_embedder
+
+if TYPE_CHECKING:
+    from hive_mind.embed.base import Embedder
+    from hive_mind.retrieval.bench import Bench
+    from hive_mind.retrieval.configuration import RetrievalConfig
+    from hive_mind.retrieval.golden import Golden
+    from hive_mind.retrieval.index import CollectionIndex
+    from hive_mind.retrieval.updating import Indexed
+    from hive_mind.retrieval.workspace import Workspace
+
+_FOLDER = "retrieval"
+# What stands for the configuration that is in use; no configuration can be called so.
+ACTIVE = "active"
+_FILE_SUFFIX = ".json"
+
+
+def config_names(context: typer.Context, incomplete: str) -> list[str]:
+    """For the shell: configurations of the workspace."""
+    folder = folder_of(context.params.get("workspace"))
+    names = (path.stem for path in (folder / "configs").glob("*.json"))
+    return sorted(name for name in names if name != ACTIVE and name.startswith(incomplete))
+
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--workspace", "-w", metavar="DIR", help="Folder of the files.", show_default="HIVE_MIND_HOME/retrieval"),
+]
+Config = Annotated[
+    str,
+    typer.Argument(metavar="[CONFIG]", help="A configuration.", show_default="the active one", autocompletion=config_names),
+]
+NamedConfig = Annotated[str, typer.Argument(metavar="CONFIG", help="A configuration.", autocompletion=config_names)]
+Embed, Model = options.Embed, options.Model
+
+
+def folder_of(workspace: Path | None) -> Path:
+    """Where the workspace is, which need not exist."""
+    return Path(workspace) if workspace is not None else from_environment().home / _FOLDER
+
+
+def opened(workspace: Path | None) -> "Workspace":
+    """The workspace that is meant. Raises `InvalidInput` where there is none."""
+    from hive_mind.retrieval.workspace import Workspace
+
+    return Workspace.open(folder_of(workspace))
+
+
+def name_of(config: str) -> str:
+    """The name of a configuration that may have been given as its file."""
+    return Path(config).stem if config.endswith(_FILE_SUFFIX) else config
+
+
+def known(workspace: "Workspace", config: str) -> str:
+    """The name of a configuration of the workspace. Raises `InvalidInput` where there is none."""
+    return workspace.existing(workspace.config_file(name_of(config))).stem
+
+
+def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
+    """The configuration that is meant: by its name, else the active one, else the only one there is. Raises `ConfigError`."""
+    if config and name_of(config) != ACTIVE:
+        return workspace.config(known(workspace, config))
+    if config or workspace.has_active or len(workspace.configs()) != 1:
+        return _active(workspace)
+    return workspace.config(workspace.configs()[0])
+
+
+def readable(workspace: "Workspace", names: Iterable[str]) -> "list[RetrievalConfig]":
+    """Those of the configurations that can be read: what is wrong with others is told where they are judged."""
+    found = []
+    for name in names:
+        with suppress(ConfigError):
+            found.append(config_of(workspace, name))
+    return found
+
+
+def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfig":
+    """The same configuration. Raises `WorkspaceError` with all that is wrong with its file; what is only odd is said.
+
+    Whether there are embeddings is not asked here: a search that has to do without says so.
+    """
+    from hive_mind.retrieval.validation import check_config
+
+    if config not in readable(workspace, [config.name]):
+        # What was deployed and edited since was checked when it was deployed.
+        return config
+    checked = check_config(workspace, config.name, has_embeddings=True)
+    for one in checked.findings:
+        if one.level == "warning":
+            say(f"note: {checked.file.name}:{one.line}: {one.path}: {one.message}", style="yellow")
+    return checked.accepted()
+
+
+def golden_of(workspace: "Workspace", config: "RetrievalConfig") -> "Golden":
+    """The golden set for the collection of a configuration. Raises `ConfigError` with all that is wrong with it."""
+    from hive_mind.retrieval.validation import check_golden
+
+    if not workspace.golden_file.exists():
+        raise InvalidInput(
+            f"there is no {workspace.golden_file}: write questions with the documents that answer them; see describe"
+        )
+    return check_golden(workspace, workspace.collection(config.collection)).accepted()
+
+
+async def has_embeddings(embed: str | None, model: str | None) -> bool:
+    """Whether there is a model that embeds."""
+    async with embedding(settings_for(None, embed, model)) as (_, embedder):
+        return embedder.dimension > 0
+
+
+def settings_of(configs: Iterable["RetrievalConfig"], embed: str | None, model: str | None) -> Settings:
+    """The settings; without a model where no configuration looks at meaning, as loading one takes seconds."""
+    settings = settings_for(None, embed, model)
+    needs_meaning = any(one.retrieval.method != "keyword" for one in configs)
+    return settings if needs_meaning or embed else replace(settings, embed="none")
+
+
+@asynccontextmanager
+async def bench_for(
+    workspace: "Workspace", configs: Iterable["RetrievalConfig"], embed: str | None, model: str | None
+) -> AsyncIterator["Bench"]:
+    """Where these configurations are measured, on the documents as they are now, with a bar as long as it takes."""
+    from hive_mind.retrieval.bench import bench_of
+
+    async with embedding(settings_of(configs, embed, model)) as (settings, embedder):
+        with progress("") as report:
+            yield bench_of(workspace, settings, embedder, lambda what, done, total: report(done, total, what))
+
+
+@asynccontextmanager
+async def quiet_bench(workspace: "Workspace", collection: str, embed: str | None, model: str | None) -> AsyncIterator["Bench"]:
+    """The same for one collection and any configuration, without a bar once the collection is indexed."""
+    from hive_mind.retrieval.bench import bench_of
+
+    async with embedding(settings_for(None, embed, model)) as (settings, embedder):
+        with progress("") as report:
+            loud = bench_of(workspace, settings, embedder, lambda what, done, total: report(done, total, what))
+            async with loud.open(collection):
+                pass
+        yield bench_of(workspace, settings, embedder)
+
+
+@asynccontextmanager
+async def embedding(settings: Settings) -> "AsyncIterator[tuple[Settings, Embedder]]":
+    """The embedder of the settings, as long as it is needed."""
+    embedder = await open_embedder(settings)
+    try:
+        yield settings, embedder
+    finally:
+        await embedder.close()
+
+
+async def updated(index: "CollectionIndex") -> "Indexed":
+    """Bring an index up to date, with a bar."""
+    with progress("") as report:
+        done = await index.update(lambda what, so_far, total: report(so_far, total, what))
+    for note in done.notes:
+        say(f"note: {note}", style="yellow")
+    for one in done.skipped:
+        say(f"note: {one.id} is left out: it {one.why}", style="yellow")
+    return done
+
+
+def told(done: "Indexed") -> str:
+    """What an update did, in a line."""
+    counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"), (done.unchanged, "unchanged"))
+    parts = [f"{count} {what}" for count, what in counts if count]
+    embedded = f", {done.embedded} texts embedded" if done.embedded else ""
+    return f"documents {', '.join(parts) or 'none'}; {done.chunks} chunks{embedded}"
+
+
+def _active(workspace: "Workspace") -> "RetrievalConfig":
+    active = workspace.active()
+    if active is None:
+        there = ", ".join(workspace.configs()) or "none yet"
+        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {there}")
+    return active

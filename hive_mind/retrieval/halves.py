@@ -1,0 +1,51 @@
+"""Which questions are for tuning and which decide: what was tuned on can't tell whether it is any good."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.evaluation import held_out
+from hive_mind.retrieval.golden import Golden, GoldenQuery
+
+Questions = tuple[GoldenQuery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """The golden set in two parts. Training questions come in an order that has nothing to do with that of the file.
+
+    `note` says how they were parted where nobody had marked them.
+    """
+
+    training: Questions
+    deciding: Questions
+    split: str
+    note: str = ""
+
+
+def halves(golden: Golden) -> Halves:
+    """The parts as they are marked; where nothing is marked, every other question, in an order that stays the same.
+
+    Raises `InvalidInput` where one part is empty.
+    """
+    if all(one.split is None for one in golden.queries):
+        return _parted(golden.queries)
+    training = golden.split("train")
+    if not training:
+        raise InvalidInput('no golden question is marked "split": "train": mark about half of them, only on those is tuned')
+    deciding, split = held_out(golden)
+    return Halves(mixed(training), deciding, split)
+
+
+def mixed(questions: Sequence[GoldenQuery]) -> Questions:
+    """The questions in an order that depends on their words alone, so that the first few are a fair sample."""
+    return tuple(sorted(questions, key=lambda one: blake2b(one.query.encode("utf-8", "replace"), digest_size=8).digest()))
+
+
+def _parted(questions: Sequence[GoldenQuery]) -> Halves:
+    if len(questions) < 2:
+        raise InvalidInput("one golden question can't be tuned on and decide as well: label more, thirty are a good beginning")
+    ordered = mixed(questions)
+    note = 'no question is marked: every other one was held out here. Mark them "train" and "test", or deploy measures with all'
+    return Halves(ordered[::2], ordered[1::2], "unmarked", note)

@@ -1,0 +1,46 @@
+"""Writing files of a workspace: each is there whole or not at all, readable for those who may read its folder."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime import files
+
+# As files are that anybody edits; the user's own mask decides who else may.
+_READABLE = 0o666
+
+
+def write_whole(path: Path, text: str) -> None:
+    """After a crash the file has the former content or this one. A link is replaced, what it led to stays as it is.
+
+    Raises `InvalidInput` where it can't be written.
+    """
+    with writable(path):
+        files.write_whole(path, text.encode(), _READABLE)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file, durable. What a crash left of a line is taken out first. Raises `InvalidInput` as above."""
+    if path.is_symlink():
+        # A workspace may come from somebody else: what its links lead to is not ours to add to, let alone to cut.
+        raise InvalidInput(f"{path} is a link: put the file itself there")
+    with writable(path), path.open("a+b") as file:
+        file.seek(0)
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)
+        file.write(line.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    files.sync_folder(path.parent)
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """What the file system has against writing, in words. Raises `InvalidInput`."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be written ({error.strerror or error}): make room, or make it writable") from error

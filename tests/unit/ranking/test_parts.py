@@ -1,0 +1,112 @@
+"""A part of an index chosen beforehand ranks as if there were nothing else, whichever vector index compares."""
+
+import numpy as np
+import pytest
+
+from hive_mind import backends
+from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.bm25 import Bm25Index
+from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.within import Kept
+from tests.builders import words_vector
+
+DIMENSION, SIZE = 32, 400
+WORDS = "red blue pump door tank valve D40 D41 leaks open shut north south".split()
+
+
+def text(number: int) -> str:
+    rng = np.random.default_rng(number)
+    return " ".join(rng.choice(WORDS, size=int(rng.integers(2, 8))))
+
+
+def unit(words: str) -> np.ndarray:
+    vector = words_vector(words, DIMENSION)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def index_of(arm: str, numbers: list[int]) -> FactIndex:
+    index = FactIndex(backends.load("ann", arm).open(DIMENSION))
+    for number in numbers:
+        # Some have no vector and are found by words alone.
+        index.add(f"{number:04}", dict.fromkeys(text(number).lower().split(), 1.0), unit(text(number)) if number % 7 else None)
+    return index
+
+
+def told(pool: Pool) -> dict[str, tuple]:
+    rows = zip(pool.keyword.tolist(), np.nan_to_num(pool.semantic, nan=-9).tolist(), pool.exact.tolist(), strict=True)
+    return {id: tuple(round(figure, 5) for figure in row) for id, row in zip(pool.ids, rows, strict=True)}
+
+
+@pytest.mark.parametrize("arm", ["exact", "quantised"])
+@pytest.mark.parametrize("chosen", [range(100, 350), range(0, SIZE, 2), range(3, SIZE, 50), range(0)])
+@pytest.mark.parametrize("query", ["red pump", "D40", "Who shut the D41 valve?", ""])
+def test_a_part_is_an_index_of_its_own(arm: str, chosen: range, query: str):
+    whole, alone = index_of(arm, list(range(SIZE))), index_of(arm, list(chosen))
+    probe = Probe(tuple(query.lower().split()), anchors(query), unit(query or "red"), depth=5)
+
+    scored = whole.scored(probe, whole.part(np.array(chosen, np.int64)))
+
+    assert told(whole.candidates(scored, 5)[0]) == told(alone.candidates(alone.scored(probe), 5)[0])
+    assert scored.looked_at == len(chosen)
+
+
+def test_by_words_alone_only_holders_of_a_word_are_looked_at():
+    whole = index_of("exact", list(range(SIZE)))
+    rows = np.arange(100)
+    holders = sum("pump" in text(number).lower().split() for number in range(100))
+
+    assert whole.scored(Probe(("pump",), Anchors()), whole.part(rows)).looked_at == holders
+
+
+def test_what_was_removed_is_in_no_part():
+    whole = index_of("quantised", list(range(SIZE)))
+    whole.remove("0001", text(1).lower().split())
+    rows = np.array([number for number in range(100) if number != 1])
+
+    found = whole.candidates(whole.scored(Probe(("pump",), Anchors(), unit("pump"), 5), whole.part(rows)), 5)[0]
+
+    assert "0001" not in found.ids
+
+
+def by_words(numbers: range) -> Bm25Index:
+    index = Bm25Index()
+    for position, number in enumerate(numbers):
+        index.add(position, dict.fromkeys(text(number).lower().split(), 1.0))
+    return index
+
+
+@pytest.mark.parametrize("terms", [["red", "pump"], ["pump", "absent", "red", "pump"], ["absent"], []])
+def test_a_part_that_knows_words_from_earlier_queries_scores_to_the_last_bit_as_an_index_of_its_own(terms: list[str]):
+    index, chosen = by_words(range(SIZE)), range(0, SIZE, 3)
+    part = index.within(np.array(chosen, np.int64))
+    for earlier in (["pump", "door"], ["red", "valve", "d40"]):
+        index.scores_within(earlier, part)
+
+    first, again = index.scores_within(terms, part), index.scores_within(terms, part)
+
+    assert first[part.rows].tolist() == by_words(chosen).scores(terms).tolist()
+    assert first.tolist() == again.tolist()
+    assert not first[~part.mask].any()
+
+
+def test_a_part_too_small_to_keep_anything_scores_the_same():
+    index, chosen = by_words(range(SIZE)), np.arange(100)
+    roomy, full = index.within(chosen), index.within(chosen)
+    full.kept.put("other", np.empty(full.kept_max, np.int32), np.empty(full.kept_max, np.float32), full.kept_max)
+
+    for _ in range(2):
+        assert index.scores_within(["red", "pump"], full).tolist() == index.scores_within(["red", "pump"], roomy).tolist()
+
+
+def test_what_is_kept_of_a_part_is_bounded_and_the_longest_unused_goes_first():
+    kept = Kept()
+    for term in "abc":
+        kept.put(term, np.zeros(3, np.int32), np.zeros(3, np.float32), 9)
+    kept.get("a")
+
+    kept.put("d", np.zeros(2, np.int32), np.zeros(2, np.float32), 9)
+    kept.put("too long", np.zeros(10, np.int32), np.zeros(10, np.float32), 9)
+
+    assert [term for term in ("a", "b", "c", "d", "too long") if kept.get(term) is not None] == ["a", "c", "d"]
+    assert kept.entries == 8
