@@ -72,7 +72,7 @@ def news(errors: Sequence[ErrorDetails], told: Sequence[Problem], form: Form[Any
 
 def in_order(faults: Sequence[Problem]) -> tuple[Problem, ...]:
     """Each once, in the order of the file."""
-    return tuple(sorted(set(faults), key=lambda one: (one.line, one.path))[:PROBLEMS_MAX])
+    return tuple(sorted(dict.fromkeys(faults), key=lambda one: (one.line, one.path))[:PROBLEMS_MAX])
 
 
 def located(finding: Finding, tree: Tree, form: Form[Any]) -> Problem:
