@@ -137,7 +137,8 @@ def _end_of(dot: Dot, named: Sequence[Named]) -> bytes:
     if place < 0 or (named[place].high and dot >= named[place].high):
         return b""
     high = named[place].high
-    return before(high.ljust(DOT_BYTES, b"\0")) if high else b"\xff" * DOT_BYTES
+    # A stranger may name a bound that is longer than a dot.
+    return before(high[:DOT_BYTES].ljust(DOT_BYTES, b"\0")) if high else b"\xff" * DOT_BYTES
 
 
 def _low(span: Named) -> bytes:
