@@ -350,6 +350,12 @@ def named_dots(low: int, high: int, *counters: int) -> Named:
     return Named(dot(ACTOR, low), dot(ACTOR, high) if high else b"", tuple(dot(ACTOR, counter) for counter in counters))
 
 
+def test_a_forged_bound_that_is_longer_than_a_dot_ends_no_node():
+    forged = named_dots(1, 3)._replace(high=b"\xff" * 40)
+
+    assert joined(outline_of(1), forged._replace(low=b""), 3)[0] <= 3
+
+
 def test_nothing_is_joined_beyond_the_span_whose_dots_were_named():
     assert joined(outline_of(1, 2), named_dots(1, 6, 1, 2), up_to=9) == (5, ())
     assert joined(outline_of(1, 2), named_dots(1, 0, 1, 2), up_to=9) == (9, ())
