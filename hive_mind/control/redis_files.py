@@ -144,6 +144,7 @@ def _is_free(port: int) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """Below those that systems hand out to outgoing connections: one of these could take it while the server is down."""
+    while not _is_free(port := 10_240 + secrets.randbelow(22_528)):
+        pass
+    return port

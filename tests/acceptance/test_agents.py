@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.ports import free_port
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
@@ -104,7 +105,7 @@ def test_it_can_be_stopped_while_it_waits_and_says_for_whom_it_waits(redis: Redi
 
 def test_without_the_others_it_goes_on_and_says_who_is_missing(redis: RedisServer, tmp_path: Path) -> None:
     with Running(redis, tmp_path, "alone", "--name", "ada", "--members", "ada,ben", "--ready-s", "1") as ada:
-        assert "nothing was heard of ben" in ada.until_it_says("ready")
+        assert "nothing was heard of ben" in ada.until_it_says(": ready")
 
 
 def test_one_that_leaves_hands_over_and_is_missed_by_nobody(redis: RedisServer, tmp_path: Path) -> None:
@@ -112,8 +113,8 @@ def test_one_that_leaves_hands_over_and_is_missed_by_nobody(redis: RedisServer, 
         Running(redis, tmp_path, "leaves", "--name", "ada", "--members", "ada,ben") as ada,
         Running(redis, tmp_path, "leaves", "--name", "ben", "--members", "ada,ben", "--leave") as ben,
     ):
-        ada.until_it_says("ready")
-        ben.until_it_says("ready")
+        ada.until_it_says(": ready")
+        ben.until_it_says(": ready")
         ben.process.send_signal(signal.SIGTERM)
         assert ben.ended() == 0, ben.text
         assert re.findall(r"ben: (\w+)", ben.text)[-3:] == ["leaving", "finishing", "stopped"]
@@ -126,7 +127,7 @@ def test_one_that_leaves_hands_over_and_is_missed_by_nobody(redis: RedisServer, 
 
 def test_a_second_one_of_the_same_name_is_refused(redis: RedisServer, tmp_path: Path) -> None:
     with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as ada:
-        ada.until_it_says("ready")
+        ada.until_it_says(": ready")
         with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as twin:
             assert twin.ended() == 1
             assert "error:" in twin.text
@@ -148,9 +149,9 @@ def test_who_serves_ends_with_the_program_it_serves(redis: RedisServer, tmp_path
 
 def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client")
-    port = redis.port + 1 if redis.port < 65000 else redis.port - 1
+    port = free_port()
     with Running(redis, tmp_path, "shows", "--name", "ada", "--members", "ada", "--metrics", str(port), "--log", "json") as ada:
-        ada.until_it_says("ready")
+        ada.until_it_says(": ready")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
             assert 'hive_bus_connected{node="ada"} 1.0' in reply.read().decode()
 

@@ -4,10 +4,10 @@ A few rounds, in which everything happens at least once; `make chaos` runs a hun
 """
 
 import asyncio
-import secrets
 
 import pytest
 
+from tests.chance import seed_of_this_run
 from tests.chaos.storm import storm
 
 pytestmark = pytest.mark.slow
@@ -18,7 +18,7 @@ _HANGS_AFTER_S = 240
 
 @pytest.mark.parametrize(("kind", "rounds"), [("redis", 14), ("amqp", 7)])
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
-    seed = secrets.randbits(32)
+    seed = seed_of_this_run()
 
     report = asyncio.run(asyncio.wait_for(storm(seed, rounds, kind), _HANGS_AFTER_S))
 

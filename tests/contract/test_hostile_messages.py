@@ -1,14 +1,12 @@
 """Whatever somebody writes to a broker: nothing of it is believed, nobody stops, and all of it is accounted for.
 
-A test that fails prints its seed; HIVE_HOSTILE_SEED repeats it.
+A test that fails prints its seed; HIVE_EXPLORE=seed repeats it.
 """
 
 import asyncio
 import logging
-import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from random import Random
 from typing import NamedTuple
 
 import psutil
@@ -20,6 +18,7 @@ from hive_mind.bus.memory import DEAD_LETTERS_MAX, MemoryBus
 from hive_mind.bus.redis import RedisBus, keys
 from hive_mind.bus.redis.wire import pack
 from hive_mind.errors import WireError
+from tests.chance import EXPLORE, seed_of_this_run
 from tests.contract.bus_builders import Scenario, World, eventually, needs
 from tests.contract.buses.base import BaseHarness
 from tests.contract.hostile import Forged, Forger, samples
@@ -50,8 +49,8 @@ class Sorted(NamedTuple):
 
 @pytest.fixture
 def seed() -> int:
-    chosen = int(os.environ.get("HIVE_HOSTILE_SEED") or Random().randrange(1 << 32))
-    print(f"HIVE_HOSTILE_SEED={chosen}")
+    chosen = seed_of_this_run()
+    print(f"{EXPLORE}={chosen}")
     logging.getLogger("hive_mind").setLevel(logging.ERROR)
     return chosen
 

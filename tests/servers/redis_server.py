@@ -23,6 +23,7 @@ import pytest
 
 from tests.servers.certificates import Certificates
 from tests.servers.guard import Guard
+from tests.servers.ports import free_port
 
 _STARTS_WITHIN_S = 20.0
 
@@ -46,7 +47,7 @@ class RedisServer:
 
     def __init__(self, options: RedisOptions = RedisOptions()) -> None:
         self.options = options
-        self.port = _free_port()
+        self.port = free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="redis-"))
         self._program = redis_program()
         self._process: subprocess.Popen[bytes] | None = None
@@ -184,9 +185,3 @@ def _do_without(why: str) -> NoReturn:
 def _packed(*command: str | bytes) -> bytes:
     parts = [part.encode() if isinstance(part, str) else part for part in command]
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
