@@ -25,7 +25,7 @@ APPLICATION_ID = int.from_bytes(b"hvmr", "big")
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL, hash BLOB NOT NULL, title TEXT NOT NULL,
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state BLOB NOT NULL, hash BLOB NOT NULL, title TEXT NOT NULL,
     fields BLOB NOT NULL
 );
 CREATE TABLE chunk (
@@ -47,7 +47,7 @@ class DocumentRow(NamedTuple):
 
     number: int
     id: str
-    state: str
+    state: bytes
     hash: bytes
     title: str
     fields: Mapping[str, Sequence[str]]
@@ -95,7 +95,7 @@ class ChunkFile:
         rows = self._rows("SELECT number, id, state, hash, title, fields FROM document ORDER BY number")
         return [DocumentRow(number, id, state, hash, title, _fields(raw)) for number, id, state, hash, title, raw in rows]
 
-    def states(self) -> dict[str, tuple[int, str, bytes]]:
+    def states(self) -> dict[str, tuple[int, bytes, bytes]]:
         """Each document's number, state and hash, by its id."""
         rows = self._rows("SELECT id, number, state, hash FROM document")
         return {id: (number, state, hash) for id, number, state, hash in rows}
@@ -172,7 +172,7 @@ class ChunkFile:
         """Inside `changing`."""
         self._connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def touch(self, states: Mapping[int, str]) -> None:
+    def touch(self, states: Mapping[int, bytes]) -> None:
         """Remember the states of documents whose text is the same. Inside `changing`."""
         self._connection.executemany("UPDATE document SET state = ? WHERE number = ?", [(s, n) for n, s in states.items()])
 

@@ -9,7 +9,10 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -22,16 +25,22 @@ from hive_mind.retrieval.workspace import DOCUMENT_SUFFIXES
 DOCUMENT_BYTES_MAX = 8 << 20
 _FRONT_MATTER_CHARACTERS_MAX = 64 << 10
 _SUFFIXES = tuple(DOCUMENT_SUFFIXES)
+# Size, time of the content, time of anything, number of the file. Text would take as long to write as the rest of looking.
+_STATE = Struct("<qqqQ")
 _VALUES_MAX, _VALUE_CHARACTERS_MAX = 100, 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """A file as the folder shows it, not read yet. `state` changes whenever the file may have changed."""
 
     id: str
     path: str
-    state: str
+    state: bytes
+
+    @property
+    def changed_ns(self) -> int:
+        """When anything of the file last changed, in nanoseconds since 1970."""
+        return int(_STATE.unpack(self.state)[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ def listed(folder: Path) -> Listing:
         raise InvalidInput(f"there is no folder of documents at {folder}: make it, or change documents_dir of the collection")
     listing, known = Listing(), folder.stat()
     _list(folder, "", folder.resolve(), listing, ((known.st_dev, known.st_ino),))
-    listing.seen.sort(key=lambda one: one.id)
+    listing.seen.sort(key=itemgetter(0))
     return listing
 
 
@@ -114,7 +123,7 @@ def _list(folder: Path, prefix: str, root: Path, listing: Listing, above: tuple[
         listing.skipped.append(Skipped(prefix.rstrip("/"), f"can't be read ({error.strerror or error})"))
         return
     for entry in entries:
-        if not entry.name.startswith("."):
+        if entry.name[0] != ".":
             _take(entry, prefix + entry.name, root, listing, above)
 
 
@@ -146,7 +155,7 @@ def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listin
         listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is no UTF-8 text"))
     else:
         # The time of the last change of anything can't be set back, unlike that of the content.
-        state = f"{known.st_size} {known.st_mtime_ns} {known.st_ctime_ns} {known.st_ino}"
+        state = _STATE.pack(known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino)
         listing.seen.append(Seen(id, entry.path, state))
 
 

@@ -49,7 +49,7 @@ class Changes:
     replaced: dict[int, str] = field(default_factory=dict)
     """Documents that have changed, by their former number."""
     removed: list[int] = field(default_factory=list)
-    touched: dict[int, str] = field(default_factory=dict)
+    touched: dict[int, bytes] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     unchanged: int = 0
 
@@ -68,7 +68,11 @@ def changes_since(file: ChunkFile, folder: Path, chunking: Chunking, report: Rep
     changes = Changes(skipped=listing.skipped)
     numbers = _Numbers(*file.next_numbers())
     for done, seen in enumerate(listing.seen, start=1):
-        _compare(seen, known.pop(seen.id, None), changes, numbers, (chunking, is_same_form, now_ns))
+        former = known.pop(seen.id, None)
+        if former and is_same_form and former[1] == seen.state:
+            changes.unchanged += 1
+        else:
+            _look(seen, former, changes, numbers, (chunking, is_same_form, now_ns))
         if done % _REPORT_EVERY == 0 or done == len(listing.seen):
             report("documents", done, len(listing.seen))
     changes.removed += [number for number, _, _ in known.values()]
@@ -113,13 +117,11 @@ class _Numbers:
     chunk: int
 
 
-def _compare(
-    seen: Seen, known: tuple[int, str, bytes] | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]
+def _look(
+    seen: Seen, known: tuple[int, bytes, bytes] | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]
 ) -> None:
+    """Take in a file that may have changed."""
     chunking, is_same_form, now_ns = how
-    if known and is_same_form and known[1] == seen.state:
-        changes.unchanged += 1
-        return
     document = read(seen)
     if isinstance(document, Skipped):
         changes.skipped.append(document)
@@ -137,7 +139,7 @@ def _compare(
     _add(document, state, changes, numbers, chunking)
 
 
-def _add(document: Document, state: str, changes: Changes, numbers: _Numbers, chunking: Chunking) -> None:
+def _add(document: Document, state: bytes, changes: Changes, numbers: _Numbers, chunking: Chunking) -> None:
     row = DocumentRow(numbers.document, document.id, state, document.hash, document.title, document.fields)
     changes.documents.append(row)
     changes.chunks += chunk_rows(document, row.number, numbers.chunk, chunking)
@@ -154,6 +156,5 @@ def chunk_rows(document: Document, number: int, first: int, chunking: Chunking) 
     return rows
 
 
-def _settled(seen: Seen, now_ns: int) -> str:
-    changed_ns = int(seen.state.split()[2])
-    return seen.state if now_ns - changed_ns > _UNSETTLED_NS else ""
+def _settled(seen: Seen, now_ns: int) -> bytes:
+    return seen.state if now_ns - seen.changed_ns > _UNSETTLED_NS else b""
