@@ -170,9 +170,10 @@ class Outbox:
         share = self._share_of(partition)
         known = list(dots)
         found = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
-        adds = tuple(given for given in found if given is not None)
+        adds = {given.dot: given for given in found if given is not None}
         removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
-        return Changes(partition, adds, tuple(removals.values()), share.own_heads())
+        adds.update((given.dot, given) for given in share.successors(removals.values()))
+        return Changes(partition, tuple(adds.values()), tuple(removals.values()), share.own_heads())
 
     def _facts_of(self, parcel: Parcel) -> list[str]:
         shares = ((self._share_of(partition), dots) for partition, dots in parcel.items)

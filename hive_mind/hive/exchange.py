@@ -226,9 +226,11 @@ class Exchanges:
         wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot))][:WANTS_MAX]
         lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]
         self._note_lag(sender, step, lacking)
-        allowed = allowed_of([*lacking, *(found for dot in asked_for if (found := share.sealed(dot)) is not None)], allowance)
-        adds = fitting(allowed, self._settings)
         removals = some(proofs_of([*only_there, *asked_for], share), REMOVALS_MAX, step.session)
+        successors = [given for given in share.successors(removals) if not there.covers(given.dot)]
+        named_here = [found for dot in asked_for if (found := share.sealed(dot)) is not None]
+        allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
+        adds = fitting(allowed, self._settings)
         spans = some(spans, SPANS_MAX, step.session)
         messages = (self._step(step, share, spans, adds, removals, pack(wants)),) if spans or adds or removals or wants else ()
         return Answer(messages, *joinable(step, named, unproved, outline), len(adds) < len(allowed))

@@ -93,6 +93,16 @@ class Share:
         """The live assertions of a fact."""
         return (self._sealed[dot] for dot in self.members.dots_of(fact_id))
 
+    def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
+        """What took the place of what was only taken away for it.
+
+        They travel together: who learned that the former is gone, and never got the latter, would have lost a voice.
+        """
+        voices = {(removal.fact_id, removal.by) for removal in removals if removal.why == "superseded"}
+        return [
+            given for fact_id, agent in sorted(voices) for given in self.assertions(fact_id) if given.assertion.agent == agent
+        ]
+
     def all_sealed(self) -> Iterable[Sealed]:
         """Every live assertion."""
         return self._sealed.values()

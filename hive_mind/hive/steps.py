@@ -62,6 +62,10 @@ class Share(Protocol):
         """All proofs that are kept."""
         ...
 
+    def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
+        """What took the place of what was only taken away for it."""
+        ...
+
 
 class Difference(NamedTuple):
     """What a step's spans come to: spans to answer with, single dots that only one side has live, and what the sender named."""

@@ -279,3 +279,15 @@ def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_
     assert again.message.changes[0].removals == tuple(taken.removals)
     assert [record.table for record in records] == [OUTBOX, UNDELIVERED]
     assert box.undelivered.get("all", given.dot) is None
+
+
+def test_what_was_replaced_meanwhile_travels_with_what_replaced_it():
+    box, own, dots = outbox()
+    box.post(["n1"], (("all", dots),), 0)
+    (stronger,) = said(own, assertion(PUMP, FIRST_MS + 1, confidence=0.95)).adds
+
+    _, (again,) = box.due(4_000, holders, "n0")
+
+    (change,) = again.message.changes
+    assert [removal.dots for removal in change.removals] == [dots]
+    assert stronger.dot in {given.dot for given in change.adds}
