@@ -54,7 +54,11 @@ class VectorSource:
 
         Tell `remember` once the cache is written, and not before: what is remembered is not offered for the cache again.
         """
-        wanted = [fact for fact in facts if self.is_on]
+        # Of the same statement made twice the first is kept, with what was said before it; so is its vector.
+        first: dict[str, Fact] = {}
+        for fact in facts if self.is_on else ():
+            first.setdefault(fact.id, fact)
+        wanted = list(first.values())
         texts = dict.fromkeys(text for fact in wanted for text in texts_to_embed(fact))
         keyed = {vector_key(self.model, text): text for text in texts}
         unknown = [key for key in keyed if key not in self._recent]
