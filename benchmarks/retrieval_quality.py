@@ -24,8 +24,8 @@ from benchmarks.identifiers import identifiers
 from benchmarks.retrieval import prepared_scopes
 from benchmarks.sentences import embedded
 from hive_mind.embed.base import Matrix
+from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_jsonl, load_locomo
-from hive_mind.evals.retrieval import candidate_of
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
 from hive_mind.measure.statistics import paired_difference
 from hive_mind.memory.intake import new_fact

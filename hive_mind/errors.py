@@ -6,7 +6,8 @@
     │   ├─ BackendNotInstalled     .extra: what to install
     │   ├─ InvalidInput            a value, line or file that can't be taken as it is
     │   ├─ ManifestError           .problems: all that is wrong with it, each with line and path
-    │   └─ WorkspaceError          .problems: the same of a file of a retrieval workspace
+    │   ├─ WorkspaceError          .problems: the same of a file of a retrieval workspace
+    │   └─ ExperimentError         .problems: the same of an experiment
     ├─ BackendError                the world failed; .backend names it, the cause is kept
     │   ├─ BackendUnavailable      .retryable
     │   │   └─ DatabaseLocked      .holder_pid: another process has the database open
@@ -75,6 +76,14 @@ class WorkspaceError(ConfigError):
     """A file of a retrieval workspace that can't be used, with everything that is wrong with it."""
 
     def __init__(self, problems: Iterable[Problem], file: str = "workspace") -> None:
+        self.problems, self.file = tuple(problems), file
+        super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
+
+
+class ExperimentError(ConfigError):
+    """An experiment that can't be run, with everything that is wrong with its file."""
+
+    def __init__(self, problems: Iterable[Problem], file: str = "experiment") -> None:
         self.problems, self.file = tuple(problems), file
         super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _EPILOG = examples(
     "hive-mind apply -f manifests/flat.yaml",
     "hive-mind apply -f fleet.yaml --dry-run",
+    "hive-mind apply -f fleet.yaml --gate questions.yaml",
     "hive-mind apply -f fleet.yaml --render objects/",
 )
 
@@ -37,6 +38,12 @@ Render = Annotated[
     typer.Option("--render", metavar="DIR", help="Write the objects for Kubernetes or Azure there, and do nothing else."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing, as hive-mind plan does.")]
+Gate = Annotated[
+    str,
+    typer.Option(
+        "--gate", metavar="EXPERIMENT", help="Ask this experiment's questions first, and refuse what may find worse than now."
+    ),
+]
 # Who waits for longer wonders whether anything happens.
 _TELL_S = 3.0
 
@@ -53,15 +60,20 @@ def apply(
     timeout: fleets.Timeout = 120.0,
     render: Render = None,
     dry_run: DryRun = False,
+    gate: Gate = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,
 ) -> Coroutine[Any, Any, None]:
     """Make a fleet what its manifest says.
 
     It may be stopped and run again at any moment: it goes on where it was, and nothing is lost. Exit code 1 means that something
-    did not become what it should in time, and what that is.
+    did not become what it should in time, and what that is; or that --gate refused it, with the evidence, and nothing was done.
     """
     source, folder = fleets.source_of(file), fleets.home_of(home)
+    if gate:
+        from hive_mind.cli.apply_gate import pass_or_end
+
+        pass_or_end(source, folder, gate)
     if render is not None:
         from hive_mind.cli.rendering import render_into
 

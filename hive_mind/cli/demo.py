@@ -22,7 +22,7 @@ from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.dealing import names_of
+from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.demo import documents, questions
 from hive_mind.evals.demo.scoring import summaries
 from hive_mind.runtime.fleet import TOPOLOGIES, FleetPlan

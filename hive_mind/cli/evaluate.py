@@ -1,4 +1,7 @@
-"""`hive-mind eval`: measure how well memories find what was asked, on data sets with judged questions."""
+"""`hive-mind eval`: experiments, their runs, and what differs between them; and `eval retrieval`, one measurement at once.
+
+Each command but that one is a file of its own.
+"""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,16 +9,18 @@ from typing import Annotated, cast
 
 import typer
 
-from hive_mind.cli import options
+from hive_mind.cli import eval_compare, eval_gate, eval_generate, eval_list, eval_report, eval_run, options
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import progress, show, show_json, show_prose, show_table
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import command
+from hive_mind.cli.wide_table import show_wide_table
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.dealing import DEALS
+from hive_mind.evals.arms.dealing import DEALS
+from hive_mind.evals.arms.methods import METHODS
+from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.fleets import Arrangement
-from hive_mind.evals.methods import METHODS
-from hive_mind.evals.run import DATASETS, RetrievalRun, evaluate
+from hive_mind.evals.run import RetrievalRun, evaluate
 from hive_mind.runtime.fleet import TOPOLOGIES
 
 _EPILOG = examples(
@@ -44,17 +49,27 @@ class Scope(StrEnum):
     POOLED = "pooled"
 
 
-group = typer.Typer(name="eval", help="Measure retrieval on data sets with judged questions.", no_args_is_help=True)
+_GROUP_EPILOG = examples(
+    "hive-mind eval list",
+    "hive-mind eval run quick",
+    "hive-mind eval run standard --data ../shared/data --out runs/before",
+    "hive-mind eval compare runs/before runs/after",
+)
+
+group = typer.Typer(name="eval", help="Compare topologies, sizes and ways to retrieve on questions with known answers.")
+# In the order in which one needs them.
+for module in (eval_list, eval_run, eval_report, eval_compare, eval_gate, eval_generate):
+    module.register(group)
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    app.add_typer(group, epilog=_EPILOG)
+    app.add_typer(group, no_args_is_help=True, epilog=_GROUP_EPILOG)
 
 
 @group.callback()
 def about() -> None:
-    """Measure retrieval on data sets with judged questions."""
+    """Compare topologies, sizes and ways to retrieve on questions with known answers."""
 
 
 @group.command(epilog=_EPILOG)
@@ -62,7 +77,7 @@ def about() -> None:
 async def retrieval(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="The data set's file or folder.")],
-    dataset: Annotated[str, typer.Option(help=f"Its format: {' or '.join(DATASETS)}.")] = "jsonl",
+    dataset: Annotated[str, typer.Option(help=f"Its format: auto, {', '.join(FORMATS)}.")] = "jsonl",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "hybrid",
     scope: Annotated[Scope, typer.Option(help="Ask each conversation alone, or all of them together.")] = Scope.PER_CONVERSATION,
     name: Annotated[str, typer.Option(help="Which set, where a folder holds several.")] = "",
@@ -113,7 +128,7 @@ def _show_topologies(rows: list[dict[str, object]], limit: int) -> None:
     show(f"{first['documents']} documents, {first['questions']} questions measured, {first['left_out']} left out")
     metrics = list(cast(dict[str, float | None], first["metrics"]))
     titles = ["topology", "agents", *metrics, "same as single", "messages", "bytes", "reached", "CPU ms"]
-    show_table(titles, [_topology_row(row, metrics) for row in rows], right=range(1, len(titles)))
+    show_wide_table(titles, [_topology_row(row, metrics) for row in rows])
     show_prose(_LEGEND.format(limit=min(limit, 10)), style="dim")
 
 

@@ -1,52 +1,19 @@
-"""How well a memory finds what answers a question: every question of a data set, through the same memory agents use.
+"""How well an arm finds what answers a question: every question of a data set, and where the relevant documents rank.
 
-Documents are stored as facts, questions are asked as queries, and the rank of the relevant documents is measured. No answer is
-worded and no model judges. What could not be used is counted and said.
+No answer is worded and no model judges. What could not be used is counted and said.
 """
 
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
-from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
-from hive_mind.evals.methods import search_by
+from hive_mind.evals.arms.base import Cost, OpenArm, Progress
+from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k, reciprocal_rank
 from hive_mind.measure.statistics import bootstrap_interval, macro_mean
-from hive_mind.memory.base import Memory
-from hive_mind.memory.intake import statement
-from hive_mind.model.content import Candidate
-from hive_mind.model.fact import Fact
-from hive_mind.model.ids import fact_id
 
-OpenMemory = Callable[[Scope], Awaitable[Memory]]
-Progress = Callable[[str, int, int], None]
-
-_STORE_BATCH = 256
 _BOOTSTRAP_SEED = 20260101
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a question cost a hive, replies included, and which share of the hive it reached."""
-
-    messages: int = 0
-    bytes: int = 0
-    completeness: float = 1.0
-
-
-class Meter(Protocol):
-    """Measures what a question costs besides time."""
-
-    def begin(self) -> None:
-        """The question begins."""
-        ...
-
-    def end(self) -> Cost:
-        """It is answered."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +27,25 @@ class Asked:
     cost: Cost = field(default=Cost())
 
 
-async def ask_all(
-    dataset: Dataset, open_memory: OpenMemory, method: str, limit: int, progress: Progress | None = None
-) -> list[Asked]:
-    """Store each scope's documents in a memory of its own and ask its questions. Raises `InvalidInput` for an unknown method."""
-    search_by(method)
+async def ask_all(arm: OpenArm, scope: Scope, limit: int, progress: Progress | None = None) -> list[Asked]:
+    """Put all questions of a scope to an arm that has learned it, and close it."""
     asked: list[Asked] = []
-    for scope in dataset.scopes:
-        memory = await open_memory(scope)
-        try:
-            documents = await keep(memory, scope, progress)
-            for number, question in enumerate(scope.questions, start=1):
-                asked.append(await ask(memory, question, documents, method, limit))
-                if progress:
-                    progress(f"{scope.name}: questions", number, len(scope.questions))
-        finally:
-            await memory.close()
+    try:
+        for number, question in enumerate(scope.questions, start=1):
+            asked.append(await _asked(arm, question, limit))
+            if progress:
+                progress(f"{scope.name}: questions", number, len(scope.questions))
+    finally:
+        await arm.close()
     return asked
+
+
+async def _asked(arm: OpenArm, question: LabelledQuestion, limit: int) -> Asked:
+    outcome = await arm.ask(question, limit)
+    # A memory that was kept from an earlier run may know more than this data set.
+    found = [document for hit in outcome.hits for document in arm.documents.get(hit.fact.id, ())]
+    facts = tuple(hit.fact.id for hit in outcome.hits)
+    return Asked(question, tuple(found[:limit]), outcome.cpu_s, facts, outcome.cost)
 
 
 def scorecard_row(dataset: Dataset, scope: str, method: str, asked: Sequence[Asked], limit: int) -> dict[str, object]:
@@ -115,59 +84,6 @@ def metric_values(asked: Iterable[Asked], limit: int) -> dict[str, list[float | 
     rows = list(asked)
     metrics = {f"recall@{limit}": recall_at_k, f"mrr@{limit}": reciprocal_rank, f"ndcg@{limit}": ndcg_at_k}
     return {name: [of(one.found, one.question.relevant, limit) for one in rows] for name, of in metrics.items()}
-
-
-def candidate_of(document: Document) -> Candidate:
-    """A document as a statement to keep."""
-    return Candidate(
-        content=document.text,
-        concept="",
-        confidence=0.8,
-        said_at=document.said_at,
-        speaker=document.speaker,
-        before=document.before,
-    )
-
-
-async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> Mapping[str, Sequence[str]]:
-    """Store a scope's documents. Documents by the id of the fact they became: two of the same words are one fact."""
-    documents: dict[str, list[str]] = {}
-    wordy = [document for document in scope.documents if any(character.isalnum() for character in document.text)]
-    for start in range(0, len(wordy), _STORE_BATCH):
-        candidates = [candidate_of(document) for document in wordy[start : start + _STORE_BATCH]]
-        await memory.store_facts(candidates, source=scope.name)
-        if progress:
-            progress(f"{scope.name}: documents", min(start + _STORE_BATCH, len(wordy)), len(wordy))
-    for document in wordy:
-        documents.setdefault(fact_id(statement(candidate_of(document))), []).append(document.id)
-    return documents
-
-
-async def ask(
-    memory: Memory,
-    question: LabelledQuestion,
-    documents: Mapping[str, Sequence[str]],
-    method: str,
-    limit: int,
-    meter: Meter | None = None,
-) -> Asked:
-    """Put one question to a memory and measure it."""
-    search = search_by(method)
-    # Once to embed the question, which costs a hundred times the search and is not what is measured here; and to count messages.
-    if meter:
-        meter.begin()
-    await search(memory, question.text, limit)
-    cost = meter.end() if meter else Cost()
-    started = time.process_time()
-    hits = await search(memory, question.text, limit)
-    cpu_s = time.process_time() - started
-    found = [document for hit in hits for document in _documents_of(hit.fact, documents)]
-    return Asked(question, tuple(found[:limit]), cpu_s, tuple(hit.fact.id for hit in hits), cost)
-
-
-def _documents_of(fact: Fact, documents: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    # A memory that was kept from an earlier run may know more than this data set.
-    return documents.get(fact.id, ())
 
 
 def _by_category(asked: Sequence[Asked], limit: int) -> dict[str, dict[str, float | None]]:

@@ -1,9 +1,7 @@
 """One retrieval evaluation from start to end: read the data, open memories by the settings, ask, and make the report's row."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
@@ -12,19 +10,19 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder, Matrix
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import Dataset, Scope, load_jsonl, load_locomo, pooled
-from hive_mind.evals.dealing import deal_by
-from hive_mind.evals.fleets import Arrangement, ask_fleet
-from hive_mind.evals.methods import NEEDS_VECTORS, search_by
-from hive_mind.evals.retrieval import Asked, Progress, ask_all, identical_share, scorecard_row
-from hive_mind.memory.base import Memory
+from hive_mind.evals.arms.base import Means, Progress
+from hive_mind.evals.arms.dealing import deal_by
+from hive_mind.evals.arms.methods import NEEDS_VECTORS, search_by
+from hive_mind.evals.arms.opening import open_here
+from hive_mind.evals.datasets import Dataset, load_dataset, pooled
+from hive_mind.evals.experiments.values import Cell, DataSource, Retrieval
+from hive_mind.evals.fleets import Arrangement
+from hive_mind.evals.retrieval import Asked, ask_all, identical_share, scorecard_row
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.nodes import Borrowed
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with, open_embedder
+from hive_mind.runtime.wiring import open_embedder
 
 ScopeName = Literal["per-conversation", "pooled"]
-DATASETS = ("locomo", "jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,70 +48,48 @@ async def evaluate(run: RetrievalRun, settings: Settings, progress: Progress | N
     """The rows of the report. Raises `InvalidInput` for data or a method that can't be used, or a missing embedding model."""
     search_by(run.method)
     for arrangement in run.arrangements:
-        arrangement.plan().arranged()
-        deal_by(arrangement.deal)
+        deal_by(arrangement.arm.deal)
     dataset = load(run)
     needs_vectors = run.method in NEEDS_VECTORS
     embedder = await open_embedder(settings if needs_vectors else replace(settings, embed="none"))
     try:
         if needs_vectors and not embedder.dimension:
             raise InvalidInput(f"method {run.method!r} compares vectors and there is no embedding model: see hive-mind doctor")
-        return await _rows(run, dataset, settings, Remembering(embedder), progress)
+        return await _rows(run, dataset, Means(settings, Remembering(embedder), progress, run.keep))
     finally:
         await embedder.close()
 
 
-async def _rows(
-    run: RetrievalRun, dataset: Dataset, settings: Settings, embedder: Embedder, progress: Progress | None
-) -> list[dict[str, object]]:
+async def _rows(run: RetrievalRun, dataset: Dataset, means: Means) -> list[dict[str, object]]:
     """One row per arrangement. What a single memory finds is what the others are compared with."""
-    alone = await _ask_alone(run, dataset, settings, embedder, progress)
+    alone = await _ask(run, dataset, means, Arrangement())
     rows = []
     for arrangement in run.arrangements:
-        about: dict[str, object] = {"embedding": embedder.model if run.method in NEEDS_VECTORS else ""}
+        about: dict[str, object] = {"embedding": means.embedder.model if run.method in NEEDS_VECTORS else ""}
         asked = alone
         if arrangement.topology != "single":
-            arranged = replace(arrangement, ranking=run.ranking)
-            asked = await ask_fleet(dataset, arranged, settings, embedder, run.method, run.limit, progress)
+            asked = await _ask(run, dataset, means, arrangement)
             about |= {"topology": arrangement.topology, "agents": arrangement.agents, "deal": arrangement.deal}
         about["identical_top10"] = identical_share(asked, alone, min(run.limit, 10))
         rows.append(scorecard_row(dataset, run.scope, run.method, asked, run.limit) | about)
     return rows
 
 
-async def _ask_alone(
-    run: RetrievalRun, dataset: Dataset, settings: Settings, embedder: Embedder, progress: Progress | None
-) -> list[Asked]:
-    async def open_memory(scope: Scope) -> Memory:
-        name = _agent_for(dataset, scope, embedder.model)
-        return memory_with(_settings_for(run, settings), name, Borrowed(embedder), run.ranking)
-
-    return await ask_all(dataset, open_memory, run.method, run.limit, progress)
+async def _ask(run: RetrievalRun, dataset: Dataset, means: Means, arrangement: Arrangement) -> list[Asked]:
+    """Every question, each scope asked of an arm of its own."""
+    way = Retrieval(run.method, ranking=run.ranking)
+    cell = Cell(arrangement.topology, DataSource(dataset.name), arrangement.arm, way, seed=1, fault=arrangement.fault)
+    asked: list[Asked] = []
+    for scope in dataset.scopes:
+        arm = await open_here(cell, scope, means, search_by(run.method))
+        asked += await ask_all(arm, scope, run.limit, means.progress)
+    return asked
 
 
 def load(run: RetrievalRun) -> Dataset:
     """The data of a run, pooled where it says so. Raises `InvalidInput`."""
-    if run.dataset not in DATASETS:
-        raise InvalidInput(f"there is no data set format {run.dataset!r}; known: {', '.join(DATASETS)}")
-    dataset = load_locomo(run.data) if run.dataset == "locomo" else load_jsonl(run.data, run.name)
+    dataset = load_dataset(run.data, run.name, run.dataset)
     return pooled(dataset) if run.scope == "pooled" else dataset
-
-
-def _settings_for(run: RetrievalRun, settings: Settings) -> Settings:
-    if run.keep is None:
-        return replace(settings, store="memory")
-    return replace(settings, home=run.keep)
-
-
-def _agent_for(dataset: Dataset, scope: Scope, model: str) -> str:
-    """A name that is another one for other documents or another model, so that a kept database never mixes two."""
-    digest = blake2b(model.encode(), digest_size=6)
-    for document in scope.documents:
-        kept = (document.id, document.text, document.speaker, document.said_at, document.before, "")
-        digest.update("\0".join(kept).encode("utf-8", "replace"))
-    # A file may be called what no agent may be called.
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", dataset.name[:20])
-    return f"eval-{name}-{digest.hexdigest()}"
 
 
 class Remembering:

@@ -19,13 +19,16 @@ class Tree:
     parts: dict[str | int, "Tree"] = field(default_factory=dict)
 
     def at(self, path: Path) -> tuple["Tree", Path]:
-        """What is there, or the nearest around it, and how far that is."""
-        tree = self
-        for depth, step in enumerate(path):
+        """What is there, or the nearest around it, and the way to it. Where one may stand for a list of one, it is its first."""
+        tree, way = self, list[str | int]()
+        for step in path:
+            if step == 0 and not isinstance(tree.value, list):
+                continue
             if step not in tree.parts:
-                return tree, path[:depth]
+                break
             tree = tree.parts[step]
-        return tree, path
+            way.append(step)
+        return tree, tuple(way)
 
 
 def spelled(path: Path, whole: str = "file") -> str:

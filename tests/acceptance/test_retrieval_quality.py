@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.evals.arms.memory_arm import learned_by
+from hive_mind.evals.arms.methods import search_by
 from hive_mind.evals.datasets import load_locomo
 from hive_mind.evals.retrieval import ask_all, metric_values, scorecard_row
 from hive_mind.evals.run import RetrievalRun, evaluate
@@ -51,9 +53,7 @@ def test_random_confirmations_cost_at_most_one_point(locomo):
 
     async def ask(sources_max):
         embedder = await open_embedder(Settings(embed="none"))
-
-        async def open_memory(_):
-            return Confirmed(memory_with(Settings(store="memory"), "quality", embedder), sources_max)
+        (scope,) = dataset.scopes
 
         class Confirmed:
             """A memory in which every statement has up to so many sources, at random."""
@@ -68,7 +68,8 @@ def test_random_confirmations_cost_at_most_one_point(locomo):
                     for number in range(rng.randint(0, self.sources_max)):
                         await self.memory.store_facts([candidate], f"witness {number}")
 
-        return await ask_all(dataset, open_memory, "keyword", 10)
+        memory = Confirmed(memory_with(Settings(store="memory"), "quality", embedder), sources_max)
+        return await ask_all(await learned_by(memory, scope, search_by("keyword")), scope, 10)
 
     plain, confirmed = asyncio.run(ask(0)), asyncio.run(ask(5))
 

@@ -1,17 +1,29 @@
-"""Questions with known answers: what a data set is, and how the formats in use are read into one."""
+"""Questions with known answers: what a data set is, how the formats in use are read into one, and how one is written."""
 
-from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, pooled
+from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, pooled, says_something
+from hive_mind.evals.datasets.beir import load_beir
+from hive_mind.evals.datasets.from_memory import load_memory
 from hive_mind.evals.datasets.jsonl import load_jsonl
-from hive_mind.evals.datasets.load import load_dataset
+from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+from hive_mind.evals.datasets.load import FORMATS, load_dataset
 from hive_mind.evals.datasets.locomo import load_locomo
+from hive_mind.evals.datasets.longmemeval import load_longmemeval
+from hive_mind.evals.datasets.question_file import with_questions
 
 __all__ = [
+    "FORMATS",
     "Dataset",
     "Document",
     "LabelledQuestion",
     "Scope",
+    "load_beir",
     "load_dataset",
     "load_jsonl",
     "load_locomo",
+    "load_longmemeval",
+    "load_memory",
     "pooled",
+    "says_something",
+    "with_questions",
+    "write_jsonl",
 ]

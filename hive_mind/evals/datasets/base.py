@@ -15,7 +15,8 @@ class Document:
 
     `said_at` is ISO 8601 as precise as known, or "". `section` is the session or chapter. `before` is what was said just
     before in the same section ("" at its start), with its speaker where there is one; it helps to find, and is not
-    part of the document.
+    part of the document. `kind` is what sort of source it comes from ("chat", "log", …; "" where the data does not say),
+    `topic` the project or subject it belongs to.
     """
 
     id: str
@@ -26,6 +27,8 @@ class Document:
     section: str = ""
     before: str = ""
     meta: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
+    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,11 @@ class LabelledQuestion:
     """A question and the documents that answer it.
 
     `relevant` maps document ids to judgements: above 0 relevant, -1 a distractor that looks right and is wrong.
-    `answer` is the expected one in words, "" where none is given.
+    `answer` is the expected one in words, "" where none is given. A good answer has all of `required`, at least one
+    of `acceptable` where there are any, and none of `forbidden`; `superseded` are the values that were true before and
+    would be stale now. `intent` and `source_bias` are document 003's; `gap` says why nothing answers it, where nothing does.
+    What is not answerable may still have `relevant` documents: those in which one sees that the answer is not there.
+    `asked_at` is when it is asked, in ISO 8601, where "last week" depends on it; "" where it doesn't or nobody says.
     """
 
     id: str
@@ -41,6 +48,15 @@ class LabelledQuestion:
     relevant: Mapping[str, int]
     category: str = ""
     answer: str = ""
+    intent: str = ""
+    source_bias: str = ""
+    required: tuple[str, ...] = ()
+    acceptable: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    is_answerable: bool = True
+    gap: str = ""
+    asked_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +88,13 @@ class Dataset:
         return sum(len(scope.questions) for scope in self.scopes)
 
 
+def says_something(text: str) -> bool:
+    """Whether there is a word in it. What has none is no fact, and could never be found."""
+    return any(character.isalnum() for character in text)
+
+
 def pooled(dataset: Dataset) -> Dataset:
-    """The same questions asked of all documents together: one scope, ids made unique as "scope/id"."""
+    """The same questions asked of all documents together: one scope, ids and sections made unique as "scope/id"."""
     scopes = [_prefixed(scope) for scope in dataset.scopes]
     everything = Scope(
         dataset.name,
@@ -96,9 +117,13 @@ def _prefixed(scope: Scope) -> Scope:
     def unique(id_: str) -> str:
         return f"{scope.name}/{id_}"
 
+    def section(document: Document) -> str:
+        # Every conversation has a first session, and they are not the same.
+        return document.section and unique(document.section)
+
     return Scope(
         scope.name,
-        tuple(replace(document, id=unique(document.id)) for document in scope.documents),
+        tuple(replace(document, id=unique(document.id), section=section(document)) for document in scope.documents),
         tuple(
             replace(question, id=unique(question.id), relevant={unique(d): j for d, j in question.relevant.items()})
             for question in scope.questions

@@ -1,42 +1,77 @@
 """Reading files whose content is not trusted: every failure names the file, the place in it, and what to do."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from hive_mind.errors import InvalidInput
 
 T = TypeVar("T")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Identified(Protocol):
+    """A line that has an id."""
+
+    @property
+    def id(self) -> str:
+        """Another one on every line of a file."""
+        ...
+
+
+Line = TypeVar("Line", bound=Identified)
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes without a byte order mark. Raises `InvalidInput`."""
+    """The file's bytes without a byte order mark. Raises `InvalidInput`, also for UTF-16."""
     try:
-        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        body = path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{path}: can't be read ({error.strerror}); check the path") from error
+    if body.startswith(_UTF16):
+        raise InvalidInput(f"{path}: is UTF-16; save the file as UTF-8")
+    return body.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_text(path: Path) -> str:
+    """The file's text. Raises `InvalidInput` with the line."""
+    return _text(path, read_bytes(path))
 
 
 def read_json(path: Path) -> Any:
     """The file's one JSON value. Raises `InvalidInput` with the line."""
     body = read_bytes(path)
     try:
-        return json.loads(body.decode())
-    except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        raise InvalidInput(f"{path}, line {line}: not JSON ({error}); correct it or download the file again") from error
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        # Files of hundreds of megabytes are read by the faster reader; the slower one knows the line of what is wrong.
+        raise InvalidInput(f"{path}, {_what_is_wrong(path, body, error)}; correct it or download the file again") from error
+
+
+def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[str, Line]]:
+    """JSON Lines of one shape, each with its place, "FILE, line N". Raises `InvalidInput`, also for an id that comes twice."""
+    first_seen: dict[str, int] = {}
+    for number, raw in enumerate(read_bytes(path).splitlines(), 1):
+        if not raw.strip():
+            continue
+        place = f"{path}, line {number}"
+        line = decoded(raw, shape, place)
+        if line.id in first_seen:
+            raise InvalidInput(f"{place}: _id {line.id!r} is already on line {first_seen[line.id]}; rename one")
+        first_seen[line.id] = number
+        yield place, line
 
 
 def decoded(line: bytes, shape: type[T], place: str) -> T:
     """One JSON line as the given shape. `place` is "FILE, line N". Raises `InvalidInput`."""
     try:
         return msgspec.json.decode(line, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{place}: not UTF-8; save the file as UTF-8") from error
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidInput(f"{place}: {error}; correct this line") from error
 
 
@@ -46,3 +81,28 @@ def shaped(value: Any, shape: type[T], place: str) -> T:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{place}: {error}; correct it or download the file again") from error
+
+
+def in_words(value: Any) -> str:
+    """A value of JSON as text: files give years and counts as numbers, and null for nothing."""
+    return "" if value is None else str(value)
+
+
+def _text(path: Path, body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise InvalidInput(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
+
+
+def _what_is_wrong(path: Path, body: bytes, found: Exception) -> str:
+    try:
+        # Python refuses to make a number of thousands of digits; here it is only looked for what is no JSON.
+        json.loads(_text(path, body), parse_int=str)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}: not JSON ({error})"
+    except RecursionError as error:
+        return f"line 1: not JSON ({error})"
+    # Half a surrogate pair or NaN, which no other program could read.
+    return f"line 1: not JSON ({found})"

@@ -1,38 +1,27 @@
 """The exchange format: `NAME.corpus.jsonl` with one document a line, `NAME.queries.jsonl` with one judged question a line.
 
-    {"_id": "d1", "text": "…", "meta": {"said_at": "2023-05-08", "speaker": "Ann", "section": "s1", "source": "notes"}}
-    {"_id": "q1", "text": "…?", "qrels": {"d1": 1, "d7": -1}, "meta": {"category": "temporal", "answer": "…"}}
+    {"_id": "d1", "text": "…", "meta": {"said_at": "2023-05-08", "speaker": "Ann", "section": "s1", "source": "notes",
+     "kind": "chat", "topic": "boats"}}
+    {"_id": "q1", "text": "…?", "qrels": {"d1": 1, "d7": -1}, "meta": {"category": "temporal", "answer": "…",
+     "required": ["red"], "forbidden": ["blue"], "superseded": ["green"], "is_answerable": true}}
 
-Everything in `meta` may be missing. A question without a relevant document stays: it shows whether distractors are found.
+Everything in `meta` may be missing; a question's has the fields of `LabelledQuestion`. A question without a relevant document
+stays: it shows whether distractors are found.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope
-from hive_mind.evals.datasets.files import decoded, read_bytes
+from hive_mind.evals.datasets._corpus import Corpus
+from hive_mind.evals.datasets._jsonl_lines import DOCUMENT_FIELDS, CorpusLine, QueryLine
+from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
+from hive_mind.evals.datasets.files import in_words, read_lines
+from hive_mind.evals.datasets.reasons import SILENT_DOCUMENT, SILENT_QUESTION
 
 CORPUS_SUFFIX = ".corpus.jsonl"
-UNKNOWN_DOCUMENT = "judgements of documents that are not in the corpus"
-
-
-class _CorpusLine(msgspec.Struct, frozen=True):
-    id: str = msgspec.field(name="_id")
-    text: str
-    meta: dict[str, Any] = {}
-
-
-class _QueryLine(msgspec.Struct, frozen=True):
-    id: str = msgspec.field(name="_id")
-    text: str
-    qrels: dict[str, int]
-    meta: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +38,22 @@ def load_jsonl(path: Path, name: str = "") -> Dataset:
     Raises `InvalidInput`.
     """
     files = _files_in(path, name) if path.is_dir() else _files_beside(path)
-    documents = tuple(_documents(files))
-    left_out: Counter[str] = Counter()
-    questions = tuple(_questions(files, {document.id for document in documents}, left_out))
-    return Dataset(files.name, (Scope(files.name, documents, questions),), dict(left_out))
+    corpus = _read_corpus(files)
+    left_out = Counter({SILENT_DOCUMENT: len(corpus.silent)})
+    questions = tuple(_questions(files, corpus, left_out))
+    return Dataset(files.name, (Scope(files.name, tuple(corpus.documents.values()), questions),), dict(+left_out))
+
+
+def derived_before(previous: Document | None, section: str) -> str:
+    """What was said just before, where the file does not tell: the document above it, in the same section."""
+    if previous is None or not section or previous.section != section:
+        return ""
+    return f"{previous.speaker}: {previous.text}" if previous.speaker else previous.text
+
+
+def default_source(name: str, id_: str) -> str:
+    """The source of a document whose file names none."""
+    return f"{name}/{id_}"
 
 
 def _files_in(folder: Path, name: str) -> _Files:
@@ -75,44 +76,47 @@ def _files_beside(path: Path) -> _Files:
     return _Files(name, path.with_name(f"{name}{CORPUS_SUFFIX}"), path.with_name(f"{name}.{questions}.jsonl"))
 
 
-def _documents(files: _Files) -> Iterator[Document]:
+def _read_corpus(files: _Files) -> Corpus:
+    corpus = Corpus()
     previous: Document | None = None
-    for line in _unique_lines(files.corpus, _CorpusLine):
-        facts = {key: str(value) for key, value in line.meta.items()}
-        section = facts.pop("section", "")
-        before = previous.text if previous and section and previous.section == section else ""
-        previous = Document(
-            id=line.id,
-            text=line.text,
-            source=facts.pop("source", "") or f"{files.name}/{line.id}",
-            said_at=facts.pop("said_at", ""),
-            speaker=facts.pop("speaker", ""),
-            section=section,
-            before=before,
-            meta=facts,
-        )
-        yield previous
+    for _, line in read_lines(files.corpus, CorpusLine):
+        document = _document(files.name, line, previous)
+        corpus.take(document)
+        previous = corpus.documents.get(document.id, previous)
+    return corpus
 
 
-def _questions(files: _Files, known: set[str], left_out: Counter[str]) -> Iterator[LabelledQuestion]:
-    for line in _unique_lines(files.queries, _QueryLine):
-        relevant = {document: judgement for document, judgement in line.qrels.items() if document in known}
-        if missing := len(line.qrels) - len(relevant):
-            left_out[UNKNOWN_DOCUMENT] += missing
-        category, answer = (str(line.meta.get(key, "")) for key in ("category", "answer"))
-        yield LabelledQuestion(line.id, line.text, relevant, category, answer)
+def _document(name: str, line: CorpusLine, previous: Document | None) -> Document:
+    meta = {key: in_words(value) for key, value in line.meta.items()}
+    known = {key: meta.pop(key) for key in DOCUMENT_FIELDS if key in meta}
+    known["source"] = known.get("source") or default_source(name, line.id)
+    known.setdefault("before", derived_before(previous, known.get("section", "")))
+    return Document(line.id, line.text, **known, meta=meta)
 
 
-Line = TypeVar("Line", _CorpusLine, _QueryLine)
-
-
-def _unique_lines(path: Path, shape: type[Line]) -> Iterable[Line]:
-    first_seen: dict[str, int] = {}
-    for number, raw in enumerate(read_bytes(path).splitlines(), 1):
-        if not raw.strip():
+def _questions(files: _Files, corpus: Corpus, left_out: Counter[str]) -> Iterator[LabelledQuestion]:
+    for _, line in read_lines(files.queries, QueryLine):
+        if not says_something(line.text):
+            left_out[SILENT_QUESTION] += 1
             continue
-        line = decoded(raw, shape, f"{path}, line {number}")
-        if line.id in first_seen:
-            raise InvalidInput(f"{path}, line {number}: _id {line.id!r} is already on line {first_seen[line.id]}; rename one")
-        first_seen[line.id] = number
-        yield line
+        yield _labelled(line, corpus.usable(line.qrels, left_out))
+
+
+def _labelled(line: QueryLine, relevant: dict[str, int]) -> LabelledQuestion:
+    meta = line.meta
+    return LabelledQuestion(
+        id=line.id,
+        text=line.text,
+        relevant=relevant,
+        category=in_words(meta.category),
+        answer=in_words(meta.answer),
+        intent=meta.intent,
+        source_bias=meta.source_bias,
+        required=meta.required,
+        acceptable=meta.acceptable,
+        forbidden=meta.forbidden,
+        superseded=meta.superseded,
+        is_answerable=meta.is_answerable,
+        gap=meta.gap,
+        asked_at=meta.asked_at,
+    )

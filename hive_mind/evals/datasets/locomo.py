@@ -4,6 +4,7 @@ Reads one conversation a file, as its authors publish it, and the list of `sampl
 circulates; both give the same ids. Every conversation is a scope. Misspelt evidence is mended or counted in `_evidence`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +15,17 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets._evidence import turns_named
 from hive_mind.evals.datasets._said_at import iso_time
-from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged
-from hive_mind.evals.datasets.files import read_json, shaped
+from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged, says_something
+from hive_mind.evals.datasets.files import in_words, read_json, shaped
+from hive_mind.evals.datasets.reasons import EMPTY_TURN, NO_EVIDENCE, NO_TURN_LEFT, SILENT_QUESTION, UNKNOWN_TURN, UNREADABLE
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
-NO_EVIDENCE = "questions without evidence"
-NO_TURN_LEFT = "questions whose evidence names no turn that exists"
-UNKNOWN_TURN = "evidence entries that name no turn that exists"
-UNREADABLE = "evidence entries that name nothing"
-EMPTY_TURN = "turns without text or picture"
+# What asks for something that nobody said; a good answer says so. Its evidence is what it was made from, and still to be found.
+_ADVERSARIAL = 5
+GAP = "the conversation does not say it"
+_SESSION = re.compile(r"session_(\d{1,9})", re.ASCII)
+_DECLINES = ("not mentioned", "no information", "unknown")
 
 
 class _Turn(msgspec.Struct, frozen=True):
@@ -39,6 +41,7 @@ class _Question(msgspec.Struct, frozen=True):
     evidence: list[str] = []
     # Left open: answers are texts, numbers or lists, and adversarial questions have none.
     answer: Any = ""
+    adversarial_answer: Any = ""
 
 
 def load_locomo(path: Path) -> Dataset:
@@ -81,7 +84,9 @@ def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Datase
         mended += named.mended
         relevant = {turn: 1 for turn in named.turns if turn in known}
         left_out.update({UNREADABLE: named.unreadable, UNKNOWN_TURN: len(named.turns) - len(relevant)})
-        if relevant:
+        if not says_something(question.question):
+            left_out[SILENT_QUESTION] += 1
+        elif relevant:
             kept.append(_labelled(f"q{number}", question, relevant))
         else:
             left_out[NO_TURN_LEFT if question.evidence else NO_EVIDENCE] += 1
@@ -89,8 +94,20 @@ def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Datase
 
 
 def _labelled(id_: str, question: _Question, relevant: dict[str, int]) -> LabelledQuestion:
-    category = CATEGORIES.get(question.category, str(question.category))
-    return LabelledQuestion(id_, question.question, relevant, category, str(question.answer))
+    answer, trap = in_words(question.answer), in_words(question.adversarial_answer)
+    # A few adversarial questions have a plain answer all the same: is it hers? No.
+    is_answerable = question.category != _ADVERSARIAL or bool(answer)
+    is_trap = not is_answerable and says_something(trap) and not trap.lower().startswith(_DECLINES)
+    return LabelledQuestion(
+        id_,
+        question.question,
+        relevant,
+        CATEGORIES.get(question.category, str(question.category)),
+        answer,
+        forbidden=(trap,) if is_trap else (),
+        is_answerable=is_answerable,
+        gap="" if is_answerable else GAP,
+    )
 
 
 def _documents(name: str, conversation: Any, left_out: Counter[str], place: str) -> Iterator[Document]:
@@ -104,7 +121,7 @@ def _documents(name: str, conversation: Any, left_out: Counter[str], place: str)
                 left_out[EMPTY_TURN] += 1
                 continue
             meta = {"picture": turn.blip_caption} if turn.blip_caption else {}
-            yield Document(turn.dia_id, text, f"{name}/{section}", said_at, turn.speaker, section, before, meta)
+            yield Document(turn.dia_id, text, f"{name}/{section}", said_at, turn.speaker, section, before, meta, kind="chat")
             before = f"{turn.speaker}: {text}"
 
 
@@ -112,7 +129,7 @@ def _sessions(conversation: Any, place: str) -> list[tuple[str, Any]]:
     """Sessions by number; a date without turns is no session."""
     if not isinstance(conversation, dict):
         raise InvalidInput(f"{place}: 'conversation' is not an object; give a file in LoCoMo's format")
-    numbered = {int(key[8:]): key for key in conversation if key.startswith("session_") and key[8:].isdecimal()}
+    numbered = {int(found[1]): key for key in conversation if (found := _SESSION.fullmatch(key))}
     if not numbered:
         raise InvalidInput(f"{place}: holds no session_1, session_2, …; give a file in LoCoMo's format")
     return [(numbered[number], conversation[numbered[number]] or []) for number in sorted(numbered)]

@@ -1,0 +1,88 @@
+"""A whole search of an agent through its hive, in one process: bus, runners, statistics, pools, merging, ranking, fetching.
+
+CPU time of all nodes together. Keyword searches are compared with bm25s over as many texts of the same language in one index,
+hybrid ones with numpy's product over as many vectors, one thread: what nobody can do without, and all in one place.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from functools import partial
+from statistics import median
+
+import numpy as np
+
+from benchmarks.figure import Figure, Means, Round, side_by_side
+from benchmarks.hive import Prose, fill, fleet_of, search
+from benchmarks.table.clocks import cpu_ms
+from benchmarks.table.searching import by_bm25s
+from hive_mind.model.query import Method
+from hive_mind.runtime.fleet import Fleet, TopologyName
+
+QUESTIONS = 20
+# Processor time is what counts here, so nobody is silent just because something else has the processor.
+PATIENT_MS = 30_000
+
+
+def federated(means: Means, agents: int = 50, facts: int = 1_000) -> Iterator[Figure]:
+    what = f"query_federated, {agents} groups × {facts:,} facts"
+    yield from in_fleet("federated", agents, facts, what, means.rounds, target=10)
+
+
+def sharded(means: Means, agents: int = 100, facts: int = 1_000) -> Iterator[Figure]:
+    what = f"sharded query in process, {agents} agents × {facts:,} facts"
+    yield from in_fleet("sharded", agents, facts, what, means.rounds, target=20)
+
+
+def in_fleet(
+    topology: TopologyName, agents: int, facts: int, what: str, rounds: int, *, target: float | None = None
+) -> Iterator[Figure]:
+    language = Prose(agents)
+    questions = [" ".join(language.words(8)) for _ in range(QUESTIONS)]
+    peers: dict[Method, tuple[str, Round]] = {
+        "keyword": by_words(language, agents * facts, questions),
+        "hybrid": by_product(language, agents * facts),
+    }
+    with asyncio.Runner() as runner:
+        fleet = runner.run(fleet_of(topology, agents, language, deadline_ms=PATIENT_MS))
+        runner.run(fill(fleet, language, facts))
+        for method, (peer, peer_round) in peers.items():
+            value, peer_value, ratios = side_by_side(partial(run_searches, runner, fleet, questions, method), peer_round, rounds)
+            yield Figure(
+                name=f"{topology}-{agents}-{method}",
+                what=f"{what}, {method}, CPU p50",
+                value=value,
+                unit="ms",
+                peer=peer,
+                peer_value=peer_value,
+                ratios=ratios,
+                target=target,
+            )
+        runner.run(fleet.close())
+
+
+def run_searches(runner: asyncio.Runner, fleet: Fleet, questions: list[str], method: Method) -> float:
+    return runner.run(searches(fleet, questions, method))
+
+
+async def searches(fleet: Fleet, questions: list[str], method: Method) -> float:
+    """Each question is asked once before, so that no index is cold."""
+    times = []
+    for text in questions:
+        assert len(await search(fleet, text, method)) == 10
+        began_s = time.process_time()
+        await search(fleet, text, method)
+        times.append(1e3 * (time.process_time() - began_s))
+    return median(times)
+
+
+def by_words(language: Prose, facts: int, questions: list[str]) -> tuple[str, Round]:
+    texts = [" ".join(language.words(language.length())) for _ in range(facts)]
+    ask = by_bm25s(texts, questions)
+    return "bm25s, one index of all", lambda: cpu_ms(ask, range(len(questions)))
+
+
+def by_product(language: Prose, facts: int) -> tuple[str, Round]:
+    rows = np.concatenate([language.vectors(min(10_000, facts - start)) for start in range(0, facts, 10_000)])
+    asked = language.vectors(QUESTIONS)
+    return "numpy's product over all", lambda: cpu_ms(lambda number: rows @ asked[number], range(QUESTIONS))

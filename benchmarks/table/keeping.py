@@ -1,0 +1,164 @@
+"""One agent's facts in Kuzu: durable and findable in batches, and searches of 1,000 and 10,000 of them, by wall time.
+
+Keeping is compared with what no store can do without, writing the same bytes and waiting for the disk, batch by batch; and with
+SQLite's rows, which nobody can find by their words. Searches are hybrid over 384-d vectors; the peer is Kuzu's own full-text
+index.
+"""
+
+import asyncio
+import os
+import random
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import kuzu
+
+from benchmarks.figure import Figure, Means, Round, side_by_side
+from benchmarks.fleet import memory, statements
+from benchmarks.table.clocks import wall_ms
+from hive_mind import Settings, open_memory
+from hive_mind.memory.base import Memory
+from hive_mind.model.content import Candidate
+
+BATCHES, BATCH, QUESTIONS = 20, 100, 50
+Write = Callable[[Sequence[Candidate]], object]
+
+
+def storing(means: Means) -> Iterator[Figure]:
+    """Without embeddings, which cost a hundred times more."""
+    numbers = count()
+    with tempfile.TemporaryDirectory() as name, asyncio.Runner() as runner:
+        folder = Path(name)
+        opened = runner.run(open_memory(Settings(home=folder, embed="none"), "facts"))
+
+        def kept(batch: Sequence[Candidate]) -> object:
+            return runner.run(opened.store_facts(batch, "bench"))
+
+        with (folder / "raw").open("ab", buffering=0) as raw, closing(rows_in(folder / "rows.sqlite")) as rows:
+            peers: dict[str, tuple[str, Write]] = {
+                "kuzu-store": ("the same bytes and fsync", lambda batch: appended(raw.fileno(), batch)),
+                "kuzu-store-sqlite": ("SQLite's rows in commits of as many", lambda batch: inserted(rows, batch)),
+            }
+            for figure, (peer, write) in peers.items():
+                found = side_by_side(rate(kept, numbers), rate(write, numbers), means.rounds)
+                value, peer_value, ratios = found
+                yield Figure(
+                    name=figure,
+                    what=f"store facts in Kuzu in batches of {BATCH}, durable and findable",
+                    value=value,
+                    unit="/s",
+                    peer=peer,
+                    peer_value=peer_value,
+                    ratios=ratios,
+                    better="higher",
+                    target=2_000,
+                )
+        runner.run(opened.close())
+
+
+def rate(write: Write, numbers: Iterator[int]) -> Round:
+    """Facts a second, none twice."""
+
+    def round_rate() -> float:
+        batches = [[a_fact(next(numbers)) for _ in range(BATCH)] for _ in range(BATCHES)]
+        began_s = time.perf_counter()
+        for batch in batches:
+            write(batch)
+        return BATCHES * BATCH / (time.perf_counter() - began_s)
+
+    return round_rate
+
+
+def a_fact(number: int) -> Candidate:
+    return Candidate(f"Valve {number} in hall {number % 97} was closed by crew {number % 7} after the test.", "bench", 0.8)
+
+
+def appended(file: int, batch: Sequence[Candidate]) -> None:
+    os.write(file, "\n".join(one.content for one in batch).encode())
+    os.fsync(file)
+
+
+def rows_in(path: Path) -> sqlite3.Connection:
+    rows = sqlite3.connect(path, isolation_level=None)
+    rows.execute("PRAGMA journal_mode = WAL")
+    rows.execute("PRAGMA synchronous = FULL")
+    rows.execute("CREATE TABLE fact(content TEXT PRIMARY KEY, concept TEXT, confidence REAL)")
+    return rows
+
+
+def inserted(rows: sqlite3.Connection, batch: Sequence[Candidate]) -> None:
+    rows.execute("BEGIN")
+    rows.executemany("INSERT INTO fact VALUES (?, ?, ?)", [(one.content, one.concept, one.confidence) for one in batch])
+    rows.execute("COMMIT")
+
+
+def searching(means: Means) -> Iterator[Figure]:
+    for facts, target in ((1_000, 2), (10_000, 5)):
+        with tempfile.TemporaryDirectory() as name, asyncio.Runner() as runner:
+            folder, told = Path(name), statements("kuzu", facts)
+            ours = memory(folder, "kuzu")
+            runner.run(told_to(ours, told))
+            peer = full_text(folder, told)
+            questions = [" ".join(random.Random(n).choice(told).content.split()[1:9]) for n in range(QUESTIONS)]
+            value, peer_value, ratios = side_by_side(
+                partial(run_asked, runner, ours, questions), partial(asked_of_kuzu, peer, questions), means.rounds
+            )
+            yield Figure(
+                name=f"kuzu-search-{facts // 1000}k",
+                what=f"search {facts:,} facts kept in Kuzu, hybrid, wall p50",
+                value=value,
+                unit="ms",
+                peer="Kuzu's own full-text index",
+                peer_value=peer_value,
+                ratios=ratios,
+                target=target,
+            )
+            runner.run(ours.close())
+
+
+def run_asked(runner: asyncio.Runner, ours: Memory, questions: Sequence[str]) -> float:
+    return runner.run(asked(ours, questions))
+
+
+def asked_of_kuzu(peer: Callable[[str], object], questions: Sequence[str]) -> float:
+    return wall_ms(lambda number: peer(questions[number]), range(len(questions)))
+
+
+async def told_to(ours: Memory, told: Sequence[Candidate]) -> None:
+    for start in range(0, len(told), 500):
+        await ours.store_facts(told[start : start + 500], "bench")
+
+
+async def asked(ours: Memory, questions: Sequence[str]) -> float:
+    times = []
+    for text in questions:
+        began_s = time.perf_counter()
+        assert len(await ours.search_facts(text, 10)) == 10
+        times.append(1e3 * (time.perf_counter() - began_s))
+    return sorted(times)[len(times) // 2]
+
+
+def full_text(folder: Path, told: Sequence[Candidate]) -> Callable[[str], object]:
+    connection = kuzu.Connection(kuzu.Database(str(folder / "peer.kuzu"), max_db_size=1 << 34))
+    connection.execute("LOAD FTS")
+    connection.execute("CREATE NODE TABLE F(id INT64 PRIMARY KEY, content STRING)")
+    insert = connection.prepare("CREATE (:F {id: $id, content: $content})")
+    connection.execute("BEGIN TRANSACTION")
+    for number, one in enumerate(told):
+        connection.execute(insert, {"id": number, "content": one.content})
+    connection.execute("COMMIT")
+    connection.execute("CALL CREATE_FTS_INDEX('F', 'text', ['content'])")
+    statement = connection.prepare("CALL QUERY_FTS_INDEX('F', 'text', $q, top := 10) RETURN node.id, score")
+
+    def search(text: str) -> object:
+        found = connection.execute(statement, {"q": text})
+        assert isinstance(found, kuzu.QueryResult)
+        return found.get_all()
+
+    return search

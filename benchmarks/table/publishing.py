@@ -1,0 +1,113 @@
+"""The Redis bus in one process: how fast it publishes in batches, beside Redis' own benchmark, and who misses what.
+
+Wall time, messages of 1 KB, a server of our own on the loopback interface that writes its log once a second. redis-benchmark
+sends the same XADD from C, in pipelines as long as our batches, over one connection.
+"""
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import cast
+
+from benchmarks.bus import BATCH, HIVE, Broker, Listener, envelope, publish, publish_rate
+from benchmarks.bus_redis import BODY
+from benchmarks.figure import Figure, Means, side_by_side
+from hive_mind import backends
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, EventBus, Subscription
+from hive_mind.errors import ConfigError
+from tests.servers.redis_server import RedisServer
+
+SENT = 20_000
+_RATE = re.compile(r"([\d.]+) requests per second")
+
+
+def measured(means: Means) -> Iterator[Figure]:
+    with RedisServer() as server:
+        with asyncio.Runner() as runner:
+            bus = runner.run(bus_of(server))
+            yield publishing(runner, Broker(bus, SENT), server, means.rounds)
+            runner.run(bus.close(drain_s=0))
+        server.do("FLUSHALL")
+        yield from asyncio.run(nobody_misses(server))
+
+
+async def bus_of(server: RedisServer) -> EventBus:
+    return cast(EventBus, await backends.load("bus", "redis").open(address_of(server.url), BusSettings()))
+
+
+def publishing(runner: asyncio.Runner, broker: Broker, server: RedisServer, rounds: int) -> Figure:
+    value, peer_value, ratios = side_by_side(lambda: runner.run(publish_rate(broker)), lambda: redis_benchmark(server), rounds)
+    return Figure(
+        name="redis-publish",
+        what=f"Redis bus, publish in batches of {BATCH}, one process",
+        value=value,
+        unit="/s",
+        peer="redis-benchmark, XADD",
+        peer_value=peer_value,
+        ratios=ratios,
+        better="higher",
+        target=20_000,
+    )
+
+
+def redis_benchmark(server: RedisServer) -> float:
+    """Commands a second."""
+    program = shutil.which("redis-benchmark")
+    if program is None:
+        raise ConfigError("there is no redis-benchmark here: apt-get install redis-tools")
+    sizes = ["-p", str(server.port), "-c", "1", "-P", str(BATCH), "-n", str(SENT)]
+    done = subprocess.run([program, *sizes, "XADD", "raw", "*", "e", BODY.decode()], capture_output=True, text=True, check=True)
+    server.do("DEL", "raw")
+    return float(_RATE.findall(done.stdout)[-1])
+
+
+async def nobody_misses(server: RedisServer) -> list[Figure]:
+    """Ten messages before a member first joins and a hundred after; and fifty while one that joined is away."""
+    bus = await bus_of(server)
+    await publish(bus, [envelope("late") for _ in range(10)])
+    late = await listener(bus, "late")
+    await publish(bus, [envelope("late") for _ in range(100)])
+    joined = await taken(late, 110)
+    await late.inbox.close()
+    await publish(bus, [envelope("late") for _ in range(50)])
+    returned = await taken(await listener(bus, "late"), 50)
+    await bus.close(drain_s=0)
+    return [counted("late", "a late joiner gets", joined, 110), counted("restarted", "a restarted subscriber gets", returned, 50)]
+
+
+async def listener(bus: EventBus, name: str) -> Listener:
+    made = Listener()
+    made.inbox = await bus.subscribe(Subscription(HIVE, name, start="earliest"), made.ring)
+    return made
+
+
+async def taken(one: Listener, wanted: int) -> int:
+    """What came, all acknowledged; nothing more is waited for once five seconds bring nothing."""
+    got = 0
+    while got < wanted:
+        try:
+            deliveries = await asyncio.wait_for(one.take(), 5)
+        except TimeoutError:
+            break
+        for delivery in deliveries:
+            await delivery.ack()
+        got += len(deliveries)
+    return got
+
+
+def counted(name: str, what: str, got: int, sent: int) -> Figure:
+    return Figure(
+        name=f"redis-{name}",
+        what=f"Redis bus: {what}, of {sent}",
+        value=got,
+        unit="",
+        peer="what was sent",
+        peer_value=sent,
+        ratios=(got / sent,),
+        better="higher",
+        target=sent,
+        is_exact=True,
+    )

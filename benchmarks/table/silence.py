@@ -1,0 +1,69 @@
+"""99 of 100 members are dead and nobody has noticed: when does an answer come, and does it say how little of the hive it is?
+
+Wall time, the worst of all questions, the first one included. The limit is the deadline itself: who is silent may still answer.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import cast
+
+from benchmarks.figure import Figure, Means
+from benchmarks.hive import Prose, fill, fleet_of, search
+from hive_mind.hive.sharded import Sharded
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.runtime.fleet import Fleet, TopologyName
+
+AGENTS, FACTS, DEADLINE_MS, MOST_MS = 100, 20, 500, 550
+
+
+def measured(means: Means) -> Iterator[Figure]:
+    for topology in ("federated", "sharded"):
+        times, reached, alive = asyncio.run(asked(topology, means.rounds))
+        yield Figure(
+            name=f"silent-{topology}",
+            what=f"99 of 100 members dead, {topology}, deadline 0.5 s: the latest answer",
+            value=max(times),
+            unit="ms",
+            peer="the deadline",
+            peer_value=DEADLINE_MS,
+            ratios=tuple(one / DEADLINE_MS for one in times),
+            target=MOST_MS,
+        )
+        yield Figure(
+            name=f"silent-{topology}-said",
+            what=f"99 of 100 members dead, {topology}: what the answer says it reached",
+            value=100 * reached,
+            unit="%",
+            peer="what is alive",
+            peer_value=100 * alive,
+            ratios=(reached / alive,),
+            better="higher",
+            is_exact=True,
+        )
+
+
+async def asked(topology: TopologyName, questions: int) -> tuple[list[float], float, float]:
+    """Milliseconds of each question, what the last answer says it reached, and what share of the hive could be."""
+    language = Prose(7)
+    async with await fleet_of(topology, AGENTS, language, deadline_ms=DEADLINE_MS) as fleet:
+        await fill(fleet, language, FACTS)
+        first, *others = fleet.nodes
+        for name in others:
+            await fleet.stop(name)
+        times = []
+        for _ in range(questions):
+            text = " ".join(language.words(8))
+            began_s = time.perf_counter()
+            await search(fleet, text, "hybrid")
+            times.append(1e3 * (time.perf_counter() - began_s))
+        memory = cast(DistributedCognitiveMemory, fleet.memory(fleet.plan.agents[0]))
+        return times, memory.completeness, share_of(fleet, first)
+
+
+def share_of(fleet: Fleet, node: str) -> float:
+    """What one node holds of everything: one group of all, or its partitions."""
+    topology = fleet.plan.arranged()
+    if not isinstance(topology, Sharded):
+        return 1 / len(fleet.nodes)
+    return len(topology.held_by(node)) / fleet.plan.partitions

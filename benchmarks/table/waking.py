@@ -1,0 +1,96 @@
+"""What an agent's memory takes of RAM, awake and asleep, with 20 and with 100 agents in one process.
+
+Every agent has its own Kuzu database, index and 384-d vectors. The limit is Kuzu itself: as many empty databases, opened with
+the same settings and written to once, each in the one process that counts it.
+"""
+
+import asyncio
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.figure import Figure, Means
+from benchmarks.fleet import fill, memory
+from benchmarks.table.clocks import own_mb
+from hive_mind.store.kuzu.engine import Engine
+from hive_mind.store.kuzu.settings import KuzuSettings
+
+FACTS, AGENTS = 20, (20, 100)
+DEFAULTS = KuzuSettings()
+
+
+def measured(means: Means) -> Iterator[Figure]:
+    """One process per side: what one has freed, the other would find."""
+    del means
+    for agents in AGENTS:
+        with tempfile.TemporaryDirectory() as name:
+            folder, names = Path(name), [str(number) for number in range(agents + 1)]
+            in_a_process(partial(filled, folder, names))
+            awake, asleep = in_a_process(partial(held, folder, names))
+            (bare,) = in_a_process(partial(bare_databases, folder, agents))
+        yield figure(f"awake-{agents}", f"memory per agent, awake, {agents} in one process", awake, bare, 15)
+        yield figure(f"asleep-{agents}", f"memory per agent, asleep, {agents} in one process", asleep, bare, 0.5)
+
+
+def figure(name: str, what: str, value: float, bare: float, target: float) -> Figure:
+    return Figure(
+        name=f"memory-{name}",
+        what=what,
+        value=value,
+        unit="MB",
+        peer="an empty Kuzu database, open",
+        peer_value=bare,
+        ratios=(value / bare,),
+        target=target,
+    )
+
+
+def in_a_process(work: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work)
+
+
+def filled(folder: Path, agents: Sequence[str]) -> tuple[float, ...]:
+    asyncio.run(fill(folder, agents, FACTS))
+    return ()
+
+
+def held(folder: Path, agents: Sequence[str]) -> tuple[float, ...]:
+    return asyncio.run(_held(folder, agents))
+
+
+async def _held(folder: Path, agents: Sequence[str]) -> tuple[float, float]:
+    """Megabytes per agent: each was asked something, then each was put to sleep."""
+    first, *fleet = [memory(folder, agent) for agent in agents]
+    # What is loaded once for all agents is not counted: libraries, threads.
+    await first.search_facts("any words at all", 1)
+    await first.close()
+    base = own_mb()
+    for one in fleet:
+        assert await one.search_facts("any words at all", 1)
+    awake = own_mb()
+    for one in fleet:
+        await one.sleep()
+    asleep = own_mb()
+    for one in fleet:
+        await one.close()
+    return (awake - base) / len(fleet), (asleep - base) / len(fleet)
+
+
+def bare_databases(folder: Path, number: int) -> tuple[float, ...]:
+    bare_database(folder / "first.kuzu").close()
+    base = own_mb()
+    made = [bare_database(folder / f"bare-{one}.kuzu") for one in range(number)]
+    each = (own_mb() - base) / number
+    for engine in made:
+        engine.close()
+    return (each,)
+
+
+def bare_database(path: Path) -> Engine:
+    engine = Engine(str(path), pool_bytes=DEFAULTS.buffer_pool_bytes, max_bytes=DEFAULTS.database_max_bytes)
+    engine.run_once("CREATE NODE TABLE F(id INT64 PRIMARY KEY, content STRING)")
+    engine.run_once("CREATE (:F {id: 1, content: 'a'})")
+    return engine

@@ -1,0 +1,66 @@
+"""`hive-mind apply --gate`: measure what a fleet would find before it changes, and end here where that may be worse."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from hive_mind.cli.options import settings_for
+from hive_mind.cli.output import progress, say
+from hive_mind.cli.running import FAILED, USAGE
+
+if TYPE_CHECKING:
+    from hive_mind.control.reading import Source
+    from hive_mind.evals.scorecards.fleet_gate import FleetChange
+    from hive_mind.evals.scorecards.gating import Judgement
+
+
+def pass_or_end(source: "Source", home: Path, experiment: str) -> None:
+    """Return where the change may be made; end with exit code 1 where it is refused, and with 2 where that can't be judged.
+
+    Not for a coroutine: cells run in processes of their own, and Ctrl-C ends them. Raises `HiveError`.
+    """
+    from hive_mind.control.state import FleetFolder
+    from hive_mind.evals.experiments.reading import read_experiment
+    from hive_mind.evals.scorecards.fleet_gate import fleet_change, judge_change
+
+    found, change = read_experiment(experiment), fleet_change(source, home)
+    asked = found.experiment
+    if found.absent:
+        say(f"note: --gate does not ask {', '.join(found.absent)}: their files are not there", style="yellow")
+    _tell(change)
+    if not change.is_asked:
+        return
+    folder = FleetFolder(home, source.manifest.metadata.name).path / "gate"
+    with progress("cells") as report:
+        judged = judge_change(change, asked, folder, settings_for(home), report)
+    _show(judged, folder)
+    if not judged.allowed:
+        raise typer.Exit(USAGE if judged.unjudged else FAILED)
+
+
+def _tell(change: "FleetChange") -> None:
+    """What is measured, and what can't be."""
+    for one in change.unmeasured:
+        say(f"note: --gate does not measure {one}", style="yellow")
+    if change.applied is None:
+        say("--gate: nothing was applied before, so there is nothing to fall behind")
+    elif not change.is_asked:
+        say("--gate: topology, ranking and embedding stay as they are, so nothing was asked")
+
+
+def _show(found: "Judgement", folder: Path) -> None:
+    from hive_mind.evals.scorecards.fleet_gate import CERTAIN
+    from hive_mind.evals.scorecards.gating import evidence
+
+    if found.allowed:
+        for cell in found.cells:
+            for one in cell.metrics:
+                if one.metric.split("@")[0] in CERTAIN and one.difference:
+                    say(f"--gate: {cell.before} → {cell.after}: {one.metric} {evidence(one)}", style="green")
+        return
+    say("refused by --gate; nothing was changed" if found.grounds else "--gate can't judge, so nothing was changed", style="red")
+    for line in (*found.unjudged, *(f"{ground.cell}: {ground.told}" for ground in found.grounds)):
+        say(f"  {line}", style="red")
+    if found.grounds:
+        say(f"look closer with hive-mind eval report {folder / 'applied'}, and {folder / 'wanted'}", style="dim")

@@ -1,0 +1,57 @@
+"""`hive-mind eval list`: experiments that come along, and the runs of a folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import show, show_json, show_table, spell_out_unknown_characters
+from hive_mind.cli.running import exit_codes
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.form import explained
+from hive_mind.evals.experiments.reading import bundled, read_experiment
+from hive_mind.evals.running.listing import RunLine, runs_in
+
+_EPILOG = examples("hive-mind eval list", "hive-mind eval list runs", "hive-mind eval list --explain")
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("list", epilog=_EPILOG)(list_experiments)
+
+
+def list_experiments(
+    folder: Annotated[Path | None, typer.Argument(help="A folder of runs.", show_default="runs, where it is there")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="What may stand in an experiment's file, field by field.")] = False,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show the experiments that come along, and the runs of a folder: which are finished, and which failed where."""
+    spell_out_unknown_characters()
+    with exit_codes():
+        if explain:
+            _explain(output)
+            return
+        if folder is not None and not folder.is_dir():
+            raise InvalidInput(f"there is no folder {folder}; give one that has runs, or none")
+        runs = runs_in(folder or Path("runs"))
+        experiments = [(name, read_experiment(name).about) for name in bundled()]
+        if output is Format.JSON:
+            show_json({"experiments": [{"name": name, "about": about} for name, about in experiments], "runs": runs})
+            return
+        show_table(("experiment", "about"), experiments)
+        if runs:
+            show()
+            show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, runs), right=(3, 4, 5))
+
+
+def _cells(run: RunLine) -> tuple[str, ...]:
+    return (run.folder, run.experiment, run.started, str(run.done), str(run.failed), str(run.left))
+
+
+def _explain(output: Format) -> None:
+    if output is Format.JSON:
+        show_json({"fields": [{"path": path, "means": means} for path, means in explained()]})
+    else:
+        show_table(("field", "means"), explained())

@@ -1,0 +1,143 @@
+"""The one answerer of an experiment: every arm's hits are worded into an answer by the same reader, so that only they differ.
+
+It is the reader that agents have: "quoting" quotes facts word for word, "model" asks a language model within a budget. It sees
+the question's text and the hits, and none of the question's labels.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hive_mind.cognition.budget import Budget
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+from hive_mind.cognition.quoting import PREFACE
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.answers.prices import usd_of
+from hive_mind.evals.answers.spending import since
+from hive_mind.evals.datasets import LabelledQuestion
+from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.model.answer import Question
+from hive_mind.model.query import Hit
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_model
+
+AnswererKind = Literal["none", "quoting", "model"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer and what it cost. `is_known` is False for "I don't know"; `usd` is None where no price is known."""
+
+    text: str
+    is_known: bool
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float | None = None
+
+
+class Answerer(Protocol):
+    """Words answers."""
+
+    @property
+    def name(self) -> str:
+        """For reports: how it answers, and with which model."""
+        ...
+
+    @property
+    def spent(self) -> Usage:
+        """What all of it cost so far, calls that failed included."""
+        ...
+
+    def usd(self, used: Usage) -> float | None:
+        """What that much costs in money; None where no price is known."""
+        ...
+
+    async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
+        """The answer that these hits give. Raises `ModelOutputError`, `BudgetExceeded` and `BackendError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the model."""
+        ...
+
+
+async def open_answerer(kind: AnswererKind, settings: Settings, budget: Budget | None = None) -> Answerer | None:
+    """The answerer of this kind, None for "none". Without a `budget` it has the settings' token budget to itself.
+
+    Raises `ConfigError`: no model is named, or it can't be opened.
+    """
+    match kind:
+        case "none":
+            return None
+        case "quoting":
+            return QuotingAnswerer()
+        case "model":
+            if not settings.llm:
+                raise InvalidInput("answerer 'model' needs a language model: set HIVE_MIND_LLM, or take the answerer 'quoting'")
+            granted = budget or Budget(settings.token_budget)
+            return ModelAnswerer(await open_model(settings), granted, has_price=not settings.llm_url)
+
+
+class QuotingAnswerer:
+    """Implements `Answerer` without a model: the relevant facts word for word, or "I don't know"."""
+
+    name = "quoting"
+    spent = Usage()
+
+    def __init__(self) -> None:
+        self._reader = ExtractiveReader()
+
+    def usd(self, used: Usage) -> float | None:  # noqa: ARG002 - of whatever is used
+        """Nothing is bought, so there is no price."""
+        return None
+
+    async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
+        """The quotations alone: keywords are looked for in what was found, not in how it is introduced."""
+        given = await self._reader.synthesise(Question(question.text), hits)
+        return GivenAnswer(given.text.removeprefix(PREFACE).strip(), given.is_known)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class ModelAnswerer:
+    """Implements `Answerer` with a language model, which it closes. `has_price`: whether its provider's prices hold for it."""
+
+    def __init__(self, model: LanguageModel, budget: Budget, *, has_price: bool = True) -> None:
+        self._model, self._budget, self._has_price = model, budget, has_price
+        # Whoever arranges an arm decides how many hits there are; full context is all of them.
+        self._reader = PromptedReader(model, budget, PromptedSettings(hits_max=sys.maxsize))
+        self._turn = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model."""
+        return self._model.name
+
+    @property
+    def spent(self) -> Usage:
+        """What all of it cost so far, calls that failed included."""
+        return self._budget.spent
+
+    def usd(self, used: Usage) -> float | None:
+        """By the provider's published prices."""
+        return usd_of(self.name, used) if self._has_price else None
+
+    async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
+        """One answer at a time, so that what is spent meanwhile is what this answer costs."""
+        async with self._turn:
+            before = self.spent
+            given = await self._reader.synthesise(Question(question.text), hits)
+            cost = since(before, self.spent)
+        return GivenAnswer(given.text, given.is_known, cost.input_tokens, cost.output_tokens, self.usd(cost))
+
+    async def close(self) -> None:
+        """Close the model and tell what it cost."""
+        await self._model.close()
+        _log.info("%s: %d calls, %d tokens spent on answers", self.name, self.spent.calls, self.spent.tokens)

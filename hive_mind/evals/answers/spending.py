@@ -1,0 +1,73 @@
+"""What a run may cost and what it did cost: one token budget for all its processes, and what was spent between two moments.
+
+Cells run in processes of their own, and a run may be interrupted and go on. So what is spent stands in a file of the run's
+folder, and every call looks there first: cells side by side can't overspend together, and a run that goes on goes on counting.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from hive_mind.cognition.budget import Budget, Spending, estimated_input_tokens
+from hive_mind.errors import BudgetExceeded
+from hive_mind.llm.base import Prompt, Usage
+
+if sys.platform != "win32":
+    import fcntl
+
+FILE = "tokens.txt"
+
+
+class RunBudget(Budget):
+    """At most `max_tokens` for everything that shares the file. `spent` is what this one spent alone.
+
+    A process that is killed in the middle of a call leaves the most it can have cost: it may be billed.
+    """
+
+    def __init__(self, max_tokens: int, file: Path) -> None:
+        super().__init__(max_tokens)
+        self._file = file
+
+    @asynccontextmanager
+    async def spending(self, prompt: Prompt) -> AsyncIterator[Spending]:
+        """Around one call, as `Budget` has it. Raises `BudgetExceeded` where all together would spend too much."""
+        most = estimated_input_tokens(prompt) + prompt.max_output_tokens
+        self._take(most)
+        before = self.spent.tokens
+        try:
+            async with super().spending(prompt) as call:
+                yield call
+        finally:
+            self._note(self.spent.tokens - before - most)
+
+    def _take(self, most: int) -> None:
+        with _locked(self._file) as file:
+            counted = sum(map(int, file.read().split()))
+            if counted + most > self.max_tokens:
+                raise BudgetExceeded(
+                    f"the run's token budget is spent: {counted} of {self.max_tokens} used, the next call may need {most}; "
+                    "raise HIVE_MIND_TOKEN_BUDGET, and run again"
+                )
+            file.write(b"%d\n" % most)
+
+    def _note(self, change: int) -> None:
+        with _locked(self._file) as file:
+            file.write(b"%d\n" % change)
+
+
+def since(before: Usage, now: Usage) -> Usage:
+    """What was used in between."""
+    return Usage(now.input_tokens - before.input_tokens, now.output_tokens - before.output_tokens, now.calls - before.calls)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[BinaryIO]:
+    """The file for this process alone, to be read and added to. A call takes longer than all of its writing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        yield file

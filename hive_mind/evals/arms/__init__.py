@@ -1,0 +1,1 @@
+"""Ways to hold what a data set says and to find it again, one per file; an experiment's `Arm` names them."""

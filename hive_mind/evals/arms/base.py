@@ -1,0 +1,80 @@
+"""What every arm does: it learns a scope's documents when it opens, and is asked questions until it is closed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from hive_mind.embed.base import Embedder
+from hive_mind.evals.datasets import LabelledQuestion, Scope
+from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.rows import Learned
+from hive_mind.model.query import Hit
+from hive_mind.runtime.settings import Settings
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a question cost a hive, replies included, how many nodes were asked besides the asker's own, and which share of the
+    hive was searched."""
+
+    messages: int = 0
+    bytes: int = 0
+    fan_out: int = 0
+    completeness: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one question found, best first, and what finding it cost. Times in seconds, without embedding the question."""
+
+    hits: tuple[Hit, ...]
+    cost: Cost = field(default=Cost())
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
+class OpenArm(Protocol):
+    """An arm that has learned its scope."""
+
+    @property
+    def documents(self) -> Mapping[str, Sequence[str]]:
+        """Ids of the documents by the fact they became; two of the same words are one fact."""
+        ...
+
+    @property
+    def learned(self) -> Learned:
+        """What learning took."""
+        ...
+
+    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+        """Put one question. Raises `HiveMindError` where it can't be answered at all."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What arms are made with; the same for all arms of a run.
+
+    `embedder` had better remember what it embedded: every arm embeds the same texts. `keep` is a folder in which the arm of one
+    memory leaves its database for the next run; None: in RAM.
+    """
+
+    settings: Settings
+    embedder: Embedder
+    progress: Progress | None = None
+    keep: Path | None = None
+
+
+class OpensArm(Protocol):
+    """A module of this folder gives `open_arm`; its name is the arm's kind or place."""
+
+    async def __call__(self, cell: Cell, scope: Scope, means: Means) -> OpenArm:
+        """Open it and learn. Raises `InvalidInput` for a cell that it can't do."""
+        ...

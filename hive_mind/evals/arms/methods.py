@@ -1,0 +1,90 @@
+"""Ways to search that an evaluation can compare, by name.
+
+"keyword", "vector" and "hybrid" are the memory's own; an experiment's modes are these by document 003's names, and newest first.
+"rrf", "weighted" and "seed-federated" are what the source documents propose instead; they are built from the memory's own results
+and are here to be measured, not to be used.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.arms.recency import CANDIDATES_PER_HIT, Newness, newest_first
+from hive_mind.evals.experiments.values import Mode
+from hive_mind.model.query import Hit, Method, Query
+from hive_mind.ranking.fusion import rrf_merge
+from hive_mind.ranking.hybrid import hybrid_score_weighted
+from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
+
+
+class Searched(Protocol):
+    """What of a memory is evaluated."""
+
+    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+        """The best facts for a query, best first."""
+        ...
+
+
+Search = Callable[[Searched, str, int], Awaitable[Sequence[Hit]]]
+
+
+async def _own(memory: Searched, text: str, limit: int, *, method: Method) -> Sequence[Hit]:
+    return await memory.search_facts(Query(text, limit, method))
+
+
+async def _recent(memory: Searched, text: str, limit: int, *, newness: Newness) -> Sequence[Hit]:
+    return newest_first(await _own(memory, text, CANDIDATES_PER_HIT * limit, method="hybrid"), newness, limit)
+
+
+async def _rrf(memory: Searched, text: str, limit: int) -> Sequence[Hit]:
+    """Reciprocal rank fusion of keyword and vector results to depth max(20, 2 · limit) (documents 000 and 004)."""
+    depth = max(20, 2 * limit)
+    arms = [await _own(memory, text, depth, method=method) for method in ("keyword", "vector")]
+    hits = {hit.fact.id: hit for arm in arms for hit in arm}
+    merged = rrf_merge([[hit.fact.id for hit in arm] for arm in arms])
+    return [hits[fact_id] for fact_id, _ in merged[:limit]]
+
+
+async def _weighted(memory: Searched, text: str, limit: int) -> Sequence[Hit]:
+    """0.5 · cosine + 0.3 · confirmations + 0.2 · trust over the nearest by vector (document 004)."""
+
+    def score(hit: Hit) -> float:
+        return hybrid_score_weighted(hit.components.semantic or 0.0, hit.fact.confirmations, 2 * hit.components.trust)
+
+    return sorted(await _own(memory, text, 10 * limit, method="vector"), key=lambda hit: (-score(hit), hit.fact.id))[:limit]
+
+
+async def _seed_federated(memory: Searched, text: str, limit: int) -> Sequence[Hit]:
+    """Reciprocal rank fusion of a keyword list and a confidence list of everything collected (document 004)."""
+    hits = {hit.fact.id: hit for hit in await _own(memory, text, LIMIT_MULTIPLIER * limit, method="keyword")}
+    collected = [Collected(hit.fact.id, hit.components.keyword, hit.fact.confidence) for hit in hits.values()]
+    return [hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit]]
+
+
+METHODS: dict[str, Search] = {
+    "keyword": partial(_own, method="keyword"),
+    "vector": partial(_own, method="vector"),
+    "hybrid": partial(_own, method="hybrid"),
+    "rrf": _rrf,
+    "weighted": _weighted,
+    "seed-federated": _seed_federated,
+}
+
+NEEDS_VECTORS = frozenset({"vector", "hybrid", "rrf", "weighted"})
+
+_METHOD_OF: Mapping[Mode, Method] = {"hybrid": "hybrid", "semantic": "vector", "lexical": "keyword"}
+
+
+def search_by(method: str) -> Search:
+    """The search of this name. Raises `InvalidInput`."""
+    if method not in METHODS:
+        raise InvalidInput(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+    return METHODS[method]
+
+
+def search_in(mode: Mode, newness: Newness) -> Search:
+    """The search of an experiment's mode; `newness` is that of the scope's documents (`recency.newness_of`)."""
+    if mode == "recent":
+        return partial(_recent, newness=newness)
+    return partial(_own, method=_METHOD_OF[mode])

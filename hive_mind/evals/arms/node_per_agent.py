@@ -1,0 +1,80 @@
+"""Hives with a node for each agent, as where every agent is a machine of its own: what places other than this process share."""
+
+import random
+from collections.abc import Mapping
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms.dealing import names_of
+from hive_mind.evals.datasets import Scope
+from hive_mind.evals.experiments.values import Arm, Cell
+from hive_mind.hive.federated import Federated
+from hive_mind.hive.flat import Flat
+from hive_mind.hive.placement import first_placement
+from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.topology import Topology
+
+# As in a fleet of one process that does not say how many groups it has.
+_GROUP_SIZE = 5
+ANOTHER_MOMENT_MS = 2
+"""Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, it is clear who said it first."""
+
+_HIVES = ("flat", "federated", "sharded")
+
+
+def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:
+    """Agents by group, as many in each as can be, in their order."""
+    names = names_of(arm.agents)
+    groups = arm.groups or -(-arm.agents // _GROUP_SIZE)
+    if groups > arm.agents:
+        raise InvalidInput(f"{groups} groups of {arm.agents} agents leave some empty; have fewer groups")
+    ends = [arm.agents * number // groups for number in range(groups + 1)]
+    return {f"group-{number}": names[ends[number] : ends[number + 1]] for number in range(groups)}
+
+
+def refuse(cell: Cell, means: Means) -> None:
+    """Raises `InvalidInput` for an arm that is no hive, and for what can't be wrong with it or can't be asked of it."""
+    arm, fault = cell.arm, cell.fault
+    if arm.kind not in _HIVES:
+        raise InvalidInput(f"a {arm.kind} arm can't run in place {arm.place!r}: choose {', '.join(_HIVES)}, or in-process")
+    if arm.agents < 1:
+        raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
+    if fault.down >= arm.agents:
+        raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down nobody is left to ask; stop fewer")
+    if not 0.0 <= fault.loss <= 1.0 or min(fault.down, fault.slow, fault.slow_ms) < 0:
+        raise InvalidInput("a loss is a share of messages between 0 and 1; down, slow and slow_ms are numbers of 0 or more")
+    if (fault.loss or fault.slow) and arm.place != "simulator":
+        raise InvalidInput("messages are lost and members slow in the simulator only: set place to simulator, or leave that out")
+    if cell.retrieval.mode == "semantic" and not means.embedder.dimension:
+        raise InvalidInput("mode semantic compares meanings and there is no embedding model: see hive-mind doctor")
+
+
+def topology_of(arm: Arm) -> Topology:
+    """Who holds what, for an arm that is a hive. Raises `InvalidInput`."""
+    names = names_of(arm.agents)
+    if arm.kind == "flat":
+        return Flat(names)
+    return Federated(groups_of(arm)) if arm.kind == "federated" else Sharded(first_placement(names, arm.replicas))
+
+
+def down_of(cell: Cell) -> frozenset[str]:
+    """Which nodes are stopped; the seed says it, and of the same seed more are these and others."""
+    return frozenset(_shuffled(cell)[: cell.fault.down])
+
+
+def slow_of(cell: Cell) -> frozenset[str]:
+    """Which of the others answer late."""
+    return frozenset(_shuffled(cell)[cell.fault.down :][: cell.fault.slow])
+
+
+def askers_of(cell: Cell, scope: Scope) -> Mapping[str, str]:
+    """Who asks each question, by its id: those whose node runs, in turn; the same whichever questions are asked in the end."""
+    down = down_of(cell)
+    asking = [name for name in names_of(cell.arm.agents) if name not in down]
+    return {question.id: asking[place % len(asking)] for place, question in enumerate(scope.questions)}
+
+
+def _shuffled(cell: Cell) -> list[str]:
+    names = list(names_of(cell.arm.agents))
+    random.Random(f"{cell.seed} down").shuffle(names)  # noqa: S311 - it has to be the same again
+    return names

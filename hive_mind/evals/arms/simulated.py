@@ -1,0 +1,135 @@
+"""Arms whose nodes run in virtual time: hives of sizes no laptop holds, and faults that a real network has when it likes.
+
+A node for each agent, whatever the topology, as where every agent is a process of its own. The agents' memories, their ranking
+and the nodes are those of production; the network is simulated. So messages, bytes, fan-out and completeness are exact and the
+same each time. Wall times are those of virtual time, CPU times are real.
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+
+from hive_mind import backends
+from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.dealing import deal_by, names_of
+from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
+from hive_mind.evals.arms.learning_cost import prepare
+from hive_mind.evals.arms.methods import search_in
+from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, refuse, slow_of, topology_of
+from hive_mind.evals.arms.recency import newness_of
+from hive_mind.evals.arms.virtual_hive import VirtualHive
+from hive_mind.evals.datasets import LabelledQuestion, Scope
+from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.rows import Learned
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.query import Hit
+from hive_mind.runtime.nodes import Borrowed
+from hive_mind.runtime.wiring import vector_arms
+
+_GATE = PromotionSettings(is_open=True)
+
+
+class SimulatedArm:
+    """Agents with a node each, in virtual time. They learn in `open_arm`."""
+
+    def __init__(self, cell: Cell, scope: Scope, means: Means) -> None:
+        new_arm, dimension = vector_arms(means.settings), means.embedder.dimension
+        self._cell, self._scope, self._means = cell, scope, means
+        self._hive = VirtualHive(
+            topology_of(cell.arm),
+            HiveSettings(model=means.embedder.model),
+            lambda: new_arm(dimension) if dimension else None,
+            cell.seed,
+            cell.fault,
+        )
+        self._memories = {name: self._memory(name) for name in names_of(cell.arm.agents)}
+        self._askers = askers_of(cell, scope)
+        self._find = search_in(cell.retrieval.mode, newness_of(scope.documents))
+        self.documents = documents_by_fact(scope.documents)
+        """Ids of the documents by the fact they became."""
+        self.learned = Learned()
+        """What learning took; times but the CPU's are virtual."""
+
+    async def learn(self) -> None:
+        """Everybody learns its part and shares it; then what is to be wrong is wrong."""
+        await prepare(self._scope, self._means.settings, self._means.embedder)
+        began_s, hive = time.process_time(), self._hive
+        await self._teach()
+        lag_ms = hive.settle()
+        await self._tell_shared()
+        self.learned = Learned(
+            facts=len(self.documents),
+            messages=hive.traffic.messages,
+            bytes=hive.traffic.bytes,
+            replica_lag_s=lag_ms / 1000,
+            cpu_s=time.process_time() - began_s,
+            wall_s=hive.schedule.now_ms / 1000,
+        )
+        hive.spoil(down_of(self._cell), slow_of(self._cell))
+
+    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+        """Ask twice, with the same fate: once to weigh messages and to fill indexes and caches, once to measure time."""
+        asker = self._askers[question.id]
+        await self._search(asker, question, limit, is_weighed=True)
+        traffic, completeness = self._hive.traffic, self._memories[asker].completeness
+        began_s, began_ms = time.process_time(), self._hive.schedule.now_ms
+        hits, answered_ms = await self._search(asker, question, limit, is_weighed=False)
+        cpu_s = time.process_time() - began_s
+        cost = Cost(traffic.messages, traffic.bytes, len(traffic.asked), completeness)
+        return Outcome(hits, cost, cpu_s, (answered_ms - began_ms) / 1000)
+
+    async def close(self) -> None:
+        """Let go of all memories; the nodes are nowhere but here."""
+        for memory in self._memories.values():
+            await memory.close()
+
+    def _memory(self, name: str) -> DistributedCognitiveMemory:
+        local = CognitiveMemory(
+            partial(backends.load("store", "memory").open, Path(name)),
+            Borrowed(self._means.embedder),
+            ranking=self._cell.retrieval.ranking,
+            new_arm=vector_arms(self._means.settings),
+            clock=self._hive.tell_time_us,
+        )
+        return DistributedCognitiveMemory(local, self._hive.nodes[name], agent=name, gate=_GATE)
+
+    async def _teach(self) -> None:
+        names, deal = list(self._memories), deal_by(self._cell.arm.deal, self._cell.seed)
+        taught = lessons(self._scope, deal(self._scope.documents, len(names)))
+        for number, (agent, some) in enumerate(taught, start=1):
+            self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
+            await keep(self._memories[names[agent]], some, None)
+            if self._means.progress:
+                self._means.progress(f"{some.name}: lessons", number, len(taught))
+
+    async def _tell_shared(self) -> None:
+        """Agents hear that others keep their facts, and then search their own no more."""
+        for name, node in self._hive.nodes.items():
+            shared, node.shared = node.shared, []
+            if shared:
+                await self._memories[name].on_shared(shared)
+
+    async def _search(
+        self, asker: str, question: LabelledQuestion, limit: int, *, is_weighed: bool
+    ) -> tuple[tuple[Hit, ...], int]:
+        """What it finds, and when it had found it; afterwards nothing of the question is under way any more."""
+        self._hive.begin(asker, question.id, is_weighed=is_weighed)
+        hits = tuple(await self._find(self._memories[asker], question.text, limit))
+        answered_ms = self._hive.schedule.now_ms
+        self._hive.rest()
+        return hits, answered_ms
+
+
+async def open_arm(cell: Cell, scope: Scope, means: Means) -> SimulatedArm:
+    """A hive that has learned a scope. Raises `InvalidInput` for an arm that is no hive, and for faults that can't be."""
+    refuse(cell, means)
+    arm = SimulatedArm(cell, scope, means)
+    try:
+        await arm.learn()
+    except BaseException:
+        await arm.close()
+        raise
+    return arm

@@ -1,0 +1,106 @@
+"""BEIR's folders (Thakur et al. 2021): `corpus.jsonl`, `queries.jsonl`, and a part of the questions judged in `qrels/PART.tsv`.
+
+A document's title and text are one text, because that is what is searched. Questions of other parts are not left out: they
+belong to another measurement.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets._corpus import Corpus
+from hive_mind.evals.datasets._qrels import judged_questions, read_qrels
+from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
+from hive_mind.evals.datasets.files import in_words, read_lines
+from hive_mind.evals.datasets.reasons import (
+    NO_DOCUMENT_LEFT,
+    REPEATED_JUDGEMENT,
+    SILENT_DOCUMENT,
+    SILENT_QUESTION,
+    UNJUDGED_QUESTION,
+    UNKNOWN_QUESTION,
+)
+
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+_USUAL_PART = "test"
+
+
+class _CorpusLine(msgspec.Struct, frozen=True):
+    id: Annotated[str, msgspec.Meta(min_length=1)] = msgspec.field(name="_id")
+    text: str
+    title: str = ""
+    metadata: dict[str, Any] = {}
+
+
+class _QueryLine(msgspec.Struct, frozen=True):
+    id: Annotated[str, msgspec.Meta(min_length=1)] = msgspec.field(name="_id")
+    text: str
+
+
+def load_beir(folder: Path, part: str = "") -> Dataset:
+    """One part of a set, as one scope; without a name "test", or the only part there is. Raises `InvalidInput`."""
+    qrels = _part(folder, part)
+    name = folder.resolve().name
+    corpus = _corpus(folder, name)
+    left_out = Counter({SILENT_DOCUMENT: len(corpus.silent)})
+    questions = tuple(_questions(folder, qrels, corpus, left_out))
+    return Dataset(name, (Scope(name, tuple(corpus.documents.values()), questions),), dict(+left_out))
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether a folder looks like one of these, complete or not."""
+    return (folder / QRELS).is_dir() or any((folder / name).is_file() for name in (CORPUS, QUERIES))
+
+
+def _part(folder: Path, part: str) -> Path:
+    names = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
+    if not names:
+        raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
+    if not part and _USUAL_PART not in names and len(names) > 1:
+        raise InvalidInput(f"{folder}: holds several parts; name one of {', '.join(names)}")
+    chosen = part or (_USUAL_PART if _USUAL_PART in names else names[0])
+    if chosen not in names:
+        raise InvalidInput(f"{folder}: holds no part {chosen!r}; name one of {', '.join(names)}")
+    return folder / QRELS / f"{chosen}.tsv"
+
+
+def _corpus(folder: Path, name: str) -> Corpus:
+    corpus = Corpus()
+    for _, line in read_lines(folder / CORPUS, _CorpusLine):
+        meta = {key: in_words(value) for key, value in line.metadata.items()}
+        corpus.take(Document(line.id, titled(line.title, line.text), f"{name}/{line.id}", meta=meta))
+    return corpus
+
+
+def titled(title: str, text: str) -> str:
+    """Title and text as one text. A title without an end would run into the first sentence."""
+    title, text = title.strip(), text.strip()
+    if not title or not text:
+        return title or text
+    return f"{title} {text}" if title.endswith((".", "!", "?", ":")) else f"{title}. {text}"
+
+
+def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]) -> Iterator[LabelledQuestion]:
+    judgements = read_qrels(qrels)
+    asked: set[str] = set()
+    for _, line in read_lines(folder / QUERIES, _QueryLine):
+        asked.add(line.id)
+        if line.id not in judgements.by_question:
+            continue
+        if not says_something(line.text):
+            left_out[SILENT_QUESTION] += 1
+        elif relevant := corpus.usable(judgements.by_question[line.id], left_out):
+            yield LabelledQuestion(line.id, line.text, relevant)
+        else:
+            left_out[NO_DOCUMENT_LEFT] += 1
+    unknown = [judged for question, judged in judgements.by_question.items() if question not in asked]
+    left_out.update({REPEATED_JUDGEMENT: judgements.repeated, UNKNOWN_QUESTION: sum(map(len, unknown))})
+    left_out[UNJUDGED_QUESTION] = len(asked - _judged_anywhere(folder))
+
+
+def _judged_anywhere(folder: Path) -> set[str]:
+    return {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}

@@ -1,0 +1,74 @@
+"""What an agent remembers as a data set: its facts are the documents, and a question file says what to ask of them.
+
+A document's id is its fact's, so the ids that `hive-mind facts` shows are those a question file names. Learned again, a document
+becomes the same fact.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets._corpus import Corpus
+from hive_mind.evals.datasets.base import Dataset, Document, Scope
+from hive_mind.evals.datasets.files import read_text
+from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT
+from hive_mind.memory.transfer import read_records
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import canonical
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import database_path, open_memory
+
+
+async def load_memory(settings: Settings, agent: str) -> Dataset:
+    """What an agent of this home knows now. Raises `InvalidInput` for one that has learned nothing, and like opening a memory."""
+    if not database_path(settings, agent).exists():
+        raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}")
+    # Vectors are of no use here, and a model takes seconds to load.
+    async with await open_memory(replace(settings, embed="none"), agent) as memory, memory.awake() as awake:
+        return facts_as_dataset(agent, awake.recall.facts.values())
+
+
+def load_export(path: Path) -> Dataset:
+    """What `hive-mind facts export` wrote. Raises `InvalidInput`."""
+    try:
+        records = read_records(read_text(path).split("\n"))
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    return facts_as_dataset(path.stem, records.facts)
+
+
+def facts_as_dataset(name: str, facts: Iterable[Fact]) -> Dataset:
+    """The facts a search may return, in the order in which they were learned, as one scope without questions."""
+    left_out: Counter[str] = Counter()
+    corpus = Corpus()
+    for fact in sorted(facts, key=lambda fact: (fact.learned_at_us, fact.id)):
+        if fact.is_current:
+            corpus.take(_document(fact))
+        else:
+            left_out[RETRACTED_FACT if fact.is_retracted else SUPERSEDED_FACT] += 1
+    left_out[SILENT_DOCUMENT] = len(corpus.silent)
+    return Dataset(name, (Scope(name, tuple(corpus.documents.values()), ()),), dict(+left_out))
+
+
+def _document(fact: Fact) -> Document:
+    return Document(
+        id=fact.id,
+        text=_without_speaker(fact),
+        source=fact.sources[0],
+        said_at=fact.said_at,
+        speaker=fact.speaker,
+        section=fact.sources[0],
+        before=fact.before,
+        topic=fact.concept,
+        meta={"confidence": repr(fact.confidence)},
+    )
+
+
+def _without_speaker(fact: Fact) -> str:
+    """The text alone: who said it is a field of a document, and is put before its text when that is learned."""
+    prefix = f"{canonical(fact.speaker)}: "
+    said = fact.content.removeprefix(prefix)
+    # Somebody who is quoting themselves would otherwise lose the quotation.
+    return fact.content if said.startswith(prefix) else said

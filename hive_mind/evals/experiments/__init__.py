@@ -1,0 +1,1 @@
+"""Experiments that come along, one YAML file each; `hive-mind eval list` shows them."""

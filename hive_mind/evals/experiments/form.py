@@ -1,0 +1,138 @@
+"""The file an experiment is written in. Only its form; what contradicts itself is found in `checking`.
+
+Every field of an arm may be a list, and the lists of an arm multiply: `kind: [flat, sharded]` with `agents: [10, 100]` is four
+arms. One value and a list of one are the same. Nothing is required but a name, the data and the arms.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from hive_mind.evals.experiments.values import ArmKind, Mode, Place
+from hive_mind.forms.form import Form
+
+NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+Name = Annotated[str, Field(pattern=NAME)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Format = Literal["auto", "locomo", "longmemeval", "beir", "jsonl", "generated", "demo", "memory"]
+
+# More would take days, and is a slip.
+AGENTS_MAX = 10_000
+TURNS_MAX = 1_000_000
+
+T = TypeVar("T")
+
+
+def _listed(given: Any) -> Any:
+    return given if given is None or isinstance(given, list) else [given]
+
+
+def _called(key: str, *more: str) -> BeforeValidator:
+    """A word alone stands for a section that has it as its name or kind."""
+    return BeforeValidator(lambda given: dict.fromkeys((key, *more), given) if isinstance(given, str) else given)
+
+
+# One or several. pydantic then tells where in the list something is wrong; the line is that of the value.
+Many = Annotated[list[T], BeforeValidator(_listed), Field(min_length=1)]
+# The same, where leaving it out means something of its own.
+Some = Annotated[list[T], BeforeValidator(_listed)]
+
+
+class _Part(BaseModel):
+    """A section: what is not known is refused, and nothing is taken for something else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class DataForm(_Part):
+    """A data set."""
+
+    name: Name = Field(description="What reports call it.")
+    format: Format = Field("auto", description="How it is written; auto looks at the files.")
+    path: str = Field("", description="File or folder, seen from --data or else from the experiment's file.")
+    part: str = Field("", description="Which set, where a folder holds several.")
+    pooled: bool = Field(True, description="Ask of all its scopes together; false: of each alone.")
+    turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: how long it is.")
+    agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: how many speak in it; 10.")
+    memory: str = Field("", description="memory: the agent of this home whose own facts are searched.")
+    questions: str = Field("", description="A question file instead of the set's own questions.")
+    optional: bool = Field(False, description="Leave it out, and say so, where its files are not there.")
+
+
+class FaultForm(_Part):
+    """What is wrong while questions are asked. Lists multiply."""
+
+    down: Many[Annotated[int, Field(ge=0, le=AGENTS_MAX)]] = Field([0], description="Nodes that were stopped.")
+    loss: Many[Share] = Field([0.0], description="Share of messages lost; simulator.")
+    slow: Many[Annotated[int, Field(ge=0, le=AGENTS_MAX)]] = Field([0], description="Members that answer late; simulator.")
+    slow_ms: Many[Annotated[int, Field(ge=0, le=600_000)]] = Field([0], description="How late.")
+
+
+class ArmForm(_Part):
+    """Arms of a kind. Lists multiply. May be written as its kind alone."""
+
+    kind: Many[ArmKind] = Field(description="A topology, or a baseline.")
+    agents: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="Agents that learn; 10 where they share.")
+    groups: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="federated: how many groups.")
+    replicas: Some[Annotated[int, Field(ge=1, le=9)]] = Field([], description="sharded: copies of each fact; 3.")
+    deal: Many[str] = Field(["round-robin"], description="Who learns what.")
+    fan_out: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="routed: how many agents are asked.")
+    place: Many[Place] = Field(["in-process"], description="Where it runs.")
+    data: Some[str] = Field([], description="Only with these data sets.")
+    faults: Some[FaultForm] = Field([], description="Only with these faults.")
+
+
+class RankingForm(_Part):
+    """How candidates become a ranking; what is left out is as in every memory."""
+
+    semantic_weight: Share | None = Field(None, description="Weight of meaning against words.")
+    evidence_strength: Share | None = Field(None, description="The most that confirmations and trust add.")
+    depth: int | None = Field(None, ge=1, le=10_000, description="Candidates per arm.")
+    depth_per_hit: int | None = Field(None, ge=1, le=1000, description="Candidates per hit where one arm decides alone.")
+    fusion: Literal["linear", "rrf"] | None = Field(None, description="By scores or by ranks.")
+    rrf_k: int | None = Field(None, ge=1, le=1000, description="rrf: the larger, the less first ranks count.")
+
+
+class RetrievalForm(_Part):
+    """A way to retrieve, the same in every arm. May be written as its mode alone."""
+
+    name: Name = Field(description="What reports call it.")
+    mode: Mode = Field("hybrid", description="What ranks.")
+    ranking: RankingForm | None = Field(None, description="Other than the default ranking.")
+
+
+class ExperimentForm(_Part):
+    """The whole file."""
+
+    name: Name = Field(description="What the experiment is called; its run's folder begins with it.")
+    about: str = Field("", description="One line for `hive-mind eval list`.")
+    data: Many[DataForm] = Field(description="Data sets.")
+    arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="What is compared.")
+    retrieval: Many[Annotated[RetrievalForm, _called("name", "mode")]] = Field(
+        [RetrievalForm(name="hybrid")], description="Ways to retrieve."
+    )
+    seeds: Many[Annotated[int, Field(ge=0, le=2**31)]] = Field([1], description="Everything is repeated for each.")
+    faults: Some[FaultForm] = Field([], description="What is wrong while questions are asked, for arms that can have it.")
+    limit: int = Field(10, ge=1, le=1000, description="How many results are measured: k.")
+    answerer: Literal["none", "quoting", "model"] = Field("quoting", description="Who words an answer of what was found.")
+    judge: Literal["none", "model"] = Field("none", description="Who says whether an answer is grounded.")
+    subset: Some[str] = Field([], description="Only the questions of these ids.")
+    per_category: int = Field(0, ge=0, le=100_000, description="Questions asked of each category; 0: all.")
+
+
+EXPERIMENT = Form(
+    "experiment",
+    ExperimentForm,
+    begin="begin with a copy of one that `hive-mind eval list` shows",
+    help="hive-mind eval list --explain",
+    levels="five",
+    patterns={NAME: "has to be lower-case letters, digits, dots, dashes and underscores, at most 40, a letter or digit first"},
+)
+
+
+def explained() -> Iterable[tuple[str, str]]:
+    """Every field with what it means."""
+    from hive_mind.forms.fields import everywhere
+
+    return [(path, info.description or "") for path, info in everywhere(ExperimentForm)]

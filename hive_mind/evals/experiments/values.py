@@ -1,0 +1,118 @@
+"""What an evaluation compares: arms, and the cells that arms, data sets, ways to retrieve, seeds and faults make together.
+
+Values only. `reading` reads them from a file, `matrix` multiplies them, `arms/` brings them to life.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from hive_mind.ranking.pipeline import RankingSettings
+
+ArmKind = Literal["single", "flat", "federated", "sharded", "seed-federated", "routed", "bm25", "random", "full-context"]
+Place = Literal["in-process", "redis", "simulator"]
+Mode = Literal["hybrid", "semantic", "lexical", "recent"]
+"""How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to hold what was learned and to find it again.
+
+    `kind` is a topology, document 004's federated ranking ("seed-federated"), a hive whose coordinator asks only the `fan_out`
+    agents nearest by centroid ("routed"), or a baseline that is always there. `agents` learn, dealt by `deal`; `groups` is their
+    number in a federated arm. `place` is where it really ran, and every report says it.
+    """
+
+    kind: ArmKind = "single"
+    agents: int = 1
+    groups: int = 0
+    replicas: int = 3
+    deal: str = "round-robin"
+    fan_out: int = 0
+    place: Place = "in-process"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong while questions are asked: nodes stopped after all was learned, messages lost, members that are slow.
+
+    `down` is a number of nodes; `loss` a share of messages in [0, 1]; `slow` a number of members that answer `slow_ms` late.
+    Loss and slowness are simulated: only the arms of the simulator take them.
+    """
+
+    down: int = 0
+    loss: float = 0.0
+    slow: int = 0
+    slow_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """How every arm of a cell ranks: one mode and one set of settings, whatever the topology. `name` is for reports."""
+
+    name: str = "hybrid"
+    mode: Mode = "hybrid"
+    ranking: RankingSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """Where a data set comes from. `format`: auto, locomo, longmemeval, beir, jsonl, generated, demo, memory.
+
+    A generated one has `turns`, `agents` and the cell's seed instead of a `path`; `memory` is the name of an agent of this
+    home, whose own facts are the documents. `questions` is a file in document 003's format that replaces the set's own questions.
+    """
+
+    name: str
+    format: str = "auto"
+    path: Path | None = None
+    part: str = ""
+    is_pooled: bool = True
+    turns: int = 0
+    agents: int = 0
+    memory: str = ""
+    questions: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One measurement: everything that is fixed while questions are asked. Equal values have equal `id`s: file names."""
+
+    id: str
+    data: DataSource
+    arm: Arm
+    retrieval: Retrieval
+    seed: int
+    fault: Fault = field(default=Fault())
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Arms that are not multiplied with everything: only with these data sets, by name, and these faults; empty: with all."""
+
+    arms: tuple[Arm, ...]
+    data: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is multiplied. `limit` is k. `answerer` is "none", "quoting" or "model"; `judge` is "none" or "model".
+
+    `subset` are question ids, empty for all; `per_category` is how many questions of each category are asked, 0 for all.
+    `chosen` are arms beside `arms` that say themselves what they are multiplied with.
+    """
+
+    name: str
+    data: tuple[DataSource, ...]
+    arms: tuple[Arm, ...]
+    retrieval: tuple[Retrieval, ...] = (Retrieval(),)
+    seeds: tuple[int, ...] = (1,)
+    faults: tuple[Fault, ...] = (Fault(),)
+    limit: int = 10
+    answerer: Literal["none", "quoting", "model"] = "quoting"
+    judge: Literal["none", "model"] = "none"
+    subset: tuple[str, ...] = ()
+    per_category: int = 0
+    chosen: tuple[Chosen, ...] = ()

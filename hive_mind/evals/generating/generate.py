@@ -1,0 +1,113 @@
+"""From a size and a seed to a data set: stories until the turns are nearly used up, small talk for the rest, then sessions.
+
+Cost is linear in turns: a story knows nothing of the others, and only sorting turns by time looks at all of them.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count, cycle
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
+from hive_mind.evals.generating.drafts import Draft, Exchange, Story, Turn
+from hive_mind.evals.generating.incidents import IncidentPair
+from hive_mind.evals.generating.people import Colleagues
+from hive_mind.evals.generating.projects import ProjectPair
+from hive_mind.evals.generating.security import SecurityPair
+from hive_mind.evals.generating.sessions import documents_of
+from hive_mind.evals.generating.smalltalk import small_talk
+from hive_mind.evals.generating.world import World
+
+CATEGORIES = (
+    *("single-fact", "who", "when", "why", "how", "personal", "identifier", "security-log", "security-response", "access"),
+    *("incident-cause", "incident-repair", "incident-impact", "current-value", "former-value", "as-of", "order"),
+    *("near-duplicate", "contradiction", "cross-source", "cross-agent", "synthesis", "incident-synthesis"),
+    *("unanswerable", "false-premise"),
+)
+TURNS_MIN, TURNS_MAX = 200, 1_000_000
+# Cross-agent questions need a few; and everybody should get a word in.
+AGENTS_MIN, TURNS_PER_AGENT_MIN = 4, 10
+
+# The rest is small talk.
+_STORIES_SHARE = 0.9
+_PER_CATEGORY_MAX = 25
+# What comes after what, so that also a small corpus has some of everything.
+_ROUND = ("project", "incident", "people", "security", "people", "project", "people", "incident", "people")
+
+
+def generate(turns: int, agents: int, seed: int) -> Dataset:
+    """Exactly so many turns of so many speakers, and questions: one scope. Raises `InvalidInput` for a size it can't do.
+
+    The same arguments give the same data set, on any machine.
+    """
+    _check(turns, agents, seed)
+    world = World(turns, agents, seed)
+    exchanges: list[Exchange] = []
+    drafts: list[Draft] = []
+    told = 0
+    for story in _stories(world):
+        if told + story.turns > _STORIES_SHARE * turns:
+            break
+        exchanges += story.exchanges
+        drafts += story.drafts
+        told += story.turns
+    exchanges += small_talk(world, turns - told)
+    documents = documents_of(world, exchanges)
+    name = f"generated-{turns}-{agents}-{seed}"
+    scope = Scope(name, tuple(documents.values()), tuple(_questions(drafts, documents)))
+    return Dataset(name, (scope,))
+
+
+def _check(turns: int, agents: int, seed: int) -> None:
+    if not TURNS_MIN <= turns <= TURNS_MAX:
+        raise InvalidInput(f"a generated data set has {TURNS_MIN} to {TURNS_MAX} turns, not {turns}")
+    if not AGENTS_MIN <= agents <= turns // TURNS_PER_AGENT_MIN:
+        most = turns // TURNS_PER_AGENT_MIN
+        raise InvalidInput(f"{turns} turns take {AGENTS_MIN} to {most} agents, not {agents}: change one of the two")
+    if seed < 0:
+        raise InvalidInput(f"a seed is 0 or more, not {seed}")
+
+
+def _stories(world: World) -> Iterator[Story]:
+    tell: dict[str, Callable[[int], Story]] = {
+        "project": lambda number: ProjectPair(world, number).tell(),
+        "incident": lambda number: IncidentPair(world, number).tell(),
+        "security": lambda number: SecurityPair(world, number).tell(),
+        "people": lambda number: Colleagues(world, number).tell(),
+    }
+    numbers = {kind: count() for kind in tell}
+    people_left = Colleagues.stories(world)
+    for kind in cycle(_ROUND):
+        if kind == "people":
+            if not people_left:
+                continue
+            people_left -= 1
+        yield tell[kind](next(numbers[kind]))
+
+
+def _questions(drafts: list[Draft], documents: dict[Turn, Document]) -> Iterator[LabelledQuestion]:
+    """Some of each category, from the beginning of the world to its end."""
+    for category in CATEGORIES:
+        there = [draft for draft in drafts if draft.category == category]
+        asked = min(len(there), _PER_CATEGORY_MAX)
+        for number in range(asked):
+            yield _labelled(f"{category}-{number + 1:02d}", there[number * len(there) // asked], documents)
+
+
+def _labelled(id_: str, draft: Draft, documents: dict[Turn, Document]) -> LabelledQuestion:
+    relevant = {documents[turn].id: 1 for turn in draft.relevant}
+    kinds = {documents[turn].kind for turn in draft.relevant}
+    return LabelledQuestion(
+        id=id_,
+        text=draft.text,
+        relevant=relevant | {documents[turn].id: -1 for turn in draft.distractors},
+        category=draft.category,
+        answer=draft.answer,
+        intent=draft.intent,
+        source_bias=kinds.pop() if len(kinds) == 1 else "mixed",
+        required=draft.required,
+        acceptable=draft.acceptable,
+        forbidden=draft.forbidden,
+        superseded=draft.superseded,
+        is_answerable=bool(draft.relevant),
+        gap=draft.gap,
+    )

@@ -1,0 +1,140 @@
+"""Two incidents on neighbouring machines: a log line, a ticket, and colleagues who find the cause, mend it and hear who suffered.
+
+No single turn tells the story: some name the machine, some the number, some only "it".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hive_mind.evals.generating.drafts import Draft, Intent, Kind, Story, Turn
+from hive_mind.evals.generating.telling import Said, Subject, Teller
+from hive_mind.evals.generating.words import Finding
+from hive_mind.evals.generating.world import World
+
+_TEAM = 5
+_REMARKS = (3, 5)
+_LED = 0.5
+_PARTS = ("causes", "fixes", "impacts")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One incident: its number and machine, the turns that give its number, and each part's turn with what it found."""
+
+    id: str
+    host: str
+    opening: Sequence[Turn]
+    parts: dict[str, tuple[Turn, Finding]]
+
+
+class IncidentPair:
+    """One telling of it."""
+
+    def __init__(self, world: World, number: int) -> None:
+        self.world = world
+        self.chance = world.chance("incidents", number)
+        self.words = world.words.incidents
+        self.story = Story()
+        domain = self.chance.randrange(world.domains)
+        self.team = world.team(domain, _TEAM, self.chance)
+        # One domain's affair, which guests of others join: nobody knows the cause before there is an alarm.
+        self.teller = Teller(world, self.chance, world.words.projects.between, world.words.projects.reactions, domain)
+        self.slots = sorted(self.chance.sample(range(world.slots), 2))
+        self.hosts = world.names.hosts(number)
+        self.numbers = world.names.incidents(number, world.day(self.slots[0]).year)
+
+    def tell(self) -> Story:
+        """All of it."""
+        found = {part: self.chance.sample(getattr(self.words, part), 2) for part in _PARTS}
+        cases = [self._case(at, {part: findings[at] for part, findings in found.items()}) for at in range(2)]
+        self._in_order()
+        for case, twin in (cases, cases[::-1]):
+            self._ask(case, twin)
+        self._ask_of_none(cases)
+        return self.story
+
+    def _case(self, at: int, findings: dict[str, Finding]) -> _Case:
+        host, id_, slot = self.hosts[at], self.numbers[at], self.slots[at]
+        place = self.chance.choice(self.world.names.places)
+        subject = Subject(host, id_, ["Any news on {name}?", "Who was at {name}?", "{name}, what is the state?"], host)
+        words = {"host": host, "id": id_, "place": place, "port": str(self.chance.randint(200, 9000))}
+        alarm = self._remark(subject, self.words.alarms, slot, "log", words)
+        opened = self._remark(subject, self.words.opened, slot, "chat", words)
+        for _ in range(self.chance.randint(*_REMARKS)):
+            self._remark(subject, self.words.looked, slot, "chat", words)
+        speakers = self.chance.sample(self.team, min(len(self.team), len(_PARTS)))
+        parts = {}
+        for part, speaker in zip(_PARTS, speakers, strict=True):
+            finding = findings[part]
+            said = self.teller.state(subject, self._told(part, finding), speaker, slot, self.team)
+            parts[part] = (self._keep(said), finding)
+        self._remark(subject, self.words.closed, slot, "ticket", words)
+        return _Case(id_, host, [alarm, opened], parts)
+
+    def _told(self, part: str, finding: Finding) -> Sequence[str]:
+        """Now and then with a word on what is told, by which one can search for it."""
+        if self.chance.random() >= _LED:
+            return finding.said
+        return [f"{lead} {said[0].upper()}{said[1:]}" for lead in self.words.leads[part] for said in finding.said]
+
+    def _in_order(self) -> None:
+        """What is told first is said first, with what else there is to talk about in between."""
+        ranks = sorted(exchange.rank for exchange in self.story.exchanges)
+        self.story.exchanges = [replace(exchange, rank=rank) for exchange, rank in zip(self.story.exchanges, ranks, strict=True)]
+
+    def _remark(self, subject: Subject, patterns: Sequence[str], slot: int, kind: Kind, words: dict[str, str]) -> Turn:
+        text = self.chance.choice(patterns).format_map(words)
+        return self._keep(self.teller.remark(subject, text, self.chance.choice(self.team), slot, kind))
+
+    def _keep(self, said: Said) -> Turn:
+        self.story.exchanges.append(said.exchange)
+        return said.turn
+
+    def _ask(self, case: _Case, twin: _Case) -> None:
+        asked = {"causes": self.words.cause_asked, "fixes": self.words.fix_asked, "impacts": self.words.impact_asked}
+        category = {"causes": "incident-cause", "fixes": "incident-repair", "impacts": "incident-impact"}
+        for part in _PARTS:
+            (turn, finding), (other, misleading) = case.parts[part], twin.parts[part]
+            answer = (finding.answer,)
+            text = self._worded(asked[part], case)
+            intent: Intent = "why-decision" if part == "causes" else "state-lookup"
+            draft = Draft(category[part], intent, text, [turn], [other], answer, answer, (misleading.answer,), answer=turn.text)
+            self.story.drafts.append(draft)
+        number = (case.id,)
+        text = self._worded(self.words.number_asked, case)
+        draft = Draft("identifier", "state-lookup", text, case.opening, twin.opening, number, number, (twin.id,), answer=case.id)
+        self.story.drafts += [draft, self._overview(case, twin)]
+
+    def _overview(self, case: _Case, twin: _Case) -> Draft:
+        turns = [turn for turn, _ in case.parts.values()]
+        answers = tuple(finding.answer for _, finding in case.parts.values())
+        return Draft(
+            "incident-synthesis",
+            "cross-source",
+            self._worded(self.words.overview_asked, case),
+            turns,
+            [turn for turn, _ in twin.parts.values()],
+            answers,
+            answers,
+            tuple(finding.answer for _, finding in twin.parts.values()),
+            answer=" ".join(turn.text for turn in turns),
+        )
+
+    def _ask_of_none(self, cases: Sequence[_Case]) -> None:
+        """A number that nobody ever opened, one digit from two that somebody did."""
+        nobody = self.numbers[2]
+        patterns = [pattern for pattern in self.words.cause_asked if "{id}" in pattern]
+        causes = [case.parts["causes"] for case in cases]
+        self.story.drafts.append(
+            Draft(
+                "false-premise",
+                "adversarial",
+                self.chance.choice(patterns).format(id=nobody),
+                distractors=[turn for turn, _ in causes],
+                forbidden=tuple(finding.answer for _, finding in causes),
+                gap=f"there is no {nobody}, only {cases[0].id} and {cases[1].id}",
+            )
+        )
+
+    def _worded(self, patterns: Sequence[str], case: _Case) -> str:
+        return self.chance.choice(patterns).format(id=case.id, host=case.host, spoken=case.host.replace("-", " "))

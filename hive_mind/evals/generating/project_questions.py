@@ -1,0 +1,155 @@
+"""Questions about a project, each with its labels: what answers it, what misleads, what an answer must have and must not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from hive_mind.evals.generating.drafts import Draft, Intent, Turn
+from hive_mind.evals.generating.values import core
+from hive_mind.evals.generating.words import Attribute, Finding, ProjectWords
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A turn that gives an attribute its value."""
+
+    turn: Turn
+    value: str
+    attribute: Attribute
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Words questions about one project."""
+
+    chance: Random
+    words: ProjectWords
+    name: str
+
+    def plain(self, category: str, told: Told, twin: Told | None = None) -> Draft:
+        """An attribute that was said once."""
+        misleading = [twin] if twin else []
+        return self._asking(category, told, misleading)
+
+    def near_duplicate(self, told: Told, twin: Told) -> Draft:
+        """The same attribute of a namesake is said in the same words."""
+        return self._asking("near-duplicate", told, [twin], intent="adversarial")
+
+    def current(self, history: Sequence[Told], twin: Told) -> Draft:
+        """What holds after the last change."""
+        old = tuple(told.value for told in history[:-1])
+        return self._asking("current-value", history[-1], [*history[:-1], twin], superseded=old)
+
+    def former(self, history: Sequence[Told], twin: Told) -> Draft:
+        """What held before the only change."""
+        text = self._of(self.words.former, history[0])
+        return self._asking("former-value", history[0], [*history[1:], twin], text)
+
+    def as_of(self, history: Sequence[Told], which: int, day: str) -> Draft:
+        """What held on a day: that version is neither the first nor the last."""
+        text = self._of(self.words.as_of, history[which], day=day)
+        others = [told for told in history if told is not history[which]]
+        superseded = tuple(told.value for told in history[:which])
+        return self._asking("as-of", history[which], others, text, superseded=superseded)
+
+    def contradicted(self, versions: Sequence[Told]) -> Draft:
+        """Two agents say different things, and nobody settled it."""
+        values = tuple(told.value for told in versions)
+        return Draft(
+            "contradiction",
+            "cross-source",
+            self._of(self.words.contradicted, versions[0]),
+            [told.turn for told in versions],
+            required=tuple(map(core, values)),
+            acceptable=values,
+            answer=f"Some say {values[0]}, others {values[1]}.",
+        )
+
+    def recorded(self, told: Told, record: Turn, twin: Told) -> Draft:
+        """Said in a chat and written down in the minutes."""
+        draft = self._asking("cross-source", told, [twin], self._of(self.words.recorded, told), intent="cross-source")
+        return _also(draft, record)
+
+    def hop(self, lead: Told, room: Told, misleading: Sequence[Told]) -> Draft:
+        """The room of a person whom another agent names."""
+        text = self.chance.choice(self.words.room_asked).format(name=self.name)
+        draft = self._asking("cross-agent", room, misleading, text, intent="cross-source")
+        return _also(draft, lead.turn)
+
+    def unknown(self, twin: Told, namesake: str) -> Draft:
+        """Nobody ever said it of this project; of its namesake somebody did."""
+        return Draft(
+            "unanswerable",
+            "adversarial",
+            self._of(self.words.unknown, twin),
+            distractors=[twin.turn],
+            forbidden=(core(twin.value),),
+            gap=f"nobody mentions the {twin.attribute.noun} of {self.name}, only that of {namesake}",
+        )
+
+    def order(self, what: Sequence[Finding], turns: Sequence[Turn]) -> Draft:
+        """Which of two events came first; the question names them in either order."""
+        one, other = self.chance.sample([finding.noun for finding in what], 2)
+        text = self.chance.choice(self.words.order).format(name=self.name, one=one, other=other)
+        earlier, answer = (what[0].answer,), f"First came {what[0].noun}."
+        return Draft("order", "state-lookup", text, turns, required=earlier, acceptable=earlier, answer=answer)
+
+    def why(self, what: Finding, turn: Turn, other: Turn, other_reason: str) -> Draft:
+        """The reason for a decision."""
+        text = self.chance.choice(what.asked).format(name=self.name)
+        reason = (what.answer,)
+        return Draft("why", "why-decision", text, [turn], [other], reason, reason, (other_reason,), answer=turn.text)
+
+    def how(self, what: Finding, turns: Sequence[Turn], colours: Sequence[str]) -> Draft:
+        """A procedure that differs from the namesake's in one word."""
+        text = self.chance.choice(what.asked).format(name=self.name)
+        required, acceptable = (colours[0],), (f"{colours[0]} {what.answer}",)
+        return Draft("how", "how-it-works", text, turns[:1], turns[1:], required, acceptable, (colours[1],), answer=turns[0].text)
+
+    def overview(self, told: Sequence[Told], outdated: Sequence[Told]) -> Draft:
+        """Several current values at once, known by several agents."""
+        nouns = [one.attribute.noun for one in told]
+        listed = ", ".join(nouns[:-1]) + f" and {nouns[-1]}"
+        values = tuple(one.value for one in told)
+        return Draft(
+            "synthesis",
+            "cross-source",
+            self.chance.choice(self.words.overview).format(name=self.name, nouns=listed),
+            [one.turn for one in told],
+            [one.turn for one in outdated],
+            required=tuple(map(core, values)),
+            acceptable=values,
+            forbidden=tuple(core(one.value) for one in outdated),
+            superseded=tuple(one.value for one in outdated),
+            answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
+        )
+
+    def _of(self, patterns: Sequence[str], told: Told, **words: str) -> str:
+        return self.chance.choice(patterns).format(noun=told.attribute.noun, name=self.name, **words)
+
+    def _asking(
+        self,
+        category: str,
+        told: Told,
+        misleading: Sequence[Told],
+        text: str = "",
+        *,
+        intent: Intent = "state-lookup",
+        superseded: tuple[str, ...] = (),
+    ) -> Draft:
+        return Draft(
+            category,
+            intent,
+            text or self._of((*told.attribute.asked, *self.words.unknown[:1]), told),
+            [told.turn],
+            [other.turn for other in misleading],
+            required=(core(told.value),),
+            acceptable=tuple(dict.fromkeys((told.value, core(told.value)))),
+            forbidden=tuple(core(other.value) for other in misleading),
+            superseded=superseded,
+            answer=told.value,
+        )
+
+
+def _also(draft: Draft, turn: Turn) -> Draft:
+    return replace(draft, relevant=[*draft.relevant, turn])

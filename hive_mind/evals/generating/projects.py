@@ -1,0 +1,178 @@
+"""Two projects with nearly the same name: what they have, what of it changes, what is disputed, and what is only known of one."""
+
+from itertools import count
+from random import Random
+
+from hive_mind.evals.generating.drafts import Story, Turn
+from hive_mind.evals.generating.project_questions import Asks, Told
+from hive_mind.evals.generating.telling import Said, Subject, Teller
+from hive_mind.evals.generating.values import Values
+from hive_mind.evals.generating.words import Attribute, Finding
+from hive_mind.evals.generating.world import World, spoken
+
+_TEAM = 6
+_CHATTER = (3, 2)
+# Share of values that are told with the word one would ask with.
+_PLAINLY = 0.6
+# Which of the drawn attributes plays which part: the first two change once and twice, two people contradict each other on the
+# third, the fourth is also in the minutes, two are the same kind of value for both projects, the last is known of the twin only.
+_ONCE, _TWICE, _DISPUTED, _RECORDED, _TWINS, _UNKNOWN = 0, 1, 2, 3, (4, 5), 6
+
+
+class ProjectPair:
+    """One telling of it. `first` is asked about most, `second` is its namesake."""
+
+    def __init__(self, world: World, number: int) -> None:
+        self.world, self.number = world, number
+        self.chance: Random = world.chance("projects", number)
+        self.words = world.words.projects
+        self.story = Story()
+        self.outdated: list[Told] = []
+        self.team = world.team(self.chance.randrange(world.domains), _TEAM, self.chance)
+        self._speakers = count(self.chance.randrange(len(self.team)))
+        people = count()
+        self.values = Values(world.names, self.chance, lambda: world.outsider(0, number, next(people)))
+        self.teller = Teller(world, self.chance, self.words.between, self.words.reactions)
+        named = zip(world.names.projects(number), world.names.short_projects(number), strict=True)
+        self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in named)
+        self.asks, self.asks_of_second = (Asks(self.chance, self.words, one.name) for one in (self.first, self.second))
+
+    def tell(self) -> Story:
+        """All of it."""
+        drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
+        drawn = [attribute for attribute in drawn if attribute.key != "lead"]
+        drawn += [one for one in self.words.attributes if one.key != "lead" and one not in drawn][: _UNKNOWN + 1 - len(drawn)]
+        current = [self._changing(drawn[_ONCE], 1), self._changing(drawn[_TWICE], 2)]
+        self._disputed(drawn[_DISPUTED])
+        self._recorded(drawn[_RECORDED])
+        current += [self._twins(drawn[number]) for number in _TWINS]
+        self._unknown(drawn[_UNKNOWN])
+        current.append(self._leads())
+        self.story.drafts.append(self.asks.overview(current, self.outdated))
+        self._fixed()
+        self._milestones()
+        self._decisions()
+        self._procedures()
+        for subject, remarks in zip((self.first, self.second), _CHATTER, strict=True):
+            self._chatter(subject, remarks)
+        return self.story
+
+    def _keep(self, said: Said) -> Turn:
+        self.story.exchanges.append(said.exchange)
+        return said.turn
+
+    def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> Turn:
+        # In turn, so that what belongs together is known by different agents.
+        speaker = self.team[next(self._speakers) % len(self.team)]
+        return self._keep(self.teller.state(subject, patterns, speaker, slot, self.team, **words))
+
+    def _slots(self, number: int) -> list[int]:
+        return sorted(self.chance.sample(range(self.world.slots), number))
+
+    def _slot(self) -> int:
+        return self.chance.randrange(self.world.slots)
+
+    def _valued(self, subject: Subject, attribute: Attribute, slot: int, *, is_change: bool = False) -> Told:
+        value = self.values.draw(attribute.kind)
+        patterns = attribute.changed if is_change else attribute.said
+        if self.chance.random() < _PLAINLY:
+            patterns = self.words.plainly_changed if is_change else self.words.plainly
+        return Told(self._state(subject, patterns, slot, value=value, noun=attribute.noun), value, attribute)
+
+    def _changing(self, attribute: Attribute, changes: int) -> Told:
+        slots = self._slots(changes + 1)
+        history = [self._valued(self.first, attribute, slot, is_change=bool(number)) for number, slot in enumerate(slots)]
+        self.outdated += history[:-1]
+        twin = self._valued(self.second, attribute, self._slot())
+        asks = self.asks
+        self.story.drafts.append(asks.current(history, twin))
+        if changes == 1:
+            self.story.drafts.append(asks.former(history, twin))
+        else:
+            self.story.drafts.append(asks.as_of(history, 1, self._day_between(slots[1], slots[2])))
+        return history[-1]
+
+    def _day_between(self, slot: int, following: int) -> str:
+        # After the whole round of meetings of the one, before that of the other; on the day itself where they meet daily.
+        first, last = self.world.day(slot, -1), self.world.day(following)
+        days = max((last - first).days, 1)
+        return spoken(first.fromordinal(first.toordinal() + self.chance.randrange(days)))
+
+    def _disputed(self, attribute: Attribute) -> None:
+        slot = self._slot()
+        versions = [self._valued(self.first, attribute, slot) for _ in range(2)]
+        self.story.drafts.append(self.asks.contradicted(versions))
+
+    def _recorded(self, attribute: Attribute) -> None:
+        slot = self._slot()
+        told = self._valued(self.first, attribute, slot)
+        pattern = self.chance.choice(self.words.minutes)
+        text = pattern.format(name=self.first.name, noun_said=attribute.noun, value=told.value)
+        record = self._keep(self.teller.remark(self.first, text, self.team[0], slot, "minutes"))
+        twin = self._valued(self.second, attribute, self._slot())
+        self.story.drafts.append(self.asks.recorded(told, record, twin))
+
+    def _twins(self, attribute: Attribute) -> Told:
+        told, twin = (self._valued(subject, attribute, self._slot()) for subject in (self.first, self.second))
+        self.story.drafts += [self.asks.near_duplicate(told, twin), self.asks_of_second.near_duplicate(twin, told)]
+        return told
+
+    def _unknown(self, attribute: Attribute) -> None:
+        twin = self._valued(self.second, attribute, self._slot())
+        self.story.drafts.append(self.asks.unknown(twin, self.second.name))
+
+    def _leads(self) -> Told:
+        """Who leads them, and where these people sit: two turns of two agents that must be put together."""
+        lead = next(attribute for attribute in self.words.attributes if attribute.key == "lead")
+        leads, rooms = [], []
+        for subject in (self.first, self.second):
+            leads.append(self._valued(subject, lead, self._slot()))
+            room = self.values.draw("room")
+            about = Subject(leads[-1].value, leads[-1].value, self.words.openers, leads[-1].value)
+            text = self.chance.choice(self.words.person_rooms).format(person=about.name, value=room)
+            speaker = self.team[next(self._speakers) % len(self.team)]
+            rooms.append(Told(self._keep(self.teller.remark(about, text, speaker, self._slot())), room, lead))
+        for at, asks in enumerate((self.asks, self.asks_of_second)):
+            lead_of_other, room_of_other = leads[1 - at], rooms[1 - at]
+            self.story.drafts.append(asks.plain("who", leads[at], lead_of_other))
+            self.story.drafts.append(asks.hop(leads[at], rooms[at], [lead_of_other, room_of_other]))
+        return leads[0]
+
+    def _fixed(self) -> None:
+        """What never changes: each project has a few of its own, and both a day of their survey."""
+        survey = next(one for one in self.words.fixed if one.key == "survey")
+        drawn = self.chance.sample([one for one in self.words.fixed if one is not survey], 5)
+        for subject, asks, attributes in ((self.first, self.asks, drawn[:3]), (self.second, self.asks_of_second, drawn[3:])):
+            for attribute in attributes:
+                category = "who" if attribute.kind == "person" else "single-fact"
+                self.story.drafts.append(asks.plain(category, self._valued(subject, attribute, self._slot())))
+        told, twin = (self._valued(subject, survey, self._slot()) for subject in (self.first, self.second))
+        self.story.drafts += [self.asks.plain("when", told, twin), self.asks_of_second.plain("when", twin, told)]
+
+    def _milestones(self) -> None:
+        one, other = self.chance.sample(self.words.milestones, 2)
+        turns = [self._state(self.first, what.said, slot) for what, slot in zip((one, other), self._slots(2), strict=True)]
+        self.story.drafts.append(self.asks.order((one, other), turns))
+
+    def _decisions(self) -> None:
+        chosen: list[Finding] = self.chance.sample(self.words.decisions, 2)
+        subjects = (self.first, self.second)
+        turns = [self._state(subject, what.said, self._slot()) for subject, what in zip(subjects, chosen, strict=True)]
+        for at, asks in enumerate((self.asks, self.asks_of_second)):
+            self.story.drafts.append(asks.why(chosen[at], turns[at], turns[1 - at], chosen[1 - at].answer))
+
+    def _procedures(self) -> None:
+        """The same procedure for both, with another colour."""
+        what = self.chance.choice(self.words.procedures)
+        colours = [self.values.draw(what.kind) for _ in range(2)]
+        told = [
+            self._state(subject, what.said, self._slot(), value=colour)
+            for subject, colour in zip((self.first, self.second), colours, strict=True)
+        ]
+        self.story.drafts.append(self.asks.how(what, told, colours))
+        self.story.drafts.append(self.asks_of_second.how(what, told[::-1], colours[::-1]))
+
+    def _chatter(self, subject: Subject, remarks: int) -> None:
+        for pattern in self.chance.sample(self.words.chatter, remarks):
+            called = self.chance.choice((subject.name, subject.name, subject.short))
+            self._keep(self.teller.remark(subject, pattern.format(it=called), self.chance.choice(self.team), self._slot()))

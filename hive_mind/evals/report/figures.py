@@ -1,0 +1,101 @@
+"""How figures are written: short enough to be read, and a dash where nothing was measured. Never a zero for something unknown."""
+
+NOTHING = "–"
+_THIN = "\N{NARROW NO-BREAK SPACE}"
+_MINUS = "\N{MINUS SIGN}"
+
+
+def share(value: float | None, *, digits: int = 1) -> str:
+    """A share as per cent. What is not all is never rounded up to all, nor what is not nothing down to nothing."""
+    if value is None:
+        return NOTHING
+    shown = f"{100 * value:.{digits}f}"
+    step = 10.0**-digits
+    if shown == f"{100:.{digits}f}" and value < 1:
+        return f"{100 - step:.{digits}f}{_THIN}%"
+    if float(shown) == 0 and value > 0:
+        return f"< {step:g}{_THIN}%"
+    return f"{shown}{_THIN}%"
+
+
+def score(value: float | None) -> str:
+    """A measure, as it was computed."""
+    return NOTHING if value is None else _signed(f"{value:.3f}")
+
+
+def change(value: float | None) -> str:
+    """A difference, with its sign."""
+    return NOTHING if value is None else _signed(f"{value:+.3f}")
+
+
+def between(low: float | None, high: float | None, *, is_change: bool = False) -> str:
+    """An interval."""
+    if low is None or high is None:
+        return NOTHING
+    write = change if is_change else score
+    return f"{write(low)} to {write(high)}"
+
+
+def chance(p: float | None) -> str:
+    """How often chance alone would part two arms so far."""
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def number(value: float | None) -> str:
+    """A count or a mean of counts: three digits that matter, groups of three."""
+    if value is None:
+        return NOTHING
+    if value == int(value) or abs(value) >= 100:
+        return _signed(f"{value:,.0f}".replace(",", _THIN))
+    return _signed(f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}")
+
+
+def size(value: float | None) -> str:
+    """Bytes."""
+    if value is None:
+        return NOTHING
+    for unit in ("B", "kB", "MB"):
+        if abs(value) < 1000:
+            return f"{_three(value)}{_THIN}{unit}"
+        value /= 1000
+    return f"{_three(value)}{_THIN}GB"
+
+
+def milliseconds(value: float | None) -> str:
+    """A time of one question."""
+    if value is None:
+        return NOTHING
+    return f"{_three(value)}{_THIN}ms" if value < 1000 else seconds(value / 1000)
+
+
+def seconds(value: float | None) -> str:
+    """A longer time."""
+    if value is None:
+        return NOTHING
+    if value < 1:
+        return f"{_three(value * 1000)}{_THIN}ms"
+    return f"{_three(value)}{_THIN}s" if value < 120 else f"{_three(value / 60)}{_THIN}min"
+
+
+def money(value: float | None) -> str:
+    """US dollars; small amounts are not rounded to nothing."""
+    if value is None:
+        return NOTHING
+    return f"${value:.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
+
+
+def counted(how_many: int, what: str, plural: str = "") -> str:
+    """ "1 question", "2 questions"."""
+    return f"{number(how_many)} {what if how_many == 1 else plural or what + 's'}"
+
+
+def _three(value: float) -> str:
+    if value == int(value) or value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def _signed(shown: str) -> str:
+    return shown.replace("-", _MINUS)

@@ -1,0 +1,57 @@
+"""What a page is made of: the scorecard, its settings, the drawings, and the rows where a section names single questions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hive_mind.evals.report.pictures import Drawings, Plot
+from hive_mind.evals.report.selecting import Setting, quality_metric, settings_of
+from hive_mind.evals.scorecards.card import CellCard, Difference, Scorecard
+from hive_mind.evals.scorecards.cells import MeasuredRun
+from hive_mind.evals.scorecards.differences import differences, paired
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Everything a section may ask for."""
+
+    card: Scorecard
+    run: MeasuredRun
+    settings: tuple[Setting, ...]
+    drawings: Drawings
+
+    @property
+    def quality(self) -> str:
+        """The measure that stands for quality where there is room for one."""
+        return quality_metric(self.card)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The two measures that stand for quality where there is room."""
+        there = {metric for cell in self.card.done for metric in cell.metrics}
+        second = f"ndcg@{self.card.limit}"
+        return (self.quality, second) if second in there and second != self.quality else (self.quality,)
+
+    def plots(self, setting: Setting) -> tuple[Plot, ...]:
+        """The drawings of one setting."""
+        place = self.settings.index(setting)
+        return self.drawings.settings[place] if place < len(self.drawings.settings) else ()
+
+    def differing(self, cell: CellCard) -> list[str]:
+        """Questions to which a cell and its reference found other facts, or the same in another order."""
+        if cell.against_single is None:
+            return []
+        mine, other = self.run.cell(cell.id).rows, self.run.cell(cell.against_single.reference).rows
+        both = (one for one in mine if one in other and not mine[one].error and not other[one].error)
+        limit = self.card.limit
+        return [one for one in both if mine[one].facts[:limit] != other[one].facts[:limit]]
+
+    def beside(self, pairs: Sequence[tuple[CellCard, CellCard]]) -> list[list[Difference | None]]:
+        """The first cell of each pair minus the second, paired by question, for each of `measures`."""
+        both = [(self.run.cell(new.id).rows, self.run.cell(old.id).rows) for new, old in pairs]
+        found = differences([paired(new, old, metric) for new, old in both for metric in self.measures])
+        return [found[place : place + len(self.measures)] for place in range(0, len(found), len(self.measures))]
+
+
+def material_of(card: Scorecard, run: MeasuredRun, drawings: Drawings) -> Material:
+    """Put it together."""
+    return Material(card, run, tuple(settings_of(card)), drawings)

@@ -1,0 +1,63 @@
+"""The page: its sections in order, in one file that needs nothing else. No script, and no address is loaded."""
+
+import re
+from importlib.resources import files
+from string import Template
+
+from hive_mind.evals.report.markup import Markup, joined, tag
+from hive_mind.evals.report.material import Material
+from hive_mind.evals.report.palette import declarations
+from hive_mind.evals.report.sections.cost import cost
+from hive_mind.evals.report.sections.failures import failures
+from hive_mind.evals.report.sections.gaps import failed, left_out
+from hive_mind.evals.report.sections.placement import fan_out
+from hive_mind.evals.report.sections.provenance import environment, reading, repeating
+from hive_mind.evals.report.sections.results import results
+from hive_mind.evals.report.sections.summary import summary
+from hive_mind.evals.report.sections.topologies import baselines, parity, ranking_of_004
+
+_SECTIONS = (
+    summary,
+    parity,
+    ranking_of_004,
+    fan_out,
+    baselines,
+    results,
+    failures,
+    cost,
+    failed,
+    left_out,
+    reading,
+    environment,
+    repeating,
+)
+
+
+def page(material: Material) -> str:
+    """The whole file."""
+    title = f"Evaluation: {material.card.name}"
+    body = joined(_missing(material), (section(material) for section in _SECTIONS))
+    style = Template(_resource("page.css")).substitute(light=declarations(dark=False), dark=declarations(dark=True))
+    words = {"title": joined(title), "style": style, "about": _about(material), "contents": _contents(body), "main": body}
+    return Template(_resource("page.html")).substitute(words)
+
+
+def _about(material: Material) -> Markup:
+    known = material.card.environment
+    version, started = known.get("hive_mind") or known.get("version"), known.get("started")
+    told = [f"hive-mind {version}" if version else "hive-mind", f"measured {started}" if started else ""]
+    return tag("p", ", ".join(one for one in told if one), class_="about")
+
+
+def _missing(material: Material) -> Markup:
+    return tag("p", material.drawings.missing, class_="missing") if material.drawings.missing else Markup()
+
+
+def _contents(body: Markup) -> Markup:
+    """Links to what is there: headings are made by `section` only, and hold escaped text."""
+    found = re.findall(r'<h2 id="([a-z0-9-]+)-title">(.*?)</h2>', body)
+    return tag("ul", (tag("li", tag("a", Markup(title), href=f"#{id}")) for id, title in found))
+
+
+def _resource(name: str) -> str:
+    return files("hive_mind.evals.report").joinpath(name).read_text("utf-8")

@@ -1,0 +1,75 @@
+"""Colours of the page and of its drawings, in light and dark, and which shape goes with them.
+
+Drawings are made in the light colours; on the page each of those becomes a variable of the style sheet, so one serves
+both. Series are told apart by shape as well, for those who see no colours and for paper.
+"""
+
+from typing import NamedTuple
+
+
+class Colour(NamedTuple):
+    """One role in light and in dark."""
+
+    light: str
+    dark: str
+
+
+GROUND = Colour("#ffffff", "#10151b")
+TEXT = Colour("#1c2127", "#e6edf3")
+
+COLOURS: dict[str, Colour] = {
+    "ground": GROUND,
+    "text": TEXT,
+    "faint": Colour("#57606b", "#9aa4af"),
+    "line": Colour("#d5dae0", "#313a44"),
+    "band": Colour("#f2f4f7", "#1a212a"),
+    "link": Colour("#0a5ea8", "#6cb6ff"),
+    "good": Colour("#0b6b3a", "#4cc38a"),
+    "bad": Colour("#b3261e", "#ff8f86"),
+    "single": Colour("#1c2128", "#e6edf4"),
+    "flat": Colour("#0072b2", "#56b4e9"),
+    "federated": Colour("#007a5a", "#35c79b"),
+    "sharded": Colour("#c25400", "#f0914a"),
+    "seed-federated": Colour("#a8487f", "#e08bbd"),
+    "routed": Colour("#7a6a00", "#d8c34a"),
+    "bm25": Colour("#5b5fc7", "#a3a7ff"),
+    "random": Colour("#6e7781", "#8f99a3"),
+    "full-context": Colour("#8a4b2a", "#d19a78"),
+}
+"""No two are equal in light: a drawing's colour says which role it has."""
+
+MARKERS: dict[str, str] = {
+    "single": "*",
+    "flat": "o",
+    "federated": "s",
+    "sharded": "^",
+    "seed-federated": "X",
+    "routed": "D",
+    "bm25": "P",
+    "random": "v",
+    "full-context": "h",
+}
+
+
+def declarations(*, dark: bool) -> str:
+    """The variables of the style sheet."""
+    return "".join(f"--{name}:{one.dark if dark else one.light};" for name, one in COLOURS.items())
+
+
+def as_variables(drawing: str) -> str:
+    """A drawing with variables in place of the light colours."""
+    for name, one in COLOURS.items():
+        drawing = drawing.replace(one.light, f"var(--{name})")
+    return drawing
+
+
+def contrast(one: str, other: str) -> float:
+    """How well two colours can be told apart, 1 to 21 (WCAG 2): text needs 4.5, a line or mark 3."""
+    brighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,66 @@
+"""Quality against what it costs in messages, and quality and latency against the number of agents."""
+
+from collections.abc import Callable
+
+from hive_mind.evals.report.naming import BASELINES, metric_name
+from hive_mind.evals.report.pictures import Plot
+from hive_mind.evals.report.plots.drawing import canvas, finished
+from hive_mind.evals.report.plots.scatter import draw
+from hive_mind.evals.report.plots.series import Point, Series, at, by_kind, size_mark
+from hive_mind.evals.report.selecting import Setting
+from hive_mind.evals.scorecards.card import CellCard
+
+
+def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
+    """What a message buys. Nothing where no cell sent one."""
+
+    def point(cell: CellCard) -> Point | None:
+        return at(cell.system.messages.mean, cell.metrics.get(metric), size_mark(cell.arm)) if cell.system else None
+
+    series = by_kind(setting.healthy, point)
+    if not any(one.x > 0 for some in series for one in some.points):
+        return None
+    title = f"{metric_name(metric)} against messages per query: {setting.name}"
+    with canvas() as (figure, axes):
+        words = ("messages per query, replies included", metric_name(metric))
+        draw(figure, axes, series, words, "tenfold and zero", is_joined=False, highest=1.0)
+        return finished(figure, name, title, told(title, series))
+
+
+def by_agents(setting: Setting, metric: str, name: str) -> Plot | None:
+    """What becomes of quality when more agents hold the same facts."""
+    title = f"{metric_name(metric)} against number of agents: {setting.name}"
+    return _against_agents(
+        setting, (name, title, metric_name(metric)), lambda cell: at(cell.arm.agents, cell.metrics.get(metric)), highest=1.0
+    )
+
+
+def latency_by_agents(setting: Setting, name: str) -> Plot | None:
+    """What becomes of the time a question takes. Without embedding it."""
+
+    def point(cell: CellCard) -> Point | None:
+        return at(cell.arm.agents, cell.system.wall_ms) if cell.system else None
+
+    return _against_agents(setting, (name, f"Latency against number of agents: {setting.name}", "median ms per query"), point)
+
+
+def told(title: str, series: list[Series]) -> str:
+    """What a drawing shows, for those who don't see it: each series with its first and last point."""
+    return f"{title}. " + "; ".join(f"{one.name}: {_ends(one)}" for one in series) + ". The figures are in the tables."
+
+
+def _against_agents(
+    setting: Setting, words: tuple[str, str, str], point: Callable[[CellCard], Point | None], *, highest: float | None = None
+) -> Plot | None:
+    name, title, upwards = words
+    series = by_kind([cell for cell in setting.healthy if cell.arm.kind not in BASELINES], point)
+    if len({one.x for some in series for one in some.points}) < 2:
+        return None
+    with canvas() as (figure, axes):
+        draw(figure, axes, series, ("agents", upwards), "tenfold", highest=highest)
+        return finished(figure, name, title, told(title, series))
+
+
+def _ends(one: Series) -> str:
+    (first, low), (last, high) = one.means[0], one.means[-1]
+    return f"{low:.3g}" if first == last else f"{low:.3g} at {first:.3g}, {high:.3g} at {last:.3g}"

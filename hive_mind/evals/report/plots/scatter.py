@@ -1,0 +1,111 @@
+"""Series with intervals on one pair of axes: what most drawings are."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
+
+from hive_mind.evals.report.figures import number
+from hive_mind.evals.report.palette import COLOURS
+from hive_mind.evals.report.plots.drawing import key, lay_out, line_style
+from hive_mind.evals.report.plots.series import Point, Series
+
+Across = Literal["even", "tenfold", "tenfold and zero"]
+# Points by which series stand beside each other, so that equal ones don't hide each other; and the most for all of them.
+_ASIDE = 4.0
+_ASIDE_MAX = 20.0
+# In pixels of the drawing: what is one place, a letter's width, a line's height, and where beside a point words may stand.
+_SAME_PLACE = 6.0
+_LETTER = 7.5
+_LINE = 13
+_BESIDE = (8, -14, 22, -28, 36)
+
+
+def draw(
+    figure: Figure,
+    axes: Axes,
+    series: Sequence[Series],
+    words: tuple[str, str],
+    across: Across,
+    *,
+    is_joined: bool = True,
+    highest: float | None = None,
+) -> None:
+    """Points with their intervals, upwards from zero so that a small difference looks small; joined by a line through means.
+
+    `words` are what stands beside the axes.
+    """
+    axes.set_xlabel(words[0])
+    axes.set_ylabel(words[1])
+    _scale(axes, [point.x for one in series for point in one.points], across)
+    top = max((point.high for one in series for point in one.points), default=1.0)
+    axes.set_ylim(0, min(highest or float("inf"), max(top, 1e-9)) * 1.08)
+    step = min(_ASIDE, _ASIDE_MAX / len(series)) if series else 0.0
+    for place, one in enumerate(series):
+        _series(figure, axes, one, step * (place - (len(series) - 1) / 2) if is_joined else 0.0, is_joined=is_joined)
+    key(figure, list(dict.fromkeys((one.kind, one.role, one.place) for one in series)))
+    # Only a figure that is laid out knows what lies where.
+    lay_out(figure)
+    _marks(axes, [point for one in series for point in one.points if point.mark])
+
+
+def _series(figure: Figure, axes: Axes, one: Series, aside: float, *, is_joined: bool) -> None:
+    style = line_style(one.role, one.place)
+    where: dict[str, Any] = {"transform": axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)}
+    for point in one.points:
+        axes.plot([point.x, point.x], [point.low, point.high], color=COLOURS[one.role].light, linewidth=1.2, **where)
+    axes.plot([p.x for p in one.points], [p.y for p in one.points], **{**style, **where, "linestyle": "none"})
+    if is_joined:
+        axes.plot(*zip(*one.means, strict=True), **{**style, **where, "marker": ""})
+
+
+def _scale(axes: Axes, xs: Sequence[float], across: Across) -> None:
+    if across == "tenfold and zero":
+        # Below one the axis is even, above it each step is tenfold: no message at all is a place too.
+        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+        axes.set_xlim(-0.2, max(1.0, *xs) * 1.6)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        return
+    if across == "tenfold":
+        axes.set_xscale("log")
+        axes.set_xlim(min(xs) / 1.5, max(xs) * 1.7)
+    else:
+        # One place alone needs some room around it too.
+        width = (max(xs) - min(xs)) or 1.0
+        axes.set_xlim(min(xs) - 0.08 * width, max(xs) + 0.16 * width)
+    axes.set_xticks(sorted(set(xs)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+
+
+def _marks(axes: Axes, points: Sequence[Point]) -> None:
+    """Words beside points; those of one place are written together, and none over another."""
+    places: dict[tuple[float, float], list[Point]] = {}
+    for point in points:
+        x, y = (round(float(one) / _SAME_PLACE) * _SAME_PLACE for one in axes.transData.transform((point.x, point.y)))
+        places.setdefault((x, y), []).append(point)
+    taken: list[_Line] = []
+    for (x, y), same in places.items():
+        words = ", ".join(dict.fromkeys(point.mark for point in same))
+        is_last = x + _LETTER * len(words) > axes.bbox.x1
+        left = x - _LETTER * len(words) if is_last else x
+        lines = (_Line(left, left + _LETTER * len(words), y + aside) for aside in _BESIDE)
+        if free := next((line for line in lines if not any(line.hides(other) for other in taken)), None):
+            taken.append(free)
+            where = (same[0].x, same[0].y), (-7.0 if is_last else 7.0, (free.y - y) * 0.72 - 3)
+            side = "right" if is_last else "left"
+            axes.annotate(words, *where, textcoords="offset points", fontsize=8.5, horizontalalignment=side)
+
+
+class _Line(NamedTuple):
+    """Where words would stand, in pixels of the drawing."""
+
+    left: float
+    right: float
+    y: float
+
+    def hides(self, other: "_Line") -> bool:
+        return self.left < other.right and other.left < self.right and abs(self.y - other.y) < _LINE

@@ -1,0 +1,180 @@
+"""The first thing on the page: what was compared, and what came out that is more than chance."""
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+
+from hive_mind.evals.report import figures
+from hive_mind.evals.report.figures import counted
+from hive_mind.evals.report.markup import Content, Markup, joined, tag
+from hive_mind.evals.report.material import Material
+from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, fault_name, metric_name
+from hive_mind.evals.report.selecting import EXACT, Setting, data_name, representatives
+from hive_mind.evals.report.tables import Column, table
+from hive_mind.evals.report.values import against, estimate, paragraph, section
+from hive_mind.evals.scorecards.card import CellCard, Difference
+
+PROMISED_SHARE = 0.999
+"""Of questions to which every exact topology finds what one memory finds."""
+
+Finding = Iterator[Markup]
+Beside = tuple[Difference, CellCard, Setting]
+
+
+def summary(material: Material) -> Markup:
+    """What was compared in a paragraph, what is real in a list, the rest at a glance."""
+    parts: tuple[Callable[[Material], Finding], ...] = (_parity, _ranking_of_004, _fan_out, _failures, _baselines, _messages)
+    found = [tag("li", one) for part in parts for one in part(material)]
+    real = joined(tag("h3", "What came out"), tag("ul", found, class_="findings")) if found else Markup()
+    return section("summary", "In short", _compared(material), _failed(material), real, _glance(material))
+
+
+def _compared(material: Material) -> Markup:
+    cells = material.card.done
+    if not cells:
+        return paragraph("No cell has figures.")
+    kinds = ", ".join(KINDS[kind] for kind in KINDS if any(cell.arm.kind == kind for cell in cells))
+    places = "; ".join(words for place, words in PLACES.items() if any(cell.arm.place == place for cell in cells))
+    asked = counted(sum(cell.questions for cell in cells), "question")
+    return joined(
+        paragraph(f"{counted(len(cells), 'cell')} in which {asked} were asked: {kinds}. Data: {_data(material)}. Ran {places}."),
+        paragraph(
+            "Every arm learned the same documents and was asked the same questions; apart from the baselines and document 004's "
+            "ranking, all rank in the same way. Intervals are 95 %. A difference is called better or worse only where chance is "
+            "ruled out with all that was compared here taken into account (paired randomisation test, Holm's correction)."
+        ),
+    )
+
+
+def _data(material: Material) -> str:
+    largest: dict[str, tuple[int, int]] = {}
+    for cell in material.card.done:
+        name = data_name(material.card, cell.data)
+        largest[name] = max(largest.get(name, (0, 0)), (cell.documents, cell.questions))
+    return "; ".join(f"{name} ({counted(d, 'document')}, {counted(q, 'question')})" for name, (d, q) in largest.items())
+
+
+def _failed(material: Material) -> Markup:
+    missing = material.card.without_figures
+    if not missing:
+        return Markup()
+    words = f"{len(missing)} of {counted(len(material.card.cells), 'cell')} {'has' if len(missing) == 1 else 'have'} no figures"
+    return paragraph(tag("strong", words, class_="bad"), ": ", tag("a", "which, and why", href="#failed"), ".")
+
+
+def _parity(material: Material) -> Finding:
+    cells = [
+        (share, cell) for setting in material.settings for cell in setting.of_kind(*EXACT) if (share := _share(cell)) is not None
+    ]
+    if not cells:
+        return
+    lowest, worst = min(cells, key=lambda one: one[0])
+    holds = lowest >= PROMISED_SHARE
+    kinds = ", ".join(kind for kind in EXACT if any(cell.arm.kind == kind for _, cell in cells))
+    mean = figures.share(fmean(share for share, _ in cells), digits=2)
+    least = "" if lowest == 1 else f" The lowest is {figures.share(lowest, digits=2)} ({arm_name(worst.arm)})."
+    yield joined(
+        tag("strong", "Parity holds." if holds else "Parity does not hold.", class_="good" if holds else "bad"),
+        f" {kinds}: the identical top {material.card.limit} of one memory for {mean} of questions, ",
+        f"over {counted(len(cells), 'cell')}.{least} Promised are {figures.share(PROMISED_SHARE)} or more in each.",
+    )
+
+
+def _ranking_of_004(material: Material) -> Finding:
+    yield from _spread(material, ("seed-federated",), "Document 004's own federated ranking")
+
+
+def _fan_out(material: Material) -> Finding:
+    yield from _spread(material, ("routed",), "Asking only some agents")
+
+
+def _baselines(material: Material) -> Finding:
+    for kind in BASELINES:
+        yield from _spread(material, (kind,), f"Baseline, {KINDS[kind]}")
+
+
+def _failures(material: Material) -> Finding:
+    cells = [
+        (cell.system.completeness.mean, cell, setting) for setting in material.settings for cell in setting.faulty if cell.system
+    ]
+    if not cells:
+        return
+    completeness, worst, setting = min(cells, key=lambda one: one[0])
+    beside = _beside([worst], setting, material.quality)
+    yield joined(
+        tag("strong", "Under failures"),
+        f": the least complete answers reached {figures.share(completeness)} of the hive ({setting.name}, ",
+        f"{arm_name(worst.arm)}, {fault_name(worst.fault)})",
+        f"; {metric_name(material.quality)} there {_told(beside[0], with_place=False)} beside single." if beside else ".",
+    )
+
+
+def _messages(material: Material) -> Finding:
+    cells = [
+        (cell.system.messages.mean, cell) for setting in material.settings for cell in setting.of_kind(*EXACT) if cell.system
+    ]
+    if cells:
+        (low, least), (high, most) = min(cells, key=lambda one: one[0]), max(cells, key=lambda one: one[0])
+        words = (
+            f": {figures.number(low)} ({arm_name(least.arm)}) to {figures.number(high)} ({arm_name(most.arm)}), replies included."
+        )
+        yield joined(tag("strong", "Messages per query"), words)
+
+
+def _spread(material: Material, kinds: tuple[str, ...], title: str) -> Finding:
+    """How far arms of these kinds are from the single memory: the furthest below, and the other end."""
+    metric = material.quality
+    beside = [one for setting in material.settings for one in _beside(setting.of_kind(*kinds), setting, metric)]
+    if not beside:
+        return
+    ordered = sorted(beside, key=lambda one: (one[0].difference, one[1].id))
+    real = sum(one.is_real and one.difference < 0 for one, _, _ in beside)
+    told = f": {metric_name(metric)} {_told(ordered[0])}"
+    if len(ordered) > 1:
+        told += f"; at the other end {_told(ordered[-1])}"
+    how_many = "none" if not real else "all" if real == len(beside) else figures.number(real)
+    where = f" in {how_many} of {counted(len(beside), 'cell')}" if len(beside) > 1 else ""
+    yield joined(tag("strong", title), told, f". Worse than single beyond chance{where}." if where or real else ".")
+
+
+def _glance(material: Material) -> Markup:
+    """One arm of each kind, a column for each data set."""
+    chosen = [representatives(setting.healthy, tuple(KINDS)) for setting in material.settings]
+    kinds = [kind for kind in KINDS if any(cell.arm.kind == kind for cells in chosen for cell in cells)]
+    columns = (Column("arm"), *(Column(setting.name) for setting in material.settings))
+    rows = [_glance_row(kind, chosen, material.quality) for kind in kinds]
+    note = "single: its mean; the others: beside it. The largest arm of each kind"
+    return table(f"{metric_name(material.quality)} at a glance", columns, rows, note=note)
+
+
+def _glance_row(kind: str, chosen: Sequence[Sequence[CellCard]], metric: str) -> list[Content]:
+    row: list[Content] = [KINDS[kind]]
+    for cells in chosen:
+        cell = next((one for one in cells if one.arm.kind == kind), None)
+        if cell is None:
+            row.append(figures.NOTHING)
+        else:
+            row.append(estimate(cell.metrics.get(metric)) if kind == "single" else against(cell, metric))
+    return row
+
+
+def _beside(cells: Sequence[CellCard], setting: Setting, metric: str) -> list[Beside]:
+    return [
+        (cell.against_single.metrics[metric], cell, setting)
+        for cell in cells
+        if cell.against_single and metric in cell.against_single.metrics
+    ]
+
+
+def _told(beside: Beside, *, with_place: bool = True) -> str:
+    one, cell, setting = beside
+    size = arm_size(cell.arm)
+    place = f" on {setting.name}" + (f" with {size}" if size else "") if with_place else ""
+    if one.difference == one.low == one.high == 0:
+        return f"equal{place}"
+    sure = "" if one.is_real else ", may be chance"
+    return f"{figures.change(one.difference)} ({figures.between(one.low, one.high, is_change=True)}{sure}){place}"
+
+
+def _share(cell: CellCard) -> float | None:
+    found = cell.against_single.identical_top_k if cell.against_single else None
+    return found.mean if found else None

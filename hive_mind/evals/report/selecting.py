@@ -1,0 +1,118 @@
+"""Which cells belong side by side: those that were asked the same questions of the same data, with the same ranking.
+
+Only sorts and picks; the figures are the scorecard's.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hive_mind.evals.experiments.values import Fault
+from hive_mind.evals.report.naming import BASELINES
+from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, Scorecard
+
+EXACT = ("flat", "federated", "sharded")
+"""Topologies that promise what one memory would find."""
+
+CATEGORIES_MAX = 16
+"""What a drawing has room for; the tables have all."""
+
+_ORDER = ("single", *EXACT, "seed-federated", "routed", *BASELINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A data set under one way to rank, and all its finished cells in the order in which they are shown."""
+
+    name: str
+    cells: tuple[CellCard, ...]
+
+    @property
+    def healthy(self) -> tuple[CellCard, ...]:
+        """Cells in which nothing was made to fail."""
+        return tuple(cell for cell in self.cells if cell.fault == Fault())
+
+    @property
+    def faulty(self) -> tuple[CellCard, ...]:
+        """Cells in which something was."""
+        return tuple(cell for cell in self.cells if cell.fault != Fault())
+
+    @property
+    def has_seeds(self) -> bool:
+        """Whether cells differ by their seeds."""
+        return len({cell.seed for cell in self.cells}) > 1
+
+    def of_kind(self, *kinds: str) -> tuple[CellCard, ...]:
+        """Healthy cells of these kinds of arms."""
+        return tuple(cell for cell in self.healthy if cell.arm.kind in kinds)
+
+
+def settings_of(card: Scorecard) -> list[Setting]:
+    """All settings, in the order of the experiment. A baseline is shown beside every ranking of its data."""
+    topologies = [cell for cell in card.done if cell.arm.kind not in BASELINES] or card.done
+    found = dict.fromkeys((cell.data, cell.retrieval) for cell in topologies)
+    return [Setting(_name(card, data, retrieval), _cells(card, data, retrieval)) for data, retrieval in found]
+
+
+def data_name(card: Scorecard, data: DataPart) -> str:
+    """A data set's name, with its part and how it was asked where the name alone would be two."""
+    names = Counter(one.name for one in dict.fromkeys(cell.data for cell in card.cells))
+    if names[data.name] == 1:
+        return data.name
+    return ", ".join(one for one in (data.name, data.part, "pooled" if data.is_pooled else "each scope apart") if one)
+
+
+def representatives(cells: Iterable[CellCard], kinds: Sequence[str]) -> list[CellCard]:
+    """One of each kind, the largest that ran in process where one did: what a drawing has room for."""
+    best: dict[str, CellCard] = {}
+    for cell in cells:
+        former = best.get(cell.arm.kind)
+        if former is None or _extent(cell) > _extent(former):
+            best[cell.arm.kind] = cell
+    return [best[kind] for kind in kinds if kind in best]
+
+
+def shown_by_category(setting: Setting) -> list[CellCard]:
+    """The arms that a look at categories compares: one memory, one hive, what loses, and keywords alone."""
+    hive = next((kind for kind in reversed(EXACT) if setting.of_kind(kind)), "")
+    return representatives(setting.healthy, ("single", hive, "seed-federated", "routed", "bm25"))
+
+
+def categories_of(setting: Setting, metric: str) -> list[str]:
+    """Categories in which a metric is defined, those with the most questions first."""
+    most: dict[str, int] = {}
+    for cell in shown_by_category(setting):
+        for category, metrics in cell.by.get("category", {}).items():
+            if category and metric in metrics:
+                most[category] = max(most.get(category, 0), metrics[metric].n)
+    return sorted(most, key=lambda one: (-most[one], one))[:CATEGORIES_MAX]
+
+
+def quality_metric(card: Scorecard) -> str:
+    """The measure that drawings show: recall where documents are labelled, else whether the answer had its keywords."""
+    there = {metric for cell in card.done for metric in cell.metrics}
+    wanted = (f"recall@{card.limit}", f"ndcg@{card.limit}", "keyword_hit", "required_hit")
+    return next((one for one in wanted if one in there), wanted[0])
+
+
+def _cells(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> tuple[CellCard, ...]:
+    own = [cell for cell in card.done if cell.data == data and cell.retrieval == retrieval]
+    has = {cell.arm.kind for cell in own}
+    lent = [cell for cell in card.done if cell.data == data and cell.arm.kind in BASELINES and cell.arm.kind not in has]
+    return tuple(sorted([*own, *lent], key=_place))
+
+
+def _place(cell: CellCard) -> tuple[object, ...]:
+    arm, fault = cell.arm, cell.fault
+    size = (arm.agents, arm.groups, arm.fan_out, arm.deal, arm.replicas, arm.place)
+    return (_ORDER.index(arm.kind), *size, fault.down, fault.loss, fault.slow, fault.slow_ms, cell.seed, cell.id)
+
+
+def _extent(cell: CellCard) -> tuple[int, ...]:
+    return cell.arm.place == "in-process", cell.arm.agents, cell.arm.groups, cell.arm.fan_out
+
+
+def _name(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> str:
+    rankings = {cell.retrieval for cell in card.cells if cell.arm.kind not in BASELINES}
+    name = data_name(card, data)
+    return name if len(rankings) < 2 else f"{name}, {retrieval.name}"

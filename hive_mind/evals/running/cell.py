@@ -1,0 +1,176 @@
+"""One cell from start to end: learn, ask, score, write down. Runs in a process of its own and talks to nobody but its folder.
+
+Interrupted, it learns again and asks what was not asked; rows depend on the seed and the question and on nothing that happened
+before, so the file is the same as if nothing had been interrupted.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.evals.answers.answering import Answerer, open_answerer
+from hive_mind.evals.answers.judging import Judge, open_judge
+from hive_mind.evals.answers.spending import FILE as TOKENS
+from hive_mind.evals.answers.spending import RunBudget
+from hive_mind.evals.arms.base import Means, OpenArm
+from hive_mind.evals.arms.keeping import candidate_of, worded
+from hive_mind.evals.datasets import Dataset, Scope
+from hive_mind.evals.experiments.values import Cell, Experiment
+from hive_mind.evals.rows import CellReport, Learned, Row
+from hive_mind.evals.running.data import asked_of, row_id
+from hive_mind.evals.running.folder import CellFolder, Pen, RunFolder, as_json
+from hive_mind.evals.running.learning import together
+from hive_mind.evals.running.question import Asking, put
+from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
+from hive_mind.measure.cohesion import cohesion
+from hive_mind.memory.intake import statement
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_embedder
+
+Tell = Callable[[str, int, int], None]
+
+UNANSWERED = "questions the answerer gave no answer to, the first one because: "
+
+
+@dataclass(frozen=True, slots=True)
+class CellOrder:
+    """What a process needs to know to run a cell."""
+
+    cell: Cell
+    experiment: Experiment
+    folder: Path
+    settings: Settings
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a cell is made with, open."""
+
+    means: Means
+    embedder: Embedder
+    answerer: Answerer | None
+    judge: Judge | None
+
+
+async def run_cell(order: CellOrder, tell: Tell) -> CellReport:
+    """Run it and write its report. Raises `HiveError` where it can't be run; the report of that is the caller's."""
+    folder = RunFolder(order.folder).cell(order.cell.id)
+    dataset = await asked_of(order.cell.data, order.cell.seed, order.experiment, order.settings)
+    async with _opened(order, tell) as parts:
+        learned = await _ask_all(order, dataset, parts, folder, tell)
+        rows = folder.answered()
+        _refuse_nothing_but_errors(rows)
+        figures = await _figures(dataset, parts.embedder, order)
+        report = msgspec.structs.replace(_report(order, dataset, parts, rows), learned=learned, figures=figures)
+    folder.finish(report)
+    return report
+
+
+def failed_report(order: CellOrder, why: str) -> CellReport:
+    """The report of a cell that could not be run."""
+    return CellReport(order.cell.id, as_json(order.cell), "failed", why, embedding=order.vectors.model)
+
+
+@asynccontextmanager
+async def _opened(order: CellOrder, tell: Tell) -> AsyncIterator[_Parts]:
+    async with AsyncExitStack() as stack:
+
+        async def open_real() -> Embedder:
+            return await open_embedder(order.settings)
+
+        embedder: Embedder = await open_embedder(replace(order.settings, embed="none"))
+        if order.vectors.dimension:
+            embedder = CachedEmbedder(order.vectors, open_real)
+        stack.push_async_callback(embedder.close)
+        answerer = await open_answerer(order.experiment.answerer, order.settings, _budget(order))
+        if answerer:
+            stack.push_async_callback(answerer.close)
+        judge = await open_judge(order.experiment.judge, order.settings, _budget(order))
+        if judge:
+            stack.push_async_callback(judge.close)
+        yield _Parts(Means(order.settings, embedder, tell), embedder, answerer, judge)
+
+
+def _budget(order: CellOrder) -> RunBudget:
+    return RunBudget(order.settings.token_budget, order.folder / TOKENS)
+
+
+async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, tell: Tell) -> Learned:
+    """Ask what was not asked yet. Everything is learned again: what learning takes is part of the report."""
+    before: Sequence[str] = [row.question for row in folder.answered()]
+    learned: list[Learned] = []
+    with folder.pen() as pen:
+        for scope in dataset.scopes:
+            from hive_mind.evals.arms.opening import open_arm
+
+            arm = await open_arm(order.cell, scope, parts.means)
+            try:
+                learned.append(arm.learned)
+                before = await _ask_scope(_asking(order, scope, arm, parts), dataset, scope, before, pen, tell)
+            finally:
+                await arm.close()
+    return together(learned)
+
+
+def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Asking:
+    kinds = {document.id: document.kind for document in scope.documents}
+    embedder = parts.embedder if order.vectors.dimension else None
+    return Asking(arm, order.cell.arm.kind, order.experiment.limit, kinds, embedder, parts.answerer, parts.judge)
+
+
+async def _ask_scope(
+    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, tell: Tell
+) -> Sequence[str]:
+    """Ask a scope's questions, but for those that were asked before; what is left of these for the next scope."""
+    for number, question in enumerate(scope.questions, start=1):
+        id = row_id(dataset, scope, question)
+        if before:
+            if before[0] != id:
+                raise InvalidInput(
+                    f"the rows of this cell are of other questions ({before[0]} where {id} is due); give another --out"
+                )
+            before = before[1:]
+            continue
+        row, timing = await put(asking, question, id)
+        pen.write(row, timing)
+        tell(f"{scope.name}: questions", number, len(scope.questions))
+    return before
+
+
+def _refuse_nothing_but_errors(rows: Sequence[Row]) -> None:
+    """Raises `HiveError` where no question had a result: then the arm does not work, and its reason is that of the first."""
+    if rows and all(row.error for row in rows):
+        raise HiveError(f"none of {len(rows)} questions had a result, the first one because: {rows[0].error}")
+
+
+def _report(order: CellOrder, dataset: Dataset, parts: _Parts, rows: Sequence[Row]) -> CellReport:
+    left_out = {reason: count for reason, count in dataset.left_out.items() if count}
+    unanswered = [row.unanswered for row in rows if row.unanswered]
+    return CellReport(
+        order.cell.id,
+        as_json(order.cell),
+        "done",
+        documents=dataset.documents,
+        questions=len(rows),
+        left_out=left_out | ({f"{UNANSWERED}{unanswered[0]}": len(unanswered)} if unanswered else {}),
+        embedding=order.vectors.model,
+        answerer=parts.answerer.name if parts.answerer else "",
+        judge=parts.judge.name if parts.judge else "",
+    )
+
+
+async def _figures(dataset: Dataset, embedder: Embedder, order: CellOrder) -> dict[str, float | None]:
+    """Of the whole cell: whether topics lie together in the space of the vectors, where documents have topics."""
+    documents = worded(document for scope in dataset.scopes for document in scope.documents)
+    if not order.vectors.dimension or not any(document.topic for document in documents):
+        return {"cohesion": None}
+    vectors = await embedder.embed_passages([statement(candidate_of(document)) for document in documents])
+    rng = np.random.default_rng(order.cell.seed)
+    return {"cohesion": cohesion(vectors, [document.topic for document in documents], rng)}

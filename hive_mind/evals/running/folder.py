@@ -1,0 +1,252 @@
+"""The folder of a run: what is written there, and how a run that was interrupted goes on.
+
+    experiment.json  environment.json  cells/<id>/{rows.jsonl,times.jsonl,cell.json,notes.txt}
+
+A cell with a `cell.json` is finished. Of one without it, whole lines count and half a line is cut off: a killed process leaves
+at most that. Nothing is taken for granted about another experiment's folder: it is refused.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import FileIO
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.values import Experiment
+from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.retrieval.writing import writable
+from hive_mind.runtime.files import write_whole
+
+if sys.platform != "win32":
+    import fcntl
+
+EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
+ROWS, TIMES, CELL = "rows.jsonl", "times.jsonl", "cell.json"
+NOTES = "notes.txt"
+
+# The operating system releases it when its holder dies.
+LOCK = ".lock"
+_HELD_S, _LOOK_S = 60.0, 0.1
+
+Line = TypeVar("Line", Row, Timing)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """A run's folder. `is_resumed`: an earlier run began it."""
+
+    path: Path
+    is_resumed: bool = False
+
+    def cell(self, id: str) -> "CellFolder":
+        """The folder of one of its cells."""
+        return CellFolder(self.path / "cells" / id)
+
+
+def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) -> RunFolder:
+    """Begin a run in an empty folder, or go on with the same experiment.
+
+    Raises `InvalidInput` for any other folder, and for one that can't be written.
+    """
+    there = path / EXPERIMENT
+    if there.exists():
+        _refuse_another(path, experiment, environment)
+        return RunFolder(path, is_resumed=True)
+    refuse_other_things(path)
+    with writable(path):
+        write_whole(path / ENVIRONMENT, _readable(environment))
+        # Last, and whole or not at all: with it the folder is a run.
+        write_whole(there, _readable(as_json(experiment)))
+    return RunFolder(path)
+
+
+def refuse_other_things(path: Path) -> None:
+    """Raises `InvalidInput` for a folder that is neither a run nor empty: what is in it is somebody's."""
+    if (path / EXPERIMENT).exists():
+        return
+    if path.is_file() or (path.is_dir() and any(one.name != ENVIRONMENT for one in path.iterdir())):
+        raise InvalidInput(f"{path} is not empty and holds no run; give --out an empty folder, or one that need not exist yet")
+
+
+def as_json(value: object) -> Any:
+    """A value of ours as plain JSON; a path is text."""
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
+
+
+def digest(experiment: Experiment) -> str:
+    """What tells experiments apart: equal ones have equal digests."""
+    return blake2b(msgspec.json.encode(as_json(experiment), order="deterministic"), digest_size=16).hexdigest()
+
+
+def experiment_in(folder: Path) -> Experiment:
+    """The experiment of a run's folder. Raises `InvalidInput`."""
+    return experiment_of(_json(folder / EXPERIMENT), folder / EXPERIMENT)
+
+
+def experiment_of(told: dict[str, Any], path: Path) -> Experiment:
+    """The experiment that a file of a run tells. Raises `InvalidInput`."""
+    try:
+        return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{path} is no experiment: {error}; run again into another folder") from error
+
+
+class CellFolder:
+    """What one cell wrote down so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        """The cell's id."""
+        return self.path.name
+
+    @property
+    def notes(self) -> Path:
+        """The file of what was remarked while it ran."""
+        return self.path / NOTES
+
+    def report(self) -> CellReport | None:
+        """How it went; None while it is not finished. Raises `InvalidInput` for a damaged report."""
+        file = self.path / CELL
+        if not file.exists():
+            return None
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=CellReport)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"{file}: {error}; delete {self.path}, and the cell is done again") from error
+
+    def answered(self) -> list[Row]:
+        """The questions that need not be asked again. What is half written is cut off."""
+        rows, times = _whole_lines(self.path / ROWS, Row), _whole_lines(self.path / TIMES, Timing)
+        both = min(len(rows), len(times))
+        _cut(self.path / ROWS, both)
+        _cut(self.path / TIMES, both)
+        return rows[:both]
+
+    def again(self) -> None:
+        """Forget what was written, as for a cell that failed and is to be tried once more."""
+        for name in (CELL, ROWS, TIMES, NOTES):
+            (self.path / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """For this process alone: of a run that was killed, a process may be about to end. Raises `InvalidInput`."""
+        with writable(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK).open("ab")
+        until = time.monotonic() + _HELD_S
+        with lock as file:
+            while not _taken(file):
+                if time.monotonic() > until:
+                    raise InvalidInput(f"another run is at work in {self.path}: wait until it has ended, or give another --out")
+                time.sleep(_LOOK_S)
+            yield
+
+    def pen(self) -> "Pen":
+        """What appends rows as they come."""
+        with writable(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            return Pen(FileIO(self.path / ROWS, "ab"), FileIO(self.path / TIMES, "ab"))
+
+    def finish(self, report: CellReport) -> None:
+        """The cell is done, or has failed for good. Raises `InvalidInput` where that can't be written."""
+        with writable(self.path):
+            write_whole(self.path / CELL, _readable(msgspec.to_builtins(report)))
+
+
+class Pen:
+    """Appends what one question gave, at once: whatever ends this process, it is there.
+
+    Files without a buffer: what a full disk refused must not be tried again when they are closed.
+    """
+
+    def __init__(self, rows: FileIO, times: FileIO) -> None:
+        self._rows, self._times = rows, times
+
+    def __enter__(self) -> "Pen":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._rows.close()
+        self._times.close()
+
+    def write(self, row: Row, timing: Timing) -> None:
+        """A line to each file. Raises `InvalidInput` where there is no room for it."""
+        for file, line in ((self._rows, row), (self._times, timing)):
+            body = msgspec.json.encode(line, order="deterministic") + b"\n"
+            with writable(Path(str(file.name))):
+                # Where a disk is nearly full, less than all may be written, and the rest is what is refused.
+                while body:
+                    body = body[file.write(body) :]
+
+
+def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
+    there = _json(path / EXPERIMENT)
+    given = as_json(experiment)
+    different = sorted(key for key in {*there, *given} if there.get(key) != given.get(key))
+    if different:
+        raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
+    before, now = _json(path / ENVIRONMENT).get("embedding"), environment.get("embedding")
+    if before != now:
+        raise InvalidInput(
+            f"{path} was begun with {_named(before)} and this run has {_named(now)}; "
+            "give --embed and --model of then, or another --out"
+        )
+
+
+def _named(embedding: object) -> str:
+    return f"embeddings of {embedding}" if embedding else "no embeddings"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError) as error:
+        raise InvalidInput(f"{path} can't be read ({error}); give --out another folder") from error
+
+
+def _readable(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _whole_lines(path: Path, kind: type[Line]) -> list[Line]:
+    """The lines up to the first that is half or damaged."""
+    lines: list[Line] = []
+    for line in _raw(path):
+        try:
+            lines.append(msgspec.json.decode(line, type=kind))
+        except msgspec.DecodeError:
+            break
+    return lines
+
+
+def _raw(path: Path) -> Sequence[bytes]:
+    body = path.read_bytes() if path.exists() else b""
+    # What follows the last line break was not finished.
+    return body.split(b"\n")[:-1]
+
+
+def _cut(path: Path, lines: int) -> None:
+    if path.exists():
+        kept = b"".join(line + b"\n" for line in _raw(path)[:lines])
+        if len(kept) != path.stat().st_size:
+            with path.open("r+b") as file:
+                file.truncate(len(kept))
+
+
+def _taken(file: BinaryIO) -> bool:
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True

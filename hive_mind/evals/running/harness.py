@@ -1,0 +1,243 @@
+"""A whole run: everything is checked first, then embedded once, then cell after cell in two processes, then put together.
+
+A cell that fails is finished too, with its reason, and the others go on. A run that is stopped or killed goes on where it was
+when it is started again into the same folder. What happens is told by `Report`; printing it is left to whoever calls.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.evals.datasets import Dataset
+from hive_mind.evals.experiments.matrix import cells_of
+from hive_mind.evals.experiments.values import Cell, DataSource, Experiment, Retrieval
+from hive_mind.evals.rows import CellReport
+from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
+from hive_mind.evals.running.data import asked_of, unknown_ids
+from hive_mind.evals.running.embedding import Filled, fill
+from hive_mind.evals.running.environment import environment_of
+from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
+from hive_mind.evals.running.notes import noted
+from hive_mind.evals.running.standing import Standing, spoken, weight_of
+from hive_mind.evals.running.vector_cache import Vectors
+from hive_mind.evals.running.workers import Ended, Job, Tell, Told, run_jobs
+from hive_mind.runtime.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+WITHOUT_MODEL = "no embedding model, so everything ranks by words alone (lexical); hive-mind doctor says how to have one"
+
+Data = Mapping[tuple[DataSource, int], Dataset]
+
+
+class Report(Protocol):
+    """Takes what happens."""
+
+    def __call__(self, done: int, total: int, what: str = "") -> None:
+        """So many cells of so many, and what is under way."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """What to run, where to write it, and what with.
+
+    `cache` is the folder of vectors; `arguments` the command line as given; `absent` the data sets that were left out already.
+    """
+
+    experiment: Experiment
+    folder: Path
+    settings: Settings
+    cache: Path
+    jobs: int = 2
+    arguments: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run went. `cells` are in the experiment's order."""
+
+    folder: Path
+    cells: tuple[CellReport, ...]
+
+    @property
+    def failed(self) -> tuple[CellReport, ...]:
+        """Cells without figures."""
+        return tuple(cell for cell in self.cells if cell.status == "failed")
+
+
+def default_folder(name: str, now: datetime | None = None) -> Path:
+    """Where a run goes that is not told where."""
+    return Path("runs") / f"{name}-{(now or datetime.now(UTC)):%Y%m%d-%H%M%S}"
+
+
+def run(order: RunOrder, report: Report) -> RunResult:
+    """Run an experiment. Raises `InvalidInput` before anything is done; cells that fail are part of the result."""
+    _refuse_without_language_model(order)
+    refuse_other_things(order.folder)
+    cells_of(order.experiment)
+    experiment, data = _with_data(order.experiment, order.settings)
+    report(0, 0, "preparing")
+    vectors = _vectors(experiment, order, report)
+    if not vectors.dimension and _needs_vectors(experiment):
+        _log.warning(WITHOUT_MODEL)
+        experiment = _by_words_alone(experiment)
+    cells = cells_of(experiment)
+    folder = open_run(order.folder, experiment, environment_of(order.arguments, vectors.model, _left_out(order, experiment)))
+    orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
+    _run_cells(orders, folder, _weights(cells, data), order.jobs, report)
+    return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
+
+
+def work_on_cell(order: CellOrder, tell: Tell) -> CellReport:
+    """A cell, in a process of its own; it is found there by this name."""
+    folder = RunFolder(order.folder).cell(order.cell.id)
+    with folder.held(), noted(folder.notes):
+        return asyncio.run(run_cell(order, tell))
+
+
+def work_on_vectors(order: "_FillOrder", tell: Tell) -> Filled:
+    """All vectors, in a process of its own: a model stays in memory for as long as its process lives."""
+    return asyncio.run(_filled(order, tell))
+
+
+@dataclass(frozen=True, slots=True)
+class _FillOrder:
+    experiment: Experiment
+    settings: Settings
+    cache: Path
+
+
+async def _filled(order: _FillOrder, tell: Tell) -> Filled:
+    experiment = order.experiment
+    data = [await asked_of(one, seed, experiment, order.settings) for one in experiment.data for seed in experiment.seeds]
+    return await fill(order.cache, data, order.settings, tell)
+
+
+def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, Data]:
+    """The experiment without data sets of which nothing is asked, and the others. Raises `InvalidInput` where none is left."""
+    data = {
+        (source, seed): asyncio.run(asked_of(source, seed, experiment, settings))
+        for source in experiment.data
+        for seed in experiment.seeds
+    }
+    kept = tuple(one for one in experiment.data if all(data[one, seed].questions for seed in experiment.seeds))
+    left = ", ".join(one.name for one in experiment.data if one not in kept)
+    if not kept and experiment.subset:
+        raise InvalidInput(f"--subset {','.join(experiment.subset)} names no question of {left}: look at the ids in their files")
+    if not kept:
+        raise InvalidInput(f"there is nothing to ask: no question with a known answer in {left}; give --questions, or other data")
+    if left:
+        _log.warning("left out, because none of the questions asked is theirs: %s", left)
+    if unknown := unknown_ids(experiment.subset, data.values()):
+        _log.warning("no question has the id %s, which --subset names", " or ".join(unknown))
+    return replace(experiment, data=kept), data
+
+
+def _left_out(order: RunOrder, asked: Experiment) -> list[str]:
+    """Names of the data sets that the experiment has and nothing was asked of: not there, or without a question."""
+    there = {one.name for one in asked.data}
+    return [*order.absent, *(one.name for one in order.experiment.data if one.name not in there)]
+
+
+def _refuse_without_language_model(order: RunOrder) -> None:
+    """Every cell would fail of it, one after the other."""
+    asked = [name for name in ("answerer", "judge") if getattr(order.experiment, name) == "model"]
+    if asked and not order.settings.llm:
+        raise InvalidInput(
+            f"{order.experiment.name} has {' and '.join(f'{name}: model' for name in asked)}, and no language model is named: "
+            "set HIVE_MIND_LLM, or give --no-synthesis or --no-judge"
+        )
+
+
+def _needs_vectors(experiment: Experiment) -> bool:
+    return any(one.mode != "lexical" for one in experiment.retrieval)
+
+
+def _by_words_alone(experiment: Experiment) -> Experiment:
+    """What can be measured without a model: every way to rank that needs vectors becomes one that does not."""
+    lexical = (
+        replace(one, mode="lexical", name="lexical") if one.mode in ("hybrid", "semantic") else one
+        for one in experiment.retrieval
+    )
+    distinct: dict[str, Retrieval] = {}
+    for one in lexical:
+        distinct.setdefault(one.name, one)
+    return replace(experiment, retrieval=tuple(distinct.values()))
+
+
+def _vectors(experiment: Experiment, order: RunOrder, report: Report) -> Vectors:
+    nothing = Vectors(order.cache)
+    if not _needs_vectors(experiment) or order.settings.embed == "none":
+        return nothing
+    for news in run_jobs([Job("vectors", work_on_vectors, _FillOrder(experiment, order.settings, order.cache))], 1):
+        match news:
+            case Told(_, what, done, total):
+                report(done, total, what)
+            case Ended(_, Filled(vectors)):
+                return vectors
+            case Ended(_, _, why):
+                raise BackendUnavailable("embedding", f"{why}; run the same command again")
+    return nothing
+
+
+def _weights(cells: Sequence[Cell], data: Data) -> dict[str, float]:
+    return {
+        cell.id: weight_of(cell, data[cell.data, cell.seed].documents, data[cell.data, cell.seed].questions) for cell in cells
+    }
+
+
+def _run_cells(
+    orders: Mapping[str, CellOrder], folder: RunFolder, weights: Mapping[str, float], jobs: int, report: Report
+) -> None:
+    before = frozenset(id for id in orders if _is_finished(folder, id))
+    standing = Standing(weights, time.monotonic(), dict.fromkeys(before, 1.0), before)
+    # The longest first, so that no long one begins when everything else is done.
+    waiting = sorted((id for id in orders if id not in before), key=lambda cell: -weights[cell])
+    what = ""
+    for news in run_jobs([Job(id, work_on_cell, orders[id]) for id in waiting], jobs):
+        match news:
+            case Told(name, phase, done, total):
+                what = f"{name}: {phase}"
+                if phase.endswith("questions"):
+                    standing.told(name, done, total)
+            case Ended(name) as ended:
+                standing.ended(name)
+                what = _settle(ended, orders[name], folder)
+        left = spoken(standing.left_s(time.monotonic()))
+        report(standing.done, len(orders), f"{left}: {what}" if left else what)
+
+
+def _is_finished(folder: RunFolder, id: str) -> bool:
+    """Whether nothing is to be done. A cell that failed is tried once more: what it lacked may be there now."""
+    cell = folder.cell(id)
+    found = cell.report()
+    if found is not None and found.status == "failed":
+        cell.again()
+        return False
+    return found is not None
+
+
+def _settle(ended: Ended, order: CellOrder, folder: RunFolder) -> str:
+    """A cell that could not be run is finished with its reason."""
+    if not ended.why:
+        return f"{ended.name} is done"
+    cell = folder.cell(ended.name)
+    if ended.trace:
+        cell.path.mkdir(parents=True, exist_ok=True)
+        (cell.path / "defect.txt").write_text(ended.trace, "utf-8")
+    cell.finish(failed_report(order, ended.why))
+    return f"{ended.name} failed: {ended.why}"
+
+
+def _report_of(folder: RunFolder, cell: Cell) -> CellReport:
+    found = folder.cell(cell.id).report()
+    assert found is not None, f"{cell.id} ended without a report"  # noqa: S101 - every job ends in one
+    return found

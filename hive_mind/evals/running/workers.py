@@ -1,0 +1,189 @@
+"""Jobs in processes of their own, a few at a time, that tell how far they are.
+
+A process per job: what one leaves behind in memory is no part of what the next one measures, and one that is killed ends nothing
+but its own job. Ctrl-C reaches the parent alone, which passes it on once; a child whose parent dies stops by itself.
+"""
+
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from hive_mind.errors import HiveError
+
+Tell = Callable[[str, int, int], None]
+Work = Callable[[Any, Tell], Any]
+
+# What is closed on the way out (databases, processes of an arm) takes seconds, not minutes.
+_STOPS_WITHIN_S = 30.0
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to do under a name: a function that a new process can import, and what it is given."""
+
+    name: str
+    work: Work
+    given: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How far a job is."""
+
+    name: str
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A job's result, or `why` it has none. `trace` is for a defect of ours."""
+
+    name: str
+    result: Any = None
+    why: str = ""
+    trace: str = ""
+
+
+@dataclass(slots=True)
+class _Running:
+    job: Job
+    process: SpawnProcess
+    pipe: "Connection[Any, Any]"
+    last: Told | None = field(default=None)
+
+
+def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[Told | Ended | None]:
+    """Run them, in this order, and tell of them as they go on; None now and then, where nothing happened for a while.
+
+    Whoever stops listening, by Ctrl-C or an error, stops the jobs that are under way.
+    """
+    waiting = list(reversed(jobs))
+    running: dict[int, _Running] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                with _undisturbed():
+                    one = _started(waiting.pop())
+                    running[id(one)] = one
+            pipes = {one.pipe: key for key, one in running.items()}
+            ready = wait(list(pipes), _LOOK_S)
+            if not ready:
+                yield None
+            for pipe in ready:
+                key = pipes[pipe]  # type: ignore[index]
+                news = _heard(running[key])
+                if isinstance(news, Ended):
+                    del running[key]
+                yield news
+    finally:
+        _stop(list(running.values()))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until a new process is known, so that it is stopped with the others.
+
+    The process begins with it waiting too, until it can take it: while Python is loaded it would only leave a trace of that.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Where this is begun later, it lets signals through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _takes_interrupts() -> None:
+    """Also where whoever began all of this ignores Ctrl-C, as a shell does for what runs in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _started(job: Job) -> _Running:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(theirs, job), name=job.name)
+    process.start()
+    # Ours stays the only end, so that the pipe ends with the child.
+    theirs.close()
+    return _Running(job, process, ours)
+
+
+def _heard(one: _Running) -> Told | Ended:
+    try:
+        news: Told | Ended = one.pipe.recv()
+    except (EOFError, OSError):
+        one.process.join()
+        news = Ended(one.job.name, why=_how_it_died(one.process.exitcode))
+    if isinstance(news, Ended):
+        one.process.join()
+        one.pipe.close()
+    return news
+
+
+def _how_it_died(code: int | None) -> str:
+    if code is not None and code < 0:
+        named = signal.Signals(-code).name
+        why = "; there may have been too little memory" if named == "SIGKILL" else ""
+        return f"its process was ended by {named}{why}"
+    return f"its process ended with exit code {code} and without a word"
+
+
+def _stop(running: Sequence[_Running]) -> None:
+    """As Ctrl-C would: they put away what they have open. Who takes too long is ended."""
+    for one in running:
+        if one.process.pid is not None and one.process.is_alive():
+            with suppress(ProcessLookupError):
+                os.kill(one.process.pid, signal.SIGINT)
+    for one in running:
+        # Nobody reads any more: a child that still tells something must not wait for a full pipe.
+        one.pipe.close()
+        one.process.join(_STOPS_WITHIN_S)
+        if one.process.is_alive():
+            one.process.kill()
+            one.process.join()
+
+
+def _child(pipe: "Connection[Any, Any]", job: Job) -> None:
+    """What a new process does. It is its own group, so that Ctrl-C at the terminal comes by way of its parent, once."""
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+
+    def tell(what: str, done: int, total: int) -> None:
+        pipe.send(Told(job.name, what, done, total))
+
+    try:
+        _takes_interrupts()
+        ended = Ended(job.name, job.work(job.given, tell))
+    except HiveError as error:
+        ended = Ended(job.name, why=str(error))
+    except KeyboardInterrupt:
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent writes down that this job has failed of it
+        ended = Ended(job.name, why=f"a defect: {type(error).__name__}: {error}", trace=traceback.format_exc())
+    with suppress(BrokenPipeError):
+        pipe.send(ended)
+
+
+def _stop_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,1 @@
+"""From rows to means, intervals and differences; comparing runs, and the gate."""

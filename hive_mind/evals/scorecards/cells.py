@@ -1,0 +1,157 @@
+"""The folder of a run, read strictly: what each cell wrote down, or why there is nothing to count.
+
+A damaged file is an error that names the file and the line. Figures over what could still be read would look like the whole.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.matrix import cells_of
+from hive_mind.evals.experiments.values import Cell, Experiment
+from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.evals.running.folder import CELL, ENVIRONMENT, EXPERIMENT, ROWS, TIMES, experiment_of
+
+UNFINISHED = "it was not finished: the same hive-mind eval run with --out this folder goes on with it"
+_Line = TypeVar("_Line", Row, Timing)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCell:
+    """A cell of a run. Without a `report` it is unfinished; only one that is done has rows and times, by question."""
+
+    id: str
+    report: CellReport | None = None
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    times: Mapping[str, Timing] = field(default_factory=dict)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there are figures."""
+        return self.report is not None and self.report.status == "done"
+
+    @property
+    def why(self) -> str:
+        """Why there are none; "" where there are."""
+        if self.report is None:
+            return UNFINISHED
+        return "" if self.is_done else self.report.why or "it failed and does not say why"
+
+    @property
+    def answered(self) -> list[Row]:
+        """Rows with a result."""
+        return [row for row in self.rows.values() if not row.error]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """A whole run: a cell for each that was planned, in that order, begun or not. `told` is the experiment as plain JSON."""
+
+    folder: Path
+    experiment: Experiment
+    told: dict[str, Any]
+    environment: dict[str, Any]
+    planned: Mapping[str, Cell]
+    cells: tuple[MeasuredCell, ...]
+
+    def cell(self, id: str) -> MeasuredCell:
+        """The cell of this id. Raises `InvalidInput` where there is none."""
+        for cell in self.cells:
+            if cell.id == id:
+                return cell
+        raise InvalidInput(f"{self.folder} has no cell {id!r}; it has: {', '.join(cell.id for cell in self.cells)}")
+
+
+def read_run(folder: Path) -> MeasuredRun:
+    """Everything. Raises `InvalidInput` for a folder that is no run, and for damaged or missing files."""
+    if not (folder / EXPERIMENT).is_file():
+        raise InvalidInput(f"{folder} is no run: it has no {EXPERIMENT}; begin one with hive-mind eval run --out {folder}")
+    told, environment = (_json(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
+    experiment = experiment_of(told, folder / EXPERIMENT)
+    planned = {cell.id: cell for cell in cells_of(experiment)}
+    _refuse_strangers(folder, planned)
+    cells = tuple(read_cell(folder / "cells" / id) for id in planned)
+    return MeasuredRun(folder, experiment, told, environment, planned, cells)
+
+
+def read_cell(folder: Path) -> MeasuredCell:
+    """One cell. Raises `InvalidInput`."""
+    path = folder / CELL
+    if not path.exists():
+        return MeasuredCell(folder.name)
+    report = _decoded(path, _bytes(path), CellReport)
+    if report.id != folder.name:
+        raise InvalidInput(f"{path} is of cell {report.id!r}, and its folder is called {folder.name!r}: one of them was moved")
+    if report.status != "done":
+        return MeasuredCell(folder.name, report)
+    rows, times = _lines(folder / ROWS, Row), _lines(folder / TIMES, Timing)
+    _refuse_gaps(folder, report, rows, times)
+    return MeasuredCell(folder.name, report, rows, times)
+
+
+def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
+    """A cell that the experiment does not have is of another run: side by side they would be taken for one."""
+    found = sorted(path.name for path in (folder / "cells").glob("*") if path.is_dir() and path.name not in planned)
+    if found:
+        raise InvalidInput(f"{folder / 'cells' / found[0]} is no cell of {folder / EXPERIMENT}: move it away")
+
+
+def _refuse_gaps(folder: Path, report: CellReport, rows: Mapping[str, Row], times: Mapping[str, Timing]) -> None:
+    again = f"delete {folder / CELL} and run it again"
+    if len(rows) != report.questions:
+        raise InvalidInput(f"{folder / ROWS} has {len(rows)} questions and {CELL} says {report.questions}: {again}")
+    untimed = [question for question, row in rows.items() if not row.error and question not in times]
+    if untimed:
+        more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
+        raise InvalidInput(f"{folder / TIMES} has no times of question {untimed[0]!r}{more}: {again}")
+    if strange := [question for question in times if question not in rows]:
+        raise InvalidInput(f"{folder / TIMES} has times of question {strange[0]!r}, which was not asked: {again}")
+
+
+def _lines(path: Path, kind: type[_Line]) -> dict[str, _Line]:
+    found: dict[str, _Line] = {}
+    for number, line in _numbered(path):
+        one = _decoded(path, line, kind, number)
+        if one.question in found:
+            raise InvalidInput(f"{path}:{number}: question {one.question!r} is there twice: delete one of the lines")
+        found[one.question] = one
+    return found
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    return ((number, line) for number, line in enumerate(_bytes(path).split(b"\n"), 1) if line.strip())
+
+
+_Any = TypeVar("_Any")
+
+
+def _decoded(path: Path, body: bytes, kind: type[_Any], line: int = 0) -> _Any:
+    where = f"{path}:{line}" if line else str(path)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{where}: {error}: it is damaged; {_mended(path)}") from error
+
+
+def _mended(path: Path) -> str:
+    """What to do about a file."""
+    if path.name in (EXPERIMENT, ENVIRONMENT):
+        return "restore it, or run again into another folder"
+    return f"restore it, or delete {path.parent} and run again"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return _decoded(path, _bytes(path), dict[str, Any])
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInput(f"{path} is missing; {_mended(path)}") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}") from error

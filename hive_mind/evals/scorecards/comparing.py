@@ -1,0 +1,179 @@
+"""Two runs, or two cells, side by side: by how much each metric differs, and which of the differences are real.
+
+Cells of the same name are compared; where each side has one cell only, those two. Everything that can't be compared is named with
+its reason: questions that only one was asked or answered, cells that only one has, cells without figures.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.scorecards.card import Difference, Estimate
+from hive_mind.evals.scorecards.cells import MeasuredCell, MeasuredRun, read_run
+from hive_mind.evals.scorecards.differences import Pairs, differences, identical
+from hive_mind.evals.scorecards.intervals import defined, estimate, median_interval
+from hive_mind.evals.scorecards.metrics import Sense, chosen_metrics, sense_of, value_of
+
+TIMES = ("cpu_ms", "wall_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A run, or those of its cells that are meant. `name` is what it was called on the command line."""
+
+    name: str
+    run: MeasuredRun
+    cells: tuple[MeasuredCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChange:
+    """A metric of two cells. The means are over the paired questions; None where no question has it on both sides."""
+
+    metric: str
+    sense: Sense
+    before: float | None
+    after: float | None
+    difference: Difference | None
+    defined: tuple[int, int]
+    """For how many of the questions that both answered it is defined, before and after."""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the 95 % interval lies wholly on the worse side."""
+        worst, best = self.bounds
+        return best < 0 if self.sense == "better" else worst > 0 if self.sense == "worse" else False
+
+    @property
+    def loss_max(self) -> float:
+        """The greatest loss that the interval leaves open; 0 or less where it leaves none."""
+        worst, best = self.bounds
+        return -worst if self.sense == "better" else best if self.sense == "worse" else 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of the difference; zeros where it is undefined."""
+        return (self.difference.low, self.difference.high) if self.difference else (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeChange:
+    """Medians in milliseconds, and the median of the paired differences with its 95 % interval."""
+
+    time: str
+    before: float
+    after: float
+    difference: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """Two cells and the `questions` that both answered. `unpaired` names others by the reason why they count on neither side."""
+
+    before: str
+    after: str
+    questions: int
+    metrics: tuple[MetricChange, ...]
+    times: tuple[TimeChange, ...]
+    identical_top_k: Estimate | None
+    unpaired: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunChange:
+    """Two runs. `left_out` are cells that can't be compared, with the reason. `tests` is the size of the family for Holm."""
+
+    before: str
+    after: str
+    limit: int
+    cells: tuple[CellChange, ...]
+    left_out: tuple[tuple[str, str], ...]
+    tests: int
+
+
+def side_of(told: str) -> Side:
+    """What `RUN` or `RUN:CELL` means. Raises `InvalidInput` where there is no such run or cell."""
+    path, _, cell = told.rpartition(":")
+    if Path(told).is_dir() or not path:
+        run = read_run(Path(told))
+        return Side(told, run, run.cells)
+    run = read_run(Path(path))
+    return Side(told, run, (run.cell(cell),))
+
+
+def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunChange:
+    """Compare all cells that both have. Raises `InvalidInput` where there are none, or the cuts differ."""
+    limit, other = before.run.experiment.limit, after.run.experiment.limit
+    if limit != other:
+        told = f"{before.name} measured the first {limit} results and {after.name} the first {other}"
+        raise InvalidInput(f"{told}: run one of them again with the other's limit")
+    pairs, left_out = paired_cells(before, after)
+    if not pairs:
+        raise InvalidInput(f"nothing to compare: {'; '.join(f'{id}: {why}' for id, why in left_out)}")
+    every = [[*old.rows.values(), *new.rows.values()] for old, new in pairs]
+    named = chosen_metrics([row for some in every for row in some], wanted) if wanted else ()
+    names = [named or chosen_metrics(some) for some in every]
+    columns = [_column(old, new, name) for (old, new), some in zip(pairs, names, strict=True) for name in some]
+    changes = iter(_metric_changes([name for some in names for name in some], columns))
+    cells = []
+    for (old, new), some in zip(pairs, names, strict=True):
+        unpaired = _unpaired(before.name, old, new) | _unpaired(after.name, new, old)
+        same = estimate(identical(new.rows, old.rows, limit))
+        both = len(_both(old, new))
+        metrics = tuple(next(changes) for _ in some)
+        cells.append(CellChange(old.id, new.id, both, metrics, tuple(_time_changes(old, new)), same, unpaired))
+    tests = sum(change.difference is not None for cell in cells for change in cell.metrics)
+    return RunChange(before.name, after.name, limit, tuple(cells), tuple(left_out), tests)
+
+
+def paired_cells(before: Side, after: Side) -> tuple[list[tuple[MeasuredCell, MeasuredCell]], list[tuple[str, str]]]:
+    """Cells of the same name that both have figures of, or the only ones; and the others, each with the reason."""
+    old, new = ({cell.id: cell for cell in side.cells} for side in (before, after))
+    both = [(old[id], new[id]) for id in old if id in new]
+    if len(old) == len(new) == 1:
+        both = list(zip(old.values(), new.values(), strict=True))
+    met = {id for pair in both for id in (pair[0].id, pair[1].id)}
+    left_out = [(id, f"only in {side.name}") for side, cells in ((before, old), (after, new)) for id in cells if id not in met]
+    for pair in both:
+        sides = zip((before, after), pair, strict=True)
+        left_out += [(cell.id, f"no figures in {side.name}: {cell.why}") for side, cell in sides if not cell.is_done]
+    return [pair for pair in both if all(cell.is_done for cell in pair)], left_out
+
+
+def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
+    """Questions that both answered, in sorted order."""
+    answered = {row.question for row in before.answered}
+    return sorted(row.question for row in after.answered if row.question in answered)
+
+
+def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> Pairs:
+    return [(value_of(after.rows[one], metric), value_of(before.rows[one], metric)) for one in _both(before, after)]
+
+
+def _metric_changes(names: Sequence[str], columns: Sequence[Pairs]) -> Iterator[MetricChange]:
+    for name, pairs, difference in zip(names, columns, differences(columns), strict=True):
+        both = [(new, old) for new, old in pairs if new is not None and old is not None]
+        before = sum(old for _, old in both) / len(both) if both else None
+        after = sum(new for new, _ in both) / len(both) if both else None
+        counts = (sum(old is not None for _, old in pairs), sum(new is not None for new, _ in pairs))
+        yield MetricChange(name, sense_of(name), before, after, difference, counts)
+
+
+def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeChange]:
+    both = _both(before, after)
+    for name in TIMES if both else ():
+        old, new = ([getattr(cell.times[one], name) for one in both] for cell in (before, after))
+        parted = defined(b - a for a, b in zip(old, new, strict=True))
+        yield TimeChange(name, float(median(old)), float(median(new)), float(median(parted)), *median_interval(parted))
+
+
+def _unpaired(name: str, mine: MeasuredCell, other: MeasuredCell) -> dict[str, tuple[str, ...]]:
+    """Questions that one side was asked alone, or has no result of."""
+    alone = sorted(mine.rows.keys() - other.rows.keys())
+    failed = sorted(row.question for row in mine.rows.values() if row.error and row.question in other.rows)
+    found = {f"asked only in {name}": alone, f"without a result in {name}": failed}
+    return {why: tuple(questions) for why, questions in found.items() if questions}

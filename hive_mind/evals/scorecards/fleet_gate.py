@@ -1,0 +1,155 @@
+"""Before a fleet changes: does it find as well with what is wanted as with what is applied now?
+
+Both are put into arms of an evaluation and asked the same questions of the same data. An arm is a topology with its sizes, a
+ranking and an embedding; where these stay as they are, nothing is asked. Whatever else decides what is found, such as the gate of
+promotion or trust, no arm measures: it is named.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hive_mind.control.changes import READ, Change
+from hive_mind.control.desired import desired
+from hive_mind.control.reading import Source, settled
+from hive_mind.control.remembering import Remembered
+from hive_mind.control.state import FleetFolder
+from hive_mind.evals.experiments.matrix import BASELINES
+from hive_mind.evals.experiments.values import Arm, Experiment, Fault, Retrieval
+from hive_mind.evals.running.harness import Report, RunOrder, run
+from hive_mind.evals.scorecards.cells import MeasuredRun, read_run
+from hive_mind.evals.scorecards.comparing import Side
+from hive_mind.evals.scorecards.gating import Judgement, judge_run
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.worker_config import WorkerConfig
+
+CERTAIN = ("ndcg", "distractors")
+"""Metrics of which a loss has to be ruled out; of others a drop has to be proven. A fleet in use is not there to try things."""
+_UNMEASURED = ("spec.llm.", "spec.lifecycle.", "spec.promotion.", "spec.trust.", "spec.retrieval.deadlineS")
+
+
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """All of a fleet that an arm can have."""
+
+    arm: Arm
+    retrieval: Retrieval
+    embed: str
+    embed_model: str
+    embed_url: str
+    ann: str
+
+    def settings(self, base: Settings) -> Settings:
+        """Settings that embed as the fleet does."""
+        model = self.embed_model or base.embed_model
+        return replace(base, embed=self.embed, embed_model=model, embed_url=self.embed_url, ann=self.ann)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetChange:
+    """What is applied, None before the first time, and what is wanted. `unmeasured` are changes that no arm has."""
+
+    applied: Findable | None
+    wanted: Findable
+    unmeasured: tuple[Change, ...] = ()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is anything to measure."""
+        return self.applied is not None and self.applied != self.wanted
+
+
+def fleet_change(source: Source, home: Path) -> FleetChange:
+    """What an apply would change. Raises `ManifestError`."""
+    folder = FleetFolder(home, source.manifest.metadata.name)
+    before, after = applied_in(folder), wanted_by(source, folder)
+    return FleetChange(findable(before) if before else None, findable(after), tuple(_unmeasured(before, after)))
+
+
+def applied_in(folder: FleetFolder) -> list[WorkerConfig]:
+    """The configuration of every process that was applied last, whether it runs or not."""
+    if not folder.exists:
+        return []
+    known = Remembered(folder).with_members({}, ())
+    return [config for name in sorted(known) if (config := known[name].config)]
+
+
+def wanted_by(source: Source, folder: FleetFolder) -> list[WorkerConfig]:
+    """The configuration of every process that a manifest asks for. Raises `ManifestError`."""
+    whole = settled(source)
+    found = desired(whole.manifest, whole.folder, folder.home, folder.state(), {})
+    return list(found.processes.values())
+
+
+def findable(configs: Sequence[WorkerConfig]) -> Findable:
+    """What processes of one fleet find together."""
+    first = configs[0]
+    models = first.models
+    ranked = Retrieval("fleet", "hybrid" if models.embed != "none" else "lexical", first.ranking)
+    return Findable(_arm(configs), ranked, models.embed, models.embed_model, models.embed_url, models.ann)
+
+
+def judge_change(change: FleetChange, experiment: Experiment, folder: Path, settings: Settings, report: Report) -> Judgement:
+    """Measure both sides, in a folder that is made anew, and judge. Raises `InvalidInput` for data that can't be used."""
+    if change.applied is None or not change.is_asked:
+        return Judgement()
+    if alone := [one.arm.agents for one in (change.applied, change.wanted) if one.arm.kind == "single" and one.arm.agents > 1]:
+        return Judgement(
+            unjudged=(f"{alone[0]} agents of topology single share nothing, and no arm of an evaluation is like that",)
+        )
+    runs = []
+    for name, side in (("applied", change.applied), ("wanted", change.wanted)):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        asked = replace(experiment, arms=(side.arm,), retrieval=(side.retrieval,), faults=(Fault(),), chosen=())
+        run(RunOrder(asked, folder / name, side.settings(settings), folder / "vectors"), report)
+        runs.append(read_run(folder / name))
+    unlike = [*_unlike(runs[0], change.applied), *_unlike(runs[1], change.wanted)]
+    return Judgement(unjudged=tuple(unlike)) if unlike else judge_runs(*runs)
+
+
+def judge_runs(applied: MeasuredRun, wanted: MeasuredRun) -> Judgement:
+    """Judge what a fleet finds, data set by data set and seed by seed. The arms have other names: each is one of its run."""
+    found = Judgement()
+    after = _sides("wanted", wanted)
+    for key, side in _sides("applied", applied).items():
+        found += judge_run(side, after[key], certain=CERTAIN)
+    return found
+
+
+def _sides(name: str, measured: MeasuredRun) -> dict[tuple[str, int], Side]:
+    """The cells of the fleet, each alone, by data set and seed."""
+    cells = [(measured.planned[cell.id], cell) for cell in measured.cells]
+    return {
+        (plan.data.name, plan.seed): Side(f"{name}: {plan.data.name}", measured, (cell,))
+        for plan, cell in cells
+        if plan.arm.kind not in BASELINES
+    }
+
+
+def _unlike(measured: MeasuredRun, asked: Findable) -> Iterator[str]:
+    """Without its model a side would be measured by words alone, which says nothing of the fleet."""
+    modes = {one.mode for one in measured.experiment.retrieval}
+    if modes != {asked.retrieval.mode}:
+        yield f"{measured.folder.name}: there is no embedding model {asked.embed_model!r} here: see hive-mind doctor"
+
+
+def _arm(configs: Sequence[WorkerConfig]) -> Arm:
+    hive = configs[0].hive
+    agents = [agent for config in configs for agent in config.agents]
+    match hive.topology:
+        case "flat":
+            return Arm("flat", len(agents))
+        case "federated":
+            return Arm("federated", len(agents), groups=len({agent.group for agent in agents}))
+        case "sharded":
+            # A fact is kept by nodes, and several agents may share one.
+            return Arm("sharded", sum(len(config.nodes) for config in configs), replicas=hive.replicas)
+    return Arm("single", len(agents))
+
+
+def _unmeasured(before: Sequence[WorkerConfig], after: Sequence[WorkerConfig]) -> Iterator[Change]:
+    """Settings are those of the whole fleet, so that one process of each tells them."""
+    for path, read in READ.items() if before and after else ():
+        if path.startswith(_UNMEASURED) and (old := read(before[0])) != (new := read(after[0])):
+            yield Change(path, old, new)

@@ -1,0 +1,141 @@
+"""The gate: may what was measured in one run take the place of what was measured in another?
+
+Refused is a drop that lies beyond the 95 % interval, in any metric of which more is better or worse. Of the metrics that are held
+to more (`certain`), a drop that the interval leaves open is enough. A gate that can't judge does not pass: other questions or
+documents, another cut, a cell that is missing, failed or has questions without a result.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hive_mind.evals.scorecards.cells import MeasuredCell
+from hive_mind.evals.scorecards.comparing import CellChange, MetricChange, RunChange, Side, compare_sides, paired_cells
+from hive_mind.evals.scorecards.metrics import sense_of
+
+# Sums of the same numbers in another order differ by less.
+_SAME = 1e-9
+# More of these buys something, so they are judged only on request.
+_ONLY_NAMED = ("messages", "bytes", "fan_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One reason to refuse: the cell, the metric, and the evidence in words."""
+
+    cell: str
+    metric: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`grounds`: why it is refused. `unjudged`: why nothing can be said, a line each; then it is not allowed either."""
+
+    grounds: tuple[Ground, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    changes: tuple[RunChange, ...] = ()
+    """What was looked at."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it may."""
+        return not self.grounds and not self.unjudged
+
+    @property
+    def cells(self) -> tuple[CellChange, ...]:
+        """Everything that was compared."""
+        return tuple(cell for change in self.changes for cell in change.cells)
+
+    def __add__(self, other: "Judgement") -> "Judgement":
+        """Both of them: what one refuses is refused."""
+        return Judgement(self.grounds + other.grounds, self.unjudged + other.unjudged, self.changes + other.changes)
+
+
+def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, certain: Sequence[str] = ()) -> Judgement:
+    """Judge a run against another. Raises `InvalidInput` for a metric that neither has.
+
+    Without `metrics` those are judged that are good or bad to have more of; messages and bytes only where they are named.
+    """
+    if unjudged := tuple(_unjudged(baseline, candidate)):
+        return Judgement(unjudged=unjudged)
+    change = compare_sides(baseline, candidate, metrics)
+    judged = [(cell, one) for cell in change.cells for one in cell.metrics if metrics or one.metric not in _ONLY_NAMED]
+    if lost := (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain)):
+        return Judgement(unjudged=lost, changes=(change,))
+    grounds = [_ground(cell, one, certain) for cell, one in judged]
+    return Judgement(tuple(ground for ground in grounds if ground), changes=(change,))
+
+
+def _unjudged(baseline: Side, candidate: Side) -> Iterator[str]:
+    k, other = baseline.run.experiment.limit, candidate.run.experiment.limit
+    if k != other:
+        yield f"the baseline measured the first {k} results of each question and this run the first {other}"
+    pairs, left_out = paired_cells(baseline, candidate)
+    yield from (f"{cell}: {why}" for cell, why in left_out)
+    for old, new in pairs:
+        yield from (f"{new.id}: {why}" for why in _other_data(old, new))
+
+
+def _other_data(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
+    """Why two cells did not do the same work."""
+    for name, here, there in (("this run", new, old), ("the baseline", old, new)):
+        if alone := sorted(here.rows.keys() - there.rows.keys()):
+            yield f"{_named(alone)} asked only in {name}"
+        if failed := sorted(row.question for row in here.rows.values() if row.error):
+            yield f"{_named(failed)} without a result in {name}: {here.rows[failed[0]].error}"
+    if not old.answered and not new.answered:
+        yield "no question was answered"
+    documents = [cell.report.documents if cell.report else 0 for cell in (old, new)]
+    if documents[0] != documents[1]:
+        yield f"the baseline searched {documents[0]} documents and this run {documents[1]}"
+
+
+def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:
+    """What can't be judged, though it was named, or was there on one side."""
+    for cell, one in judged:
+        before, after = one.defined
+        if one.sense != "neither" and one.difference is None and (before or after):
+            yield f"{cell.after}: {one.metric} is defined for {before} questions of the baseline and {after} of this run"
+    for name in dict.fromkeys(one.metric for _, one in judged) if is_named else ():
+        if sense_of(name) == "neither":
+            yield f"more of {name} is neither better nor worse, so it can't be judged"
+        elif not any(any(one.defined) for _, one in judged if one.metric == name):
+            yield f"{name} is defined for no question"
+
+
+def _uncertain(change: RunChange, certain: Sequence[str]) -> Iterator[str]:
+    """A cell without any of the metrics that are held to more could only pass for lack of evidence."""
+    for cell in change.cells if certain else ():
+        if not any(one.difference for one in cell.metrics if one.metric.split("@")[0] in certain):
+            yield f"{cell.after}: none of {', '.join(certain)} is defined for any question: the data has no labels for them"
+
+
+def _ground(cell: CellChange, one: MetricChange, certain: Sequence[str]) -> Ground | None:
+    if one.is_worse:
+        return Ground(cell.after, one.metric, f"{one.metric} is worse: {evidence(one)}")
+    if one.metric.split("@")[0] in certain and one.loss_max > _SAME:
+        return Ground(
+            cell.after, one.metric, f"a loss of up to {one.loss_max:.3f} {one.metric} can't be ruled out: {evidence(one)}"
+        )
+    return None
+
+
+def evidence(one: MetricChange) -> str:
+    """A difference in a line."""
+    found = one.difference
+    if found is None or one.before is None or one.after is None:
+        return "undefined"
+    return (
+        f"{one.after:.3f} after {one.before:.3f} ({found.difference:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}, "
+        f"p {_chance(found.p)}, with all comparisons {_chance(found.p_holm)}; {found.n} questions)"
+    )
+
+
+def _chance(p: float) -> str:
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _named(questions: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(questions) - most} more" if len(questions) > most else ""
+    noun = "question" if len(questions) == 1 else "questions"
+    return f"{noun} {', '.join(questions[:most])}{more}"

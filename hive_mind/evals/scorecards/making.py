@@ -1,0 +1,202 @@
+"""From what cells wrote down to the scorecard: collects all columns of values, has their intervals made at once, deals them out.
+
+A cell is compared with "single" of the same data, retrieval and seed while nothing is wrong; baselines rank in their own way, so
+they are compared with the first single there is of the data and seed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hive_mind.evals.experiments.matrix import BASELINES
+from hive_mind.evals.experiments.values import Cell, Fault
+from hive_mind.evals.rows import Learned, Row
+from hive_mind.evals.scorecards.card import (
+    AgainstSingle,
+    CellCard,
+    DataPart,
+    Difference,
+    Estimate,
+    Learning,
+    RetrievalPart,
+    Scorecard,
+    System,
+)
+from hive_mind.evals.scorecards.cells import MeasuredCell, read_run
+from hive_mind.evals.scorecards.differences import Pairs, differences, identical, paired
+from hive_mind.evals.scorecards.intervals import estimates, middle
+from hive_mind.evals.scorecards.metrics import metrics_of, value_of
+
+PARTS = {"category": "category", "intent": "intent", "source": "source_bias"}
+"""How metrics are broken out, and the field of a row that says where it belongs."""
+NOT_GIVEN = "not given"
+_PER_QUESTION = ("messages", "bytes", "fan_out", "completeness")
+_IDENTICAL = ("identical_top_k",)
+
+Key = tuple[str, ...]
+"""What an estimate is of: ("metrics", name), ("category", value, name), ("system", name) …"""
+Figures = Mapping[Key, Estimate]
+
+
+def scorecard_of(folder: Path) -> Scorecard:
+    """Compute it. Raises `InvalidInput` for a damaged or missing file."""
+    run = read_run(folder)
+    done = {cell.id: cell for cell in run.cells if cell.is_done}
+    references = references_of(run.planned, done)
+    figures = _figures(done, references, run.experiment.limit)
+    beside = _differences(done, references)
+    cards = []
+    for cell in run.cells:
+        card = _begun(cell, run.planned[cell.id])
+        if cell.is_done:
+            card = _with_figures(card, cell, figures[cell.id])
+        if reference := references.get(cell.id):
+            against = AgainstSingle(reference, figures[cell.id].get(_IDENTICAL), beside.get(cell.id, {}))
+            card = msgspec.structs.replace(card, against_single=against)
+        cards.append(card)
+    return Scorecard(run.experiment.name, run.experiment.limit, run.told, run.environment, cards)
+
+
+def references_of(planned: Mapping[str, Cell], done: Iterable[str]) -> dict[str, str]:
+    """The single memory each cell is compared with. A cell that is one has none, nor has one for which none is done."""
+    cells = [planned[id] for id in done]
+    singles = [cell for cell in cells if cell.arm.kind == "single" and cell.fault == Fault()]
+    found = {}
+    for cell in cells:
+        alike = [one for one in singles if (one.data, one.seed) == (cell.data, cell.seed)]
+        exact = [one for one in alike if one.retrieval == cell.retrieval]
+        reference = exact or (alike if cell.arm.kind in BASELINES else [])
+        if reference and reference[0] != cell:
+            found[cell.id] = reference[0].id
+    return found
+
+
+def usd_of(rows: Iterable[Row]) -> float | None:
+    """What they cost together; None where nobody said, or only of some that cost tokens."""
+    spent = [row.usd for row in rows if row.usd is not None or row.tokens_in or row.tokens_out]
+    known = [usd for usd in spent if usd is not None]
+    return sum(known) if known and len(known) == len(spent) else None
+
+
+def _figures(done: Mapping[str, MeasuredCell], references: Mapping[str, str], limit: int) -> dict[str, Figures]:
+    """Estimates by cell and by what they are of."""
+    keyed = [(id, key, values) for id, cell in done.items() for key, values in _columns(cell)]
+    for id, reference in references.items():
+        keyed.append((id, _IDENTICAL, list(identical(done[id].rows, done[reference].rows, limit))))
+    found: dict[str, dict[Key, Estimate]] = {id: {} for id in done}
+    for (id, key, _), estimate in zip(keyed, estimates([values for _, _, values in keyed]), strict=True):
+        if estimate is not None:
+            found[id][key] = estimate
+    return dict(found)
+
+
+def _columns(cell: MeasuredCell) -> Iterator[tuple[Key, list[float | None]]]:
+    """Everything of a cell that has a mean."""
+    rows = list(cell.rows.values())
+    names = metrics_of(rows)
+    for name in names:
+        yield ("metrics", name), [value_of(row, name) for row in rows]
+    for part, values in _broken_out(rows).items():
+        for value, some in values.items():
+            for name in names:
+                yield (part, value, name), [value_of(row, name) for row in some]
+    for name in _PER_QUESTION:
+        yield ("system", name), [float(getattr(row, name)) for row in cell.answered]
+
+
+def _broken_out(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
+    """Rows by part and value. What no question of the data has is no part."""
+    found: dict[str, dict[str, list[Row]]] = {}
+    for part, attribute in PARTS.items():
+        if any(getattr(row, attribute) for row in rows):
+            values = found.setdefault(part, {})
+            for row in sorted(rows, key=lambda row: str(getattr(row, attribute))):
+                values.setdefault(getattr(row, attribute) or NOT_GIVEN, []).append(row)
+    return found
+
+
+def _differences(done: Mapping[str, MeasuredCell], references: Mapping[str, str]) -> dict[str, dict[str, Difference]]:
+    """Of each cell against its reference, by metric: all of them one family."""
+    keyed: list[tuple[str, str, Pairs]] = []
+    for id, reference in references.items():
+        new, old = done[id].rows, done[reference].rows
+        keyed += [(id, name, paired(new, old, name)) for name in metrics_of(new.values())]
+    found: dict[str, dict[str, Difference]] = {}
+    for (id, name, _), difference in zip(keyed, differences([pairs for _, _, pairs in keyed]), strict=True):
+        if difference is not None:
+            found.setdefault(id, {})[name] = difference
+    return found
+
+
+def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
+    """A cell without its figures."""
+    data, report = planned.data, cell.report
+    card = CellCard(
+        id=cell.id,
+        data=DataPart(data.name, data.format, data.part, data.is_pooled),
+        arm=planned.arm,
+        retrieval=RetrievalPart(planned.retrieval.name, planned.retrieval.mode),
+        seed=planned.seed,
+        fault=planned.fault,
+        status="unfinished",
+        why=cell.why,
+    )
+    if report is None:
+        return card
+    same = ("status", "documents", "questions", "left_out", "embedding", "answerer", "judge", "figures")
+    return msgspec.structs.replace(card, **{name: getattr(report, name) for name in same})
+
+
+def _with_figures(card: CellCard, cell: MeasuredCell, own: Figures) -> CellCard:
+    by: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for key, one in own.items():
+        if key[0] in PARTS:
+            part, value, name = key
+            by.setdefault(part, {}).setdefault(value, {})[name] = one
+    return msgspec.structs.replace(
+        card,
+        errors=dict(Counter(row.error for row in cell.rows.values() if row.error)),
+        metrics={key[1]: one for key, one in own.items() if key[0] == "metrics"},
+        by=by,
+        system=_system(cell, own),
+    )
+
+
+def _system(cell: MeasuredCell, own: Figures) -> System | None:
+    """None where no question was answered."""
+    answered = cell.answered
+    times = [cell.times[row.question] for row in answered]
+    cpu, wall = middle(one.cpu_ms for one in times), middle(one.wall_ms for one in times)
+    if cpu is None or wall is None or cell.report is None:
+        return None
+    usd = usd_of(answered)
+    return System(
+        messages=own["system", "messages"],
+        bytes=own["system", "bytes"],
+        fan_out=own["system", "fan_out"],
+        completeness=own["system", "completeness"],
+        cpu_ms=cpu,
+        wall_ms=wall,
+        tokens_in_total=sum(row.tokens_in for row in answered),
+        tokens_out_total=sum(row.tokens_out for row in answered),
+        usd_total=usd,
+        usd=None if usd is None else usd / len(answered),
+        learning=_learning(cell.report.learned),
+    )
+
+
+def _learning(learned: Learned) -> Learning:
+    def per_fact(total: int | None) -> float | None:
+        return None if total is None or not learned.facts else total / learned.facts
+
+    return Learning(
+        facts=learned.facts,
+        messages_per_fact=per_fact(learned.messages),
+        bytes_per_fact=per_fact(learned.bytes),
+        replica_lag_s=learned.replica_lag_s,
+        cpu_s=learned.cpu_s,
+        wall_s=learned.wall_s,
+        memory_per_agent_bytes=learned.memory_per_agent_bytes,
+    )

@@ -1,0 +1,78 @@
+"""Cells that can't be are refused with what to do; a memory that is kept learns nothing twice."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms.opening import open_arm
+from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
+from hive_mind.runtime.settings import Settings
+from tests.builders import BagOfWords
+from tests.unit.evals.arms.notes import SETTINGS, NoVectors, drawn, scope_of, told
+
+
+@pytest.mark.parametrize(
+    ("arm", "fault", "what"),
+    [
+        (Arm("flat", 3), Fault(loss=0.1), "in the simulator only"),
+        (Arm("flat", 3), Fault(slow=1, slow_ms=50), "in the simulator only"),
+        (Arm("single"), Fault(down=1), "no nodes that could be down"),
+        (Arm("bm25"), Fault(down=1), "no nodes that could be down"),
+        (Arm("flat", 3), Fault(down=1), "with 1 of 1 nodes down nobody is left to ask"),
+        (Arm("federated", 6, groups=2), Fault(down=2), "with 2 of 2 nodes down nobody is left"),
+        (Arm("federated", 3, groups=4), Fault(), "leave some empty"),
+        (Arm("flat", 0), Fault(), "an arm needs an agent, not 0"),
+        (Arm("flat", 3, deal="by moon"), Fault(), "no way to deal 'by moon'"),
+    ],
+    ids=str,
+)
+def test_what_can_not_be_is_refused(arm: Arm, fault: Fault, what: str):
+    with pytest.raises(InvalidInput, match=what):
+        told(arm, drawn(), fault=fault)
+
+
+@pytest.mark.parametrize("arm", [Arm("single"), Arm("sharded", 3)], ids=str)
+def test_meaning_is_not_measured_where_there_is_none(arm: Arm):
+    with pytest.raises(InvalidInput, match="no embedding model"):
+        told(arm, drawn(), "semantic", embedder=NoVectors())
+
+
+def test_an_arm_of_another_place_is_opened_there_and_finds_the_same():
+    scope = drawn(20, 3)
+    here, there = (told(Arm("sharded", 4, place=place), scope) for place in ("in-process", "simulator"))  # type: ignore[arg-type]
+
+    assert there.facts == here.facts
+
+
+def test_a_memory_that_is_kept_embeds_nothing_again(tmp_path: Path):
+    embedder, scope = BagOfWords(), scope_of(["red pump", "blue door"], ["pump"])
+    cell = Cell("cell", DataSource("notes"), Arm(), Retrieval(), 1)
+    settings = replace(SETTINGS, store="kuzu")
+
+    async def found() -> list[str]:
+        arm = await open_arm(cell, scope, Means(settings, embedder, keep=tmp_path))
+        hits = (await arm.ask(scope.questions[0], 1)).hits
+        await arm.close()
+        return [hit.fact.content for hit in hits]
+
+    assert asyncio.run(found()) == ["red pump"]
+    embedded = len(embedder.passages)
+    assert asyncio.run(found()) == ["red pump"]
+    assert embedded == len(embedder.passages) == 2
+
+
+def test_nothing_of_an_arm_that_is_not_kept_is_on_disk(tmp_path: Path):
+    settings = Settings(home=tmp_path, embed="none", ann="exact")
+
+    async def learn(arm: Arm) -> None:
+        opened = await open_arm(Cell("cell", DataSource("notes"), arm, Retrieval(), 1), drawn(), Means(settings, BagOfWords()))
+        await opened.close()
+
+    for arm in (Arm("single"), Arm("sharded", 3), Arm("routed", 3, fan_out=1)):
+        asyncio.run(learn(arm))
+
+    assert list(tmp_path.iterdir()) == []

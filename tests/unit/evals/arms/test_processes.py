@@ -1,0 +1,181 @@
+"""Arms of real processes over a real Redis server find what one memory finds, send what the simulator counts, and are gone."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from hive_mind.errors import BackendError, ConfigError, InvalidInput
+from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms.processes import open_arm
+from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
+from hive_mind.runtime.settings import Settings
+from tests.builders import BagOfWords
+from tests.servers.redis_server import redis_program
+from tests.unit.evals.arms.notes import drawn, told
+
+pytestmark = pytest.mark.slow
+
+ARMS = [
+    Arm("flat", 4, place="redis"),
+    Arm("federated", 6, groups=3, place="redis"),
+    Arm("sharded", 9, replicas=2, place="redis"),
+]
+_GONE_WITHIN_S = 30.0
+_MB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def server() -> None:
+    """Skip where there is none."""
+    redis_program()
+
+
+@pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.kind)
+def test_processes_find_what_one_memory_finds_and_send_what_the_simulator_counts(arm: Arm):
+    once = drawn(60, 8)
+    # Some of it is said again, to other agents.
+    again = tuple(replace(one, id=f"{one.id}-again", said_at="2031-05-05") for one in once.documents[5:20])
+    scope = replace(once, documents=(*once.documents, *again))
+
+    real, simulated = told(arm, scope, "hybrid"), told(replace(arm, place="simulator"), scope, "hybrid")
+
+    assert real.facts == told(Arm("single"), scope, "hybrid").facts
+    for one, other in zip(real.outcomes, simulated.outcomes, strict=True):
+        assert one.cost == other.cost
+        assert [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in other.hits], abs=1e-6)
+    assert real.documents == told(Arm("single"), scope, "hybrid").documents
+    assert {outcome.cost.completeness for outcome in real.outcomes} == {1.0}
+    assert all(outcome.cpu_s > 0 and outcome.wall_s > 0 for outcome in real.outcomes)
+
+
+def test_learning_is_measured_in_all_processes():
+    learned = told(ARMS[2], drawn(), asked=slice(0)).learned
+
+    assert learned.facts == 60
+    assert learned.messages is not None
+    assert learned.messages >= 60 * 2 // 9, "a replica is told of each parcel"
+    assert learned.bytes is not None
+    assert learned.replica_lag_s is not None
+    assert 0 <= learned.replica_lag_s < 60
+    assert learned.cpu_s is not None
+    assert learned.cpu_s > 0
+    assert learned.memory_per_agent_bytes is not None
+    # A process of Python with its libraries and an open database, of which nine agents share eight.
+    assert 10 * _MB < learned.memory_per_agent_bytes < 500 * _MB
+
+
+def test_who_was_stopped_is_missed_as_in_the_simulator():
+    arm, scope, fault = Arm("sharded", 6, replicas=2, place="redis"), drawn(40, 6), Fault(down=4)
+
+    real, simulated = told(arm, scope, fault=fault), told(replace(arm, place="simulator"), scope, fault=fault)
+
+    assert real.facts == simulated.facts
+    assert [one.cost for one in real.outcomes] == [one.cost for one in simulated.outcomes]
+    assert {one.cost.completeness < 1.0 for one in real.outcomes} == {True}, "a whole set of two is gone"
+
+
+def test_nothing_is_left_when_an_arm_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    told(ARMS[0], drawn(8, 1))
+
+    assert list(tmp_path.iterdir()) == []
+    assert of_folder(tmp_path) == []
+
+
+def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
+    script = "from tests.unit.evals.arms.test_processes import stay_open; stay_open()"
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) as measuring:
+        assert measuring.stdout is not None
+        assert measuring.stdout.readline() == b"open\n"
+        begun = psutil.Process(measuring.pid).children(recursive=True)
+        servers = [one for one in of_folder(tmp_path) if "redis" in " ".join(one.cmdline())]
+        assert len(begun) >= 1 + 4, "a keeper, and four processes of members"
+        assert servers
+
+        measuring.send_signal(signal.SIGKILL)
+
+    until(lambda: not any(map(lives, (*begun, *servers))), "all processes are gone")
+    until(lambda: not list(tmp_path.iterdir()), "the folder is gone")
+
+
+def test_without_a_server_to_run_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(ConfigError, match="apt-get install redis-server"):
+        opened(ARMS[0])
+
+
+def test_what_a_process_of_members_refuses_is_told_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    with pytest.raises(BackendError, match="store back end 'shoebox'"):
+        opened(ARMS[0], Settings(store="shoebox"))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_faults_of_the_simulator_are_refused():
+    with pytest.raises(InvalidInput, match="simulator only"):
+        told(ARMS[0], drawn(4, 1), fault=Fault(loss=0.1))
+
+
+def opened(arm: Arm, settings: Settings | None = None) -> None:
+    """Open the arm over a few notes, and close it."""
+
+    async def open_and_close() -> None:
+        cell = Cell("cell", DataSource("notes"), arm, Retrieval(), 1)
+        await (await open_arm(cell, drawn(8, 1), Means(settings or Settings(ann="exact"), BagOfWords()))).close()
+
+    asyncio.run(open_and_close())
+
+
+def stay_open() -> None:
+    """Open an arm and wait to be killed; run by a test in a process of its own."""
+
+    async def stay() -> None:
+        cell = Cell("cell", DataSource("notes"), ARMS[0], Retrieval(), 1)
+        await open_arm(cell, drawn(8, 1), Means(Settings(store="memory", ann="exact"), BagOfWords()))
+        print("open", flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(stay())
+
+
+def of_folder(folder: Path) -> list[psutil.Process]:
+    """Processes that work in a folder."""
+
+    def works_there(one: psutil.Process) -> bool:
+        try:
+            return Path(one.cwd()).is_relative_to(folder)
+        except (psutil.Error, OSError):
+            return False
+
+    return [one for one in psutil.process_iter() if works_there(one)]
+
+
+def lives(one: psutil.Process) -> bool:
+    """Whether it is there, and not only waiting for somebody to take note of its end."""
+    try:
+        return one.is_running() and one.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def until(holds: Callable[[], Any], what: str) -> None:
+    """Return when it holds; it is waited for."""
+    began_s = time.monotonic()
+    while not holds():
+        assert time.monotonic() < began_s + _GONE_WITHIN_S, f"not within {_GONE_WITHIN_S:g} s: {what}"
+        time.sleep(0.02)

@@ -1,0 +1,51 @@
+"""The same seed gives the same rows, whatever clocks say and whatever was asked before."""
+
+import pytest
+
+from hive_mind.evals.experiments.values import Arm, Fault
+from tests.unit.evals.arms.notes import Told, drawn, told
+
+ARMS = [
+    Arm("single"),
+    Arm("flat", 5),
+    Arm("federated", 6, groups=3, deal="random"),
+    Arm("sharded", 7, replicas=2),
+    Arm("seed-federated", 6, groups=3),
+    Arm("routed", 6, fan_out=2, deal="session"),
+    Arm("bm25"),
+    Arm("random"),
+]
+SPREAD = ("federated", "sharded", "seed-federated", "routed")
+CASES = [(arm, Fault()) for arm in ARMS] + [(arm, Fault(down=2)) for arm in ARMS if arm.kind in SPREAD]
+
+
+def lasting(one: Told) -> list[object]:
+    """All of it that goes into rows."""
+    return [([(hit.fact.id, hit.score) for hit in outcome.hits], outcome.cost) for outcome in one.outcomes]
+
+
+@pytest.mark.parametrize(("arm", "fault"), CASES, ids=str)
+def test_the_same_seed_gives_the_same_rows_also_to_who_goes_on_later(arm: Arm, fault: Fault):
+    scope = drawn()
+
+    once, again = (told(arm, scope, "hybrid", fault=fault) for _ in range(2))
+    resumed = told(arm, scope, "hybrid", fault=fault, asked=slice(7, None))
+
+    assert lasting(once) == lasting(again)
+    assert lasting(resumed) == lasting(once)[7:]
+
+
+def test_another_seed_deals_and_stops_others():
+    scope = drawn()
+    arm = Arm("federated", 6, groups=3, deal="random")
+
+    one, other = (told(arm, scope, fault=Fault(down=1), seed=seed) for seed in (1, 3))
+
+    assert one.facts != other.facts
+
+
+def test_time_and_processor_time_are_measured():
+    outcome = told(Arm("flat", 2), drawn(), asked=slice(0, 1)).outcomes[0]
+
+    assert outcome.cpu_s > 0
+    assert outcome.wall_s > 0

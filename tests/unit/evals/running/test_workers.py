@@ -1,0 +1,104 @@
+"""Jobs in processes of their own: what one does, says or dies of is its own."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.running.workers import Ended, Job, Tell, Told, run_jobs
+
+
+def doubled(given: int, tell: Tell) -> int:
+    tell("doubling", 1, 1)
+    return 2 * given
+
+
+def refusing(given: str, _: Tell) -> None:
+    raise InvalidInput(given)
+
+
+def broken(given: int, _: Tell) -> float:
+    return 1 / given
+
+
+def killed(given: int, _: Tell) -> None:
+    os.kill(os.getpid(), given)
+
+
+def endless(_: None, tell: Tell) -> None:
+    tell(str(os.getpid()), 0, 0)
+    signal.pause()
+
+
+def ended(*jobs: Job) -> dict[str, Ended]:
+    return {news.name: news for news in run_jobs(jobs, 2) if isinstance(news, Ended)}
+
+
+def test_a_job_gives_its_result_and_tells_how_far_it_is():
+    news = [one for one in run_jobs([Job("a", doubled, 4)], 2) if one]
+
+    assert news == [Told("a", "doubling", 1, 1), Ended("a", 8)]
+
+
+@pytest.mark.slow
+def test_what_one_job_dies_of_is_told_and_the_others_go_on():
+    jobs = (
+        Job("no", refusing, "give it more"),
+        Job("bug", broken, 0),
+        Job("gone", killed, signal.SIGKILL),
+        Job("fine", doubled, 1),
+    )
+
+    found = ended(*jobs)
+
+    assert found["fine"].result == 2
+    assert (found["no"].why, found["no"].trace) == ("give it more", "")
+    assert found["bug"].why == "a defect: ZeroDivisionError: division by zero"
+    assert "return 1 / given" in found["bug"].trace
+    assert found["gone"].why == "its process was ended by SIGKILL; there may have been too little memory"
+
+
+def test_whoever_stops_listening_stops_the_jobs():
+    listening = run_jobs([Job("a", endless, None)], 1)
+    told = next(news for news in listening if news)
+    assert isinstance(told, Told)
+    child = int(told.what)
+    assert psutil.pid_exists(child)
+
+    listening.close()
+
+    assert not psutil.pid_exists(child)
+
+
+def leaving_a_note(path: Path, tell: Tell) -> None:
+    try:
+        endless(None, tell)
+    finally:
+        path.write_text("put away")
+
+
+def test_a_job_can_put_away_what_it_has_also_where_interrupts_are_ignored(tmp_path: Path):
+    # As a shell does for what it runs in the background.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        listening = run_jobs([Job("a", leaving_a_note, tmp_path / "note")], 1)
+        assert next(news for news in listening if news)
+        listening.close()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (tmp_path / "note").read_text() == "put away"
+
+
+def test_a_job_that_is_stopped_while_it_begins_leaves_no_trace(capfd: pytest.CaptureFixture[str]):
+    listening = run_jobs([Job(str(number), endless, None) for number in range(4)], 4)
+    # One has begun; others are still loading Python.
+    assert next(news for news in listening if news)
+
+    listening.close()
+
+    assert capfd.readouterr().err == ""
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -1,0 +1,190 @@
+"""Every figure of a scorecard comes from what cells wrote down; what did not come out well is in it with its reason."""
+
+from pathlib import Path
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.matrix import cells_of
+from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.rows import Learned
+from hive_mind.evals.scorecards.card import CellCard, Scorecard, read_scorecard, write_scorecard
+from tests.unit.evals.scorecards.written_runs import FLAT_ID, SINGLE_ID, row, rows, written_run
+
+
+def card_of(card: Scorecard, id: str) -> CellCard:
+    return next(cell for cell in card.cells if cell.id == id)
+
+
+def test_figures_worked_by_hand(tmp_path: Path):
+    asked = [
+        row("q1", metrics={"recall@10": 1.0, "stale": 1.0}, messages=4, bytes=100, fan_out=2, completeness=1.0),
+        row("q2", metrics={"recall@10": 0.5, "stale": None}, messages=6, bytes=300, fan_out=2, completeness=0.5),
+        row("q3", metrics={"recall@10": None, "stale": 0.0}, messages=8, bytes=200, fan_out=5, completeness=1.0),
+    ]
+    times = {"q1": (1.0, 10.0), "q2": (3.0, 40.0), "q3": (2.0, 20.0)}
+    learned = Learned(facts=4, messages=10, bytes=800, replica_lag_s=0.5)
+    run = written_run(
+        tmp_path / "run",
+        {FLAT_ID: asked},
+        times=lambda question: times.get(question, (0.0, 0.0)),
+        report={FLAT_ID: {"learned": learned}},
+    )
+
+    flat = card_of(write_scorecard(run), FLAT_ID)
+
+    assert (flat.questions, flat.documents) == (3, 7)
+    assert (flat.metrics["recall@10"].mean, flat.metrics["recall@10"].n) == (0.75, 2)
+    assert (flat.metrics["stale"].mean, flat.metrics["stale"].n) == (0.5, 2)
+    assert flat.system is not None
+    assert (flat.system.messages.mean, flat.system.bytes.mean, flat.system.fan_out.mean) == (6.0, 200.0, 3.0)
+    assert flat.system.completeness.mean == pytest.approx(2.5 / 3)
+    assert (flat.system.cpu_ms.median, flat.system.wall_ms.median) == (2.0, 20.0)
+    learning = flat.system.learning
+    assert (learning.messages_per_fact, learning.bytes_per_fact, learning.replica_lag_s) == (2.5, 200.0, 0.5)
+
+
+def test_what_was_not_measured_while_learning_stays_unknown(tmp_path: Path):
+    card = card_of(write_scorecard(written_run(tmp_path / "run", {FLAT_ID: [row("q1")]})), FLAT_ID)
+
+    assert card.system is not None
+    assert card.system.learning.messages_per_fact is None
+    assert card.system.learning.memory_per_agent_bytes is None
+
+
+def test_metrics_are_broken_out_by_category_intent_and_source(tmp_path: Path):
+    asked = [
+        row("q1", metrics={"m": 1.0}, category="temporal", intent="recall"),
+        row("q2", metrics={"m": 0.0}, category="temporal"),
+        row("q3", metrics={"m": 0.5}, category="single-hop", intent="recall"),
+    ]
+
+    single = card_of(write_scorecard(written_run(tmp_path / "run", {SINGLE_ID: asked})), SINGLE_ID)
+
+    assert {value: metrics["m"].mean for value, metrics in single.by["category"].items()} == {"single-hop": 0.5, "temporal": 0.5}
+    assert {value: metrics["m"].n for value, metrics in single.by["intent"].items()} == {"recall": 2, "not given": 1}
+    assert "source" not in single.by
+
+
+def test_an_arm_is_paired_with_the_single_memory_of_its_data(tmp_path: Path):
+    alone = [row(f"q{n}", metrics={"m": value}, facts=["a", "b"]) for n, value in enumerate((1.0, 0.5, 0.0))]
+    # One question better, one the same, and one that the arm found other facts for.
+    shared = [row(f"q{n}", metrics={"m": 1.0 if n < 2 else 0.0}, facts=["a", "b"] if n else ["b", "a"]) for n in range(3)]
+
+    card = write_scorecard(written_run(tmp_path / "run", {SINGLE_ID: alone, FLAT_ID: shared}))
+
+    assert card_of(card, SINGLE_ID).against_single is None
+    against = card_of(card, FLAT_ID).against_single
+    assert against is not None
+    assert against.reference == SINGLE_ID
+    assert against.metrics["m"].difference == pytest.approx(0.5 / 3)
+    assert against.metrics["m"].p == 1.0
+    assert against.identical_top_k is not None
+    assert against.identical_top_k.mean == pytest.approx(2 / 3)
+
+
+def test_a_cell_is_compared_with_the_single_memory_of_its_own_data_retrieval_and_seed_without_a_fault(tmp_path: Path):
+    wanted = Experiment(
+        "wide",
+        (DataSource("notes", "demo"), DataSource("logs", "demo")),
+        (Arm(), Arm("sharded", agents=4)),
+        retrieval=(Retrieval(), Retrieval("words", "lexical")),
+        seeds=(1, 2),
+        faults=(Fault(), Fault(down=1)),
+    )
+    run = written_run(tmp_path / "run", {cell.id: [row("q1", metrics={"m": 1.0})] for cell in cells_of(wanted)}, wanted)
+
+    found = {cell.id: cell.against_single.reference for cell in write_scorecard(run).cells if cell.against_single}
+
+    assert found["logs-sharded-4-round-robin-words-s2-down1"] == "logs-single-words-s2"
+    assert found["notes-sharded-4-round-robin-hybrid-s1"] == "notes-single-hybrid-s1"
+    # A baseline is measured once, whatever the ways to rank.
+    assert found["notes-bm25-s2"] == "notes-single-hybrid-s2"
+
+
+def test_without_a_single_memory_nothing_is_compared(tmp_path: Path):
+    card = write_scorecard(written_run(tmp_path / "run", {FLAT_ID: [row("q1")], SINGLE_ID: "out of memory"}))
+
+    assert card_of(card, FLAT_ID).against_single is None
+
+
+def test_a_failed_cell_is_there_with_its_reason_and_without_figures(tmp_path: Path):
+    card = write_scorecard(written_run(tmp_path / "run", {SINGLE_ID: [row("q1")], FLAT_ID: "the disk is full"}))
+
+    flat = card_of(card, FLAT_ID)
+    assert (flat.status, flat.why, flat.metrics, flat.system) == ("failed", "the disk is full", {}, None)
+    assert [cell.id for cell in card.without_figures] == [FLAT_ID]
+
+
+def test_a_cell_that_was_not_finished_or_not_begun_is_there_too(tmp_path: Path):
+    card = write_scorecard(written_run(tmp_path / "run", {SINGLE_ID: None}))
+
+    assert {cell.id: cell.status for cell in card.cells if cell.arm.kind in ("single", "flat")} == {
+        SINGLE_ID: "unfinished",
+        FLAT_ID: "unfinished",
+    }
+    assert all("hive-mind eval run" in cell.why for cell in card.without_figures)
+    assert card_of(card, FLAT_ID).arm == Arm("flat", agents=10)
+
+
+def test_a_question_without_a_result_is_counted_by_its_reason_and_is_part_of_no_mean(tmp_path: Path):
+    asked = [row("q1", metrics={"m": 1.0}, messages=2), row("q2", metrics={"m": 0.0}, messages=90, error="timed out")]
+
+    flat = card_of(write_scorecard(written_run(tmp_path / "run", {FLAT_ID: asked})), FLAT_ID)
+
+    assert (flat.questions, flat.errors) == (2, {"timed out": 1})
+    assert flat.metrics["m"].mean == 1.0
+    assert flat.system is not None
+    assert (flat.system.messages.mean, flat.system.wall_ms.n) == (2.0, 1)
+
+
+def test_where_no_question_was_answered_there_are_no_system_figures(tmp_path: Path):
+    card = write_scorecard(written_run(tmp_path / "run", {FLAT_ID: [row("q1", error="no such model")]}))
+
+    assert card_of(card, FLAT_ID).system is None
+
+
+def test_money_is_added_up_and_unknown_where_a_price_is_missing(tmp_path: Path):
+    known = [row("q1", tokens_in=100, tokens_out=10, usd=0.02), row("q2", tokens_in=50, tokens_out=5, usd=0.01), row("q3")]
+    unknown = [*known, row("q4", tokens_in=1)]
+
+    card = write_scorecard(written_run(tmp_path / "run", {SINGLE_ID: known, FLAT_ID: unknown}))
+
+    priced, unpriced = card_of(card, SINGLE_ID).system, card_of(card, FLAT_ID).system
+    assert priced is not None
+    assert unpriced is not None
+    assert (priced.tokens_in_total, priced.tokens_out_total) == (150, 15)
+    assert priced.usd_total == pytest.approx(0.03)
+    assert priced.usd == pytest.approx(0.01)
+    assert (unpriced.tokens_in_total, unpriced.usd_total, unpriced.usd) == (151, None, None)
+
+
+def test_cells_stand_in_the_order_of_the_experiment_and_are_written_down(tmp_path: Path):
+    run = written_run(tmp_path / "run", {SINGLE_ID: [row("q1")], FLAT_ID: [row("q1")]})
+
+    card = write_scorecard(run)
+
+    assert [cell.id for cell in card.cells] == [SINGLE_ID, FLAT_ID, "notes-bm25-s1", "notes-random-s1"]
+    assert (card.name, card.limit, card.environment["cpu"]) == ("notes-and-hives", 10, "abacus")
+    assert read_scorecard(run) == card
+
+
+def test_the_same_rows_make_the_same_bytes(tmp_path: Path):
+    values = [0.1 * n for n in range(10)]
+    run = written_run(tmp_path / "run", {SINGLE_ID: rows("m", values), FLAT_ID: rows("m", values[::-1])})
+
+    write_scorecard(run)
+    first = (run / "scorecard.json").read_bytes()
+    write_scorecard(run)
+
+    assert (run / "scorecard.json").read_bytes() == first
+
+
+def test_a_missing_or_damaged_scorecard_is_told_with_how_to_make_it(tmp_path: Path):
+    run = written_run(tmp_path / "run", {SINGLE_ID: [row("q1")]})
+
+    with pytest.raises(InvalidInput, match=r"scorecard.json is not there: make it with hive-mind eval report"):
+        read_scorecard(run)
+    (run / "scorecard.json").write_bytes(b'{"name": 3}')
+    with pytest.raises(InvalidInput, match=r"scorecard.json can't be read .*name.*hive-mind eval report"):
+        read_scorecard(run)
