@@ -4,7 +4,7 @@ The agent's own unshared facts are one more shard: their statistics go along wit
 statistics of all. So an agent's own facts are neither favoured nor found twice.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,17 +78,19 @@ class Asking:
         for _ in range(_FETCHES_MAX):
             ranked = rank(found.pool, in_columns(found.pool, found.evidence), limit, found.method, self.home.recall.settings)
             wanted = [one.id for one in ranked if one.id not in facts]
-            facts |= await self._facts(wanted, found.gathered)
+            facts |= await self._facts(wanted, found.gathered.holders)
+            # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
+            facts |= await self._facts([fact_id for fact_id in wanted if fact_id not in facts], {})
             gone = {fact_id for fact_id in wanted if fact_id not in facts}
             if not gone:
                 break
             found = _without(found, gone)
         return [_hit(facts[one.id], one) for one in ranked if one.id in facts]
 
-    async def _facts(self, wanted: Iterable[str], gathered: Gathered) -> dict[str, Fact]:
+    async def _facts(self, wanted: Iterable[str], holders: Mapping[str, str]) -> dict[str, Fact]:
         known = self.home.recall.facts
         own = {fact_id: known[fact_id] for fact_id in wanted if fact_id in known}
-        away = [(fact_id, gathered.holders.get(fact_id, "")) for fact_id in wanted if fact_id not in known]
+        away = [(fact_id, holders.get(fact_id, "")) for fact_id in wanted if fact_id not in known]
         return own | {found.id: fact_of(found) for found in (await self.hive.fetch(away) if away else ())}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
@@ -421,6 +423,27 @@ def test_a_fact_taken_back_between_being_found_and_being_fetched_leaves_its_plac
             assert len(hits) == 3
             assert best.content not in hits
             assert len(facts) == 5
+
+    run(whole())
+
+
+def test_a_fact_that_does_not_arrive_is_asked_for_again_before_it_counts_as_gone():
+    ada_home, bo_home = two(hive := SmallHive())
+    wanted: list[Sequence[tuple[str, str]]] = []
+    honest = hive.fetch
+
+    async def lossy(asked: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
+        wanted.append(asked)
+        return (await honest(asked))[1:] if len(wanted) == 1 else await honest(asked)
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory() as bo:
+            await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
+            before = await found(bo, "pump red", 3)
+            hive.fetch = lossy
+            assert await found(bo, "pump red", 3) == before
+            assert [len(asked) for asked in wanted] == [3, 1]
+            assert wanted[1] == [(wanted[0][0][0], "")]
 
     run(whole())
 
