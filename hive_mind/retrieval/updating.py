@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from hive_mind.model.ids import canonical
-from hive_mind.retrieval.chunk_file import ChunkFile, ChunkRow, DocumentRow
+from hive_mind.retrieval.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
 from hive_mind.retrieval.chunking import chunks_of
 from hive_mind.retrieval.collection import Chunking
 from hive_mind.retrieval.documents import Document, Seen, Skipped, listed, read
@@ -63,19 +63,20 @@ def changes_since(file: ChunkFile, folder: Path, chunking: Chunking, report: Rep
     """Compare a folder with what is kept of it; nothing is written."""
     now_ns = time.time_ns()
     listing = listed(folder)
-    known = file.states()
+    states = file.states()
     is_same_form = file.meta().get("form") == form_of(chunking)
-    changes = Changes(skipped=listing.skipped)
+    doubtful = [seen for seen in listing.seen if not is_same_form or states.get(seen.id) != seen.state]
+    there = {seen.id for seen in listing.seen}
+    gone = [id for id in states if id not in there]
+    known = file.known([*(seen.id for seen in doubtful if seen.id in states), *gone])
+    changes = Changes(skipped=listing.skipped, unchanged=len(listing.seen) - len(doubtful))
     numbers = _Numbers(*file.next_numbers())
-    for done, seen in enumerate(listing.seen, start=1):
-        former = known.pop(seen.id, None)
-        if former and is_same_form and former[1] == seen.state:
-            changes.unchanged += 1
-        else:
-            _look(seen, former, changes, numbers, (chunking, is_same_form, now_ns))
-        if done % _REPORT_EVERY == 0 or done == len(listing.seen):
+    for done, seen in enumerate(doubtful, start=changes.unchanged + 1):
+        _look(seen, known.get(seen.id), changes, numbers, (chunking, is_same_form, now_ns))
+        if done % _REPORT_EVERY == 0:
             report("documents", done, len(listing.seen))
-    changes.removed += [number for number, _, _ in known.values()]
+    report("documents", len(listing.seen), len(listing.seen))
+    changes.removed += [known[id].number for id in gone]
     return changes
 
 
@@ -117,25 +118,23 @@ class _Numbers:
     chunk: int
 
 
-def _look(
-    seen: Seen, known: tuple[int, bytes, bytes] | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]
-) -> None:
+def _look(seen: Seen, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
     """Take in a file that may have changed."""
     chunking, is_same_form, now_ns = how
     document = read(seen)
     if isinstance(document, Skipped):
         changes.skipped.append(document)
         if known:
-            changes.removed.append(known[0])
+            changes.removed.append(known.number)
         return
     state = _settled(seen, now_ns)
-    if known and is_same_form and known[2] == document.hash:
+    if known and is_same_form and known.hash == document.hash:
         changes.unchanged += 1
-        if known[1] != state:
-            changes.touched[known[0]] = state
+        if known.state != state:
+            changes.touched[known.number] = state
         return
     if known:
-        changes.replaced[known[0]] = seen.id
+        changes.replaced[known.number] = seen.id
     _add(document, state, changes, numbers, chunking)
 
 
