@@ -9,8 +9,6 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import show, show_json, spell_out_unknown_characters
 from hive_mind.cli.running import exit_codes
-from hive_mind.evals.datasets.jsonl_writing import write_jsonl
-from hive_mind.evals.generating import generate
 
 _EPILOG = examples(
     "hive-mind eval generate --turns 1000 --agents 20 --out sets",
@@ -35,6 +33,9 @@ def generate_dataset(
 
     docs/data-card.md describes what is in it.
     """
+    from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+    from hive_mind.evals.generating import generate
+
     spell_out_unknown_characters()
     with exit_codes():
         dataset = generate(turns, agents, seed)

@@ -1,7 +1,7 @@
 """`hive-mind eval list`: experiments that come along, and the runs of a folder."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,9 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.running import exit_codes
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.form import explained
-from hive_mind.evals.experiments.reading import bundled, read_experiment
-from hive_mind.evals.running.listing import RunLine, runs_in
+
+if TYPE_CHECKING:
+    from hive_mind.evals.running.listing import RunLine
 
 _EPILOG = examples("hive-mind eval list", "hive-mind eval list runs", "hive-mind eval list --explain")
 
@@ -28,6 +28,9 @@ def list_experiments(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show the experiments that come along, and the runs of a folder: which are finished, and which failed where."""
+    from hive_mind.evals.experiments.reading import bundled, read_experiment
+    from hive_mind.evals.running.listing import runs_in
+
     spell_out_unknown_characters()
     with exit_codes():
         if explain:
@@ -46,11 +49,13 @@ def list_experiments(
             show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, runs), right=(3, 4, 5))
 
 
-def _cells(run: RunLine) -> tuple[str, ...]:
+def _cells(run: "RunLine") -> tuple[str, ...]:
     return (run.folder, run.experiment, run.started, str(run.done), str(run.failed), str(run.left))
 
 
 def _explain(output: Format) -> None:
+    from hive_mind.evals.experiments.form import explained
+
     if output is Format.JSON:
         show_json({"fields": [{"path": path, "means": means} for path, means in explained()]})
     else:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,9 +17,11 @@ from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import Report, progress, say, spell_out_unknown_characters
 from hive_mind.cli.running import FAILED, Stopped, exit_codes
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.reading import ReadExperiment, read_experiment
-from hive_mind.evals.experiments.values import Experiment, Retrieval
-from hive_mind.evals.running.harness import RunOrder, RunResult, default_folder, run
+
+if TYPE_CHECKING:
+    from hive_mind.evals.experiments.reading import ReadExperiment
+    from hive_mind.evals.experiments.values import Experiment
+    from hive_mind.evals.running.harness import RunOrder, RunResult
 
 _EPILOG = examples(
     "hive-mind eval run quick",
@@ -66,6 +68,9 @@ def run_experiment(
     Every question of every arm is a line in the run's folder, and every figure of the report is computed from those. Exit code 1
     when an arm failed, and the report says why.
     """
+    from hive_mind.evals.experiments.reading import read_experiment
+    from hive_mind.evals.running.harness import RunOrder, default_folder
+
     spell_out_unknown_characters()
     with exit_codes(), shown_notices():
         found = read_experiment(experiment, data)
@@ -81,8 +86,12 @@ def run_experiment(
         raise typer.Exit(FAILED)
 
 
-def _asked(experiment: Experiment, subset: str, limit: int | None, mode: ModeName | None, questions: Path | None) -> Experiment:
+def _asked(
+    experiment: "Experiment", subset: str, limit: int | None, mode: ModeName | None, questions: Path | None
+) -> "Experiment":
     """The experiment with what the command line says instead. Raises `InvalidInput`."""
+    from hive_mind.evals.experiments.values import Retrieval
+
     if subset:
         experiment = replace(experiment, subset=tuple(one.strip() for one in subset.split(",") if one.strip()))
     if limit:
@@ -97,12 +106,14 @@ def _asked(experiment: Experiment, subset: str, limit: int | None, mode: ModeNam
     return experiment
 
 
-def _tell_absent(found: ReadExperiment) -> None:
+def _tell_absent(found: "ReadExperiment") -> None:
     if found.absent:
         say(f"note: left out, because their files are not there: {', '.join(found.absent)} (see --data)", style="yellow")
 
 
-def _run(order: RunOrder, is_new: bool) -> RunResult:
+def _run(order: "RunOrder", is_new: bool) -> "RunResult":
+    from hive_mind.evals.running.harness import run
+
     try:
         with _reports() as report:
             return run(order, report)

@@ -9,7 +9,7 @@ from hive_mind.evals.datasets import load_dataset, pooled
 
 pytestmark = pytest.mark.data
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
