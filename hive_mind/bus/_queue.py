@@ -54,6 +54,11 @@ class Queue:
         """Whether nothing waits and nothing is unacknowledged."""
         return self.mailbox.is_drained and not self._outside
 
+    @property
+    def has_room(self) -> bool:
+        """Whether an envelope would have to wait for none."""
+        return self.mailbox.room > 0
+
     def offer(self, envelope: Envelope) -> Room | None:
         """Queue an envelope; where there is no room, behind those that wait for it: then a future tells when it is in."""
         # Whoever waits outside is let in as soon as there is room, so room here means that nobody does.

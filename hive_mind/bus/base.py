@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -196,6 +196,15 @@ class Inbox(Protocol):
 
     async def close(self) -> None:
         """Give the name free. Where the bus is durable, what was not acknowledged is delivered again to the next of this name."""
+        ...
+
+
+@runtime_checkable
+class Instant(Protocol):
+    """What a bus can besides that has nobody to wait for."""
+
+    def offer(self, envelope: Envelope) -> bool:
+        """Do at once what `publish` would, without a task and its turn; False where that would have to wait, or can't be."""
         ...
 
 

@@ -91,7 +91,7 @@ class Mailbox(Generic[N]):
         if self.is_closed:
             return
         delivery = Held(self, native, envelope, attempt)
-        key = envelope.sender, envelope.id
+        key = delivery.key
         known = self._held.get(key)
         if known is not None and known.native == native:
             # The broker gives out again what is still held here, perhaps under a new lock.
@@ -143,7 +143,7 @@ class Mailbox(Generic[N]):
             self._inflight[delivery] = until
         if until - self._seen_since > SEEN_FOR_S / 2:
             self._forget_half(until)
-        self._look_later(subscription.ack_wait_s)
+        self._look_at(until)
         self._tell_of_room()
         return taken
 
@@ -153,7 +153,7 @@ class Mailbox(Generic[N]):
         """It was acknowledged."""
         if self._inflight.pop(delivery, None) is None:
             return
-        self._remember(delivery.envelope)
+        self._remember(delivery)
         self._is_done(delivery)
         self._owner.settled(self, delivery)
 
@@ -173,7 +173,7 @@ class Mailbox(Generic[N]):
             return
         envelope = delivery.envelope
         again = Held(self, delivery.native, envelope, delivery.attempt + 1)
-        self._held[envelope.sender, envelope.id] = again
+        self._held[again.key] = again
         self.redelivered += 1
         if delay_s > 0:
             self._delayed[again] = asyncio.get_running_loop().call_later(delay_s, self._return, again)
@@ -183,8 +183,8 @@ class Mailbox(Generic[N]):
     def extend(self, delivery: "Held[N]", seconds: float) -> None:
         """It takes longer."""
         if delivery in self._inflight:
-            self._inflight[delivery] = asyncio.get_running_loop().time() + seconds
-            self._look_later(seconds)
+            self._inflight[delivery] = until = asyncio.get_running_loop().time() + seconds
+            self._look_at(until)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -194,7 +194,7 @@ class Mailbox(Generic[N]):
         self._on_ready()
 
     def _is_done(self, delivery: "Held[N]") -> None:
-        self._held.pop((delivery.envelope.sender, delivery.envelope.id), None)
+        self._held.pop(delivery.key, None)
         if self._waiting:
             # There is room for one more in the subscriber's hands.
             self._on_ready()
@@ -203,22 +203,22 @@ class Mailbox(Generic[N]):
         younger, older = self._seen
         return (known := hash(key)) in younger or known in older
 
-    def _remember(self, envelope: Envelope) -> None:
+    def _remember(self, delivery: "Held[N]") -> None:
         younger = self._seen[0]
-        younger.add(hash((envelope.sender, envelope.id)))
+        younger.add(hash(delivery.key))
         if len(younger) >= SEEN_MAX // 2:
             self._forget_half(self._seen_since)
 
     def _forget_half(self, now: float) -> None:
         self._seen, self._seen_since = (set(), self._seen[0]), now
 
-    def _look_later(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
+    def _look_at(self, when: float) -> None:
+        """Look then, by the clock of the event loop, or sooner."""
         if self._timer is not None:
-            if self._timer.when() <= loop.time() + seconds:
+            if self._timer.when() <= when:
                 return
             self._timer.cancel()
-        self._timer = loop.call_later(seconds, self._look)
+        self._timer = asyncio.get_running_loop().call_at(when, self._look)
 
     def _look(self) -> None:
         """Take back what was taken too long ago."""
@@ -227,7 +227,7 @@ class Mailbox(Generic[N]):
         for delivery in [delivery for delivery, until in self._inflight.items() if until <= now]:
             self.put_back(delivery, 0.0, f"not acknowledged within {self.subscription.ack_wait_s:g} s")
         if self._inflight:
-            self._look_later(max(min(self._inflight.values()) - now, 0.0))
+            self._look_at(min(self._inflight.values()))
 
     def _tell_of_room(self) -> None:
         if self._roomy is not None and not self._roomy.done():
@@ -237,10 +237,12 @@ class Mailbox(Generic[N]):
 class Held(Generic[N]):
     """See `base.Delivery`."""
 
-    __slots__ = ("_mailbox", "attempt", "envelope", "native")
+    __slots__ = ("_mailbox", "attempt", "envelope", "key", "native")
 
     def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int) -> None:
         self._mailbox, self.native, self.envelope, self.attempt = mailbox, native, envelope, attempt
+        # Its name among everything that is sent here.
+        self.key = envelope.sender, envelope.id
 
     async def ack(self) -> None:
         """Forget it."""

@@ -75,13 +75,17 @@ class MemoryBus:
         self._refuse_if_closed()
         full: list[tuple[Queue, Room]] = []
         for envelope in envelopes:
-            targets = list(self._targets(envelope))
-            self._meter.count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target))
-            full += [(queue, room) for queue in targets if (room := queue.offer(envelope)) is not None]
-            for watcher in self._watchers:
-                watcher.see(envelope)
+            full += self._put(envelope, self._targets(envelope))
         if full:
             await _wait_for_room(full, timeout_s)
+
+    def offer(self, envelope: Envelope) -> bool:
+        """See `base.Instant`."""
+        targets = self._targets(envelope)
+        if self._is_closed or any(not queue.has_room for queue in targets):
+            return False
+        self._put(envelope, targets)
+        return True
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Give a name its queue."""
@@ -163,14 +167,21 @@ class MemoryBus:
     def _all(self) -> Iterable[Queue]:
         return [queue for queues in self._queues.values() for queue in queues]
 
-    def _targets(self, envelope: Envelope) -> Iterable[Queue]:
+    def _put(self, envelope: Envelope, targets: Sequence[Queue]) -> list[tuple[Queue, Room]]:
+        """Into each queue; which of them were full."""
+        self._meter.count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target))
+        full = [(queue, room) for queue in targets if (room := queue.offer(envelope)) is not None]
+        for watcher in self._watchers:
+            watcher.see(envelope)
+        return full
+
+    def _targets(self, envelope: Envelope) -> list[Queue]:
         if envelope.target == EVERYONE:
             names = [name for hive, name in self._queues if hive == envelope.hive and name != envelope.sender]
         else:
             names = list(envelope.target)
-        for name in names:
-            if queues := self._queues.get((envelope.hive, name)):
-                yield min(queues, key=lambda queue: queue.waiting)
+        found = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
+        return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.waiting) for queues in found]
 
     def _of(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
         return [self._dead[id][1] for id in dict.fromkeys(ids) if id in self._dead and self._dead[id][0] == hive]

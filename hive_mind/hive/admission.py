@@ -107,4 +107,4 @@ def answerable(probe: Probe, dimension: int) -> Probe:
 def are_counts(statistics: TermStatistics) -> bool:
     """Whether these can be counts at all."""
     figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
-    return all(isfinite(figure) and figure >= 0 for figure in figures)
+    return all(map(isfinite, figures)) and min(figures) >= 0

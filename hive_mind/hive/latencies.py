@@ -16,6 +16,9 @@ class ScatterSettings:
     """For a question that names none. Raise it and slow members are heard more often; who asks waits longer for dead ones."""
     statistics_share: float = 0.5
     """Of the deadline, at most for counting terms; the rest is for the candidates themselves."""
+    deepening_share: float = 0.25
+    """Of what is left for the candidates, at least for asking for more of them. Raise it and more is found of members that have
+    much of what is asked for; slow members are waited for alone for less long."""
     reask_ms: int = 200
     """After so long a message counts as lost. Lower it and loss costs less time, but slow members are asked twice for nothing."""
     hedge_quantile: float = 0.95
@@ -90,6 +93,8 @@ class Latencies:
 
     def doubt(self, node: str, now_ms: int) -> int:
         """How little an answer of it is to be expected: 0, 1 where it did not answer lately, 2 where it is believed dead."""
+        if not self._suspected and not self.suspects:
+            return 0
         return 2 if node in self.suspects else int(self.is_suspect(node, now_ms))
 
     def is_suspect(self, node: str, now_ms: int) -> bool:

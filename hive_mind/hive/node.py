@@ -157,6 +157,8 @@ class HiveNode:
         """What is to be done about an event, in this order."""
         self.standing.now = now
         match event:
+            case Received(sender, message, delivery):
+                return self._receive(sender, message) + ([Acknowledge(delivery)] if delivery else [])
             case Promote():
                 return self._promote(event)
             case Retract():
@@ -169,8 +171,6 @@ class HiveNode:
                 return self.questions.listed(event)
             case Fetch():
                 return self.questions.fetch(event)
-            case Received(sender, message, delivery):
-                return self._receive(sender, message) + ([Acknowledge(delivery)] if delivery else [])
             case Rearrange(topology, is_next):
                 return self._rearrange(topology, is_next=is_next)
             case Tick():
@@ -270,6 +270,10 @@ class HiveNode:
     def _receive(self, sender: str, message: Message) -> list[Effect]:
         self.questions.latencies.heard(sender)
         match message:
+            case StatisticsRequest() | PoolRequest() | FactsRequest() | ListRequest():
+                return [SearchLocal(message, sender)]
+            case StatisticsReply() | PoolReply() | FactsReply() | ListReply():
+                return self.questions.take(sender, message)
             case Replicate():
                 return self._replicate(sender, message)
             case Receipt():
@@ -286,10 +290,6 @@ class HiveNode:
             case SyncStep():
                 taken, records, answers = self.repair.on_step(sender, message)
                 return [*self._took(taken, records), *answers]
-            case StatisticsRequest() | PoolRequest() | FactsRequest() | ListRequest():
-                return [SearchLocal(message, sender)]
-            case StatisticsReply() | PoolReply() | FactsReply() | ListReply():
-                return self.questions.take(sender, message)
             case _:
                 return []
 

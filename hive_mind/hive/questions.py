@@ -38,6 +38,7 @@ class Questions:
         self._settings = settings
         self.latencies = Latencies(settings)
         self._asking: dict[str, Scatter | FetchScatter | ListScatter] = {}
+        self._read_set_of_all: tuple[ReplicaSet, ...] | None = None
         self._sets: dict[str, ReplicaSet] = {}
 
     # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -47,7 +48,7 @@ class Questions:
         if event.is_local:
             return [Done(event.request, self._gather_here(event))]
         topology = self._holdings.topology
-        read_set = topology.read_set(self._node, event.domains)
+        read_set = self._read_set(event.domains)
         favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
         scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms(), favoured)
         return self._begin(event.request, scatter)
@@ -59,15 +60,14 @@ class Questions:
         def may_hold(id: str, one: ReplicaSet) -> bool:
             return any(topology.home(id, member) in one.partitions for member in one.members)
 
-        now_ms, read_set = self._now_ms(), topology.read_set(self._node)
+        now_ms, read_set = self._now_ms(), self._read_set()
         scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
         return self._begin(event.request, scatter)
 
     def listed(self, event: Listing) -> list[Effect]:
         """Begin to list."""
         topology = self._holdings.topology
-        read_set = topology.read_set(self._node)
-        scatter = ListScatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms())
+        scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, self._now_ms())
         return self._begin(event.request, scatter)
 
     def take(self, sender: str, reply: SearchReply) -> list[Effect]:
@@ -82,13 +82,15 @@ class Questions:
 
     def wake_at_ms(self) -> int | None:
         """When `tick` has something to do."""
+        if not self._asking:
+            return None
         return min((at for scatter in self._asking.values() if (at := scatter.wake_at_ms) is not None), default=None)
 
     # ── answering ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def rearranged(self) -> None:
         """Another topology holds."""
-        self._sets = {}
+        self._sets, self._read_set_of_all = {}, None
 
     def answer(self, request: SearchRequest) -> SearchReply | None:
         """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
@@ -104,7 +106,7 @@ class Questions:
                 return StatisticsReply(query, name, self._replica.statistics(terms, judge), missing)
             case PoolRequest(query, _, _, probe):
                 pool, evidence = self._replica.pool(probe, request.confidence_min, judge)
-                return PoolReply(query, name, pool, evidence, missing)
+                return PoolReply(query, name, pool, evidence, missing, probe.depth)
             case ListRequest(query, _, _, concept, limit):
                 return ListReply(query, name, tuple(self._replica.facts(concept, limit, judge)), missing)
 
@@ -132,14 +134,22 @@ class Questions:
             outcome = replace(outcome, as_of_ms=self._standing.hive_ms())
         return [Done(request, outcome)]
 
+    def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
+        """Whom to ask; as long as a topology holds, it is worked out once for all questions that name no domains."""
+        if domains:
+            return self._holdings.topology.read_set(self._node, domains)
+        if self._read_set_of_all is None:
+            self._read_set_of_all = self._holdings.topology.read_set(self._node)
+        return self._read_set_of_all
+
     def _missing(self, name: str, epoch: int) -> tuple[str, ...] | None:
         """Partitions of a replica set this node can't speak for."""
         topology, shares = self._holdings.topology, self._holdings.shares
         if epoch != topology.epoch:
             return None
         if not self._sets:
-            self._sets = {one.name: one for one in topology.read_set(self._node)}
+            self._sets = {one.name: one for one in self._read_set()}
         if (asked := self._sets.get(name)) is None:
             return None
-        known = ((partition, shares.get(partition)) for partition in asked.partitions)
+        known = [(partition, shares.get(partition)) for partition in asked.partitions]
         return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])

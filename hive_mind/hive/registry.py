@@ -98,7 +98,8 @@ class Registry:
 
     def version_of(self, *kinds: str) -> int:
         """Grows with every change that can change what these kinds say."""
-        return self._versions["moderator"] + sum(self._versions[kind] for kind in kinds if kind != "moderator")
+        versions = self._versions
+        return versions["moderator"] + sum([versions[kind] for kind in kinds if kind != "moderator"])
 
     def entries(self) -> tuple[RegistryEntry, ...]:
         """Everything, deleted entries included, by key and writer."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
+import msgspec
 import numpy as np
 
 from hive_mind.hive.admission import answerable, is_comparable
@@ -257,7 +258,7 @@ class Replica:
         if judge.may_expire():
             known = [self._known[fact_id] for fact_id in pool.ids]
             faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
-            evidence = replace(evidence, confidence=faded)
+            evidence = msgspec.structs.replace(evidence, confidence=faded)
         return pool, evidence
 
     def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:

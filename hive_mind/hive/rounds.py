@@ -6,9 +6,11 @@ may live after all, but an answer must not wait for a group that is gone. What i
 and `fetching` to say.
 """
 
-from collections.abc import Collection, Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Container, Iterator, Sequence, Set
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from hive_mind.hive.effects import SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
@@ -33,8 +35,7 @@ class To(NamedTuple):
     part: str
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(msgspec.Struct):
     first_ms: int
     sent_ms: int
     patience_ms: int
@@ -46,15 +47,14 @@ class _Asked:
     is_given_up: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class _Quest:
+class _Quest(msgspec.Struct, eq=False):
     """How far one part got."""
 
     part: Part
     is_doubted: bool
     """Whether all who can answer stayed silent lately: then they are asked together, and not waited for to the end."""
     open: set[str]
-    asked: dict[str, _Asked] = field(default_factory=dict)
+    asked: dict[str, _Asked] = msgspec.field(default_factory=dict)
     rival_ms: int = _NEVER
     due_ms: int = _NEVER
 
@@ -98,6 +98,11 @@ class Round:
         self._doubted_ms = max(1, settings.doubted_ms // _ASKS_MAX)
         self._censored_ms = settings.reask_ms
         self.requests = 0
+
+    @property
+    def names(self) -> Set[str]:
+        """The parts it is about."""
+        return self._quests.keys()
 
     @property
     def is_over(self) -> bool:
@@ -210,10 +215,12 @@ class Round:
 
     def _quest(self, part: Part) -> _Quest:
         now_ms, others = self._window.start_ms, self._latencies
-        # Sorting is stable: among equals the topology's order holds.
-        order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.doubt(m, now_ms))
-        is_doubted = bool(order) and order[0] != self._node and others.doubt(order[0], now_ms) > 0
-        return _Quest(part._replace(members=tuple(order)), is_doubted, set(part.items))
+        if len(part.members) > 1:
+            # Sorting is stable: among equals the topology's order holds.
+            order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.doubt(m, now_ms))
+            part = Part(part.name, tuple(order), part.items)
+        is_doubted = bool(part.members) and part.members[0] != self._node and others.doubt(part.members[0], now_ms) > 0
+        return _Quest(part, is_doubted, set(part.items))
 
     def _first(self, quest: _Quest, member: str, now_ms: int) -> To:
         is_dead = member in self._latencies.suspects

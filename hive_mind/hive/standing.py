@@ -53,7 +53,8 @@ class Standing:
         self._book = TrustBook(registry, settings.trust, settings.moderators)
         self._withdrawn: dict[str, dict[str, _Withdrawal]] = {}
         self._quarantined: frozenset[str] = frozenset()
-        self._read_version = -1
+        self._read_version = self._judged_version = -1
+        self._version = 0
 
     @property
     def tenant(self) -> str:
@@ -68,7 +69,10 @@ class Standing:
     @property
     def version(self) -> int:
         """Grows when trust, quarantine or retractions may have changed."""
-        return self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted")
+        if self._judged_version != self.registry.version:
+            self._judged_version = self.registry.version
+            self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted")
+        return self._version
 
     def hive_ms(self) -> int:
         """Hive time, or the best guess."""

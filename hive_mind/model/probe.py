@@ -3,8 +3,9 @@
 They travel between the members of a hive, so that whoever asked can rank candidates of all members as one index would.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,8 +46,7 @@ class Probe:
     """Of the whole hive; None: this index is the whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(msgspec.Struct, frozen=True):
     """Candidates and their raw scores, column by column: BM25, cosine (NaN: no vector), share of the anchors named."""
 
     ids: tuple[str, ...]
@@ -63,13 +63,12 @@ def _none() -> Scores:
     return np.empty(0, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceColumns:
+class EvidenceColumns(msgspec.Struct, frozen=True):
     """What stands behind each candidate of a pool besides its words, in the same order, shapes (candidates,).
 
     `confirmations` and `trust` as shares in [0, 1], `confidence` in [0, 1] as it is at the time of asking.
     """
 
-    confirmations: Scores = field(default_factory=_none)
-    trust: Scores = field(default_factory=_none)
-    confidence: Scores = field(default_factory=_none)
+    confirmations: Scores = msgspec.field(default_factory=_none)
+    trust: Scores = msgspec.field(default_factory=_none)
+    confidence: Scores = msgspec.field(default_factory=_none)

@@ -8,9 +8,11 @@ never negative. Positions are dense integers the caller hands out.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import log
 from struct import Struct
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +90,8 @@ class Bm25Index:
 
     def statistics(self, terms: Iterable[str]) -> TermStatistics:
         """What a scorer of these terms must know of this corpus; a hive adds up those of its members."""
-        frequencies = {term: self._live(term) for term in terms if term in self._postings}
+        postings, removed, size = self._postings, self._removed, _ENTRY.itemsize
+        frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
         return TermStatistics(self._documents, self._total_length, frequencies)
 
     def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
@@ -96,17 +99,19 @@ class Bm25Index:
 
         `statistics` are those of the whole hive where this index is one shard of it.
         """
-        distinct = [term for term in dict.fromkeys(terms) if term in self._postings]
-        known = statistics or self.statistics(distinct)
-        mean_length = known.total_length / known.documents if known.documents else 1.0
-        idfs = [inverse_document_frequency(known.documents, known.document_frequency.get(term, 0)) for term in distinct]
-        if sum([len(self._postings[term]) for term in distinct]) > _TOGETHER_BYTES_MAX:
-            return self._one_by_one(distinct, idfs, mean_length)
-        postings = [self._postings[term] for term in distinct]
-        counts = [len(one) // _ENTRY.itemsize for one in postings]
-        entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
-        parts = self._parts(entries, np.repeat(np.array(idfs, dtype=np.float32), counts), mean_length)
-        return np.bincount(entries["position"], parts, minlength=self._size).astype(np.float32)
+        postings = {term: found for term in terms if (found := self._postings.get(term)) is not None}
+        known = statistics or self.statistics(postings)
+        documents, frequency = known.documents, known.document_frequency
+        mean_length = known.total_length / documents if documents else 1.0
+        idfs = np.array([inverse_document_frequency(documents, frequency.get(term, 0)) for term in postings], dtype=np.float32)
+        sizes = list(map(len, postings.values()))
+        if sum(sizes) > _TOGETHER_BYTES_MAX:
+            return self._one_by_one(postings, idfs, mean_length)
+        counts = [size // _ENTRY.itemsize for size in sizes]
+        entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
+        positions = entries["position"].astype(np.intp)
+        parts = self._parts(positions, entries["weight"], self._gains(idfs).repeat(counts), mean_length)
+        return np.bincount(positions, parts, minlength=self._size).astype(np.float32)
 
     def within(self, rows: Positions) -> Within:
         """These live positions, ascending, as a part that can be searched alone."""
@@ -142,9 +147,11 @@ class Bm25Index:
         bounds = accumulate([len(one) // _ENTRY.itemsize for one in postings], initial=0)
         counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
         idfs = np.array([inverse_document_frequency(len(part.rows), count) for count in counts], dtype=np.float32)
+        gains = self._gains(idfs).repeat(counts)
         chosen = entries[is_inside]
         mean_length = part.total_length / len(part.rows) if len(part.rows) else 1.0
-        positions, shares = chosen["position"], self._parts(chosen, np.repeat(idfs, counts), mean_length)
+        positions = chosen["position"]
+        shares = self._parts(positions, chosen["weight"], gains, mean_length)
         # Copies, as a view would keep what all of them add for as long as one of them.
         return [(positions[start:end].copy(), shares[start:end].copy()) for start, end in pairwise(accumulate(counts, initial=0))]
 
@@ -157,38 +164,42 @@ class Bm25Index:
         positions: Positions = entries["position"][kept].astype(np.int64)
         return positions
 
-    def _live(self, term: str) -> int:
-        return len(self._postings[term]) // _ENTRY.itemsize - self._removed[term]
-
     def _entries(self, term: str) -> NDArray[np.void]:
         return np.frombuffer(self._postings[term], dtype=_ENTRY)
 
-    def _one_by_one(self, terms: Iterable[str], idfs: Iterable[float], mean_length: float) -> Scores:
+    def _one_by_one(self, terms: Iterable[str], idfs: Scores, mean_length: float) -> Scores:
         """The same figures to the last bit: they too are added in double precision, term after term."""
         scores = np.zeros(self._size)
-        for term, idf in zip(terms, idfs, strict=True):
+        for term, gain in zip(terms, self._gains(idfs), strict=True):
             entries = self._entries(term)
+            positions = entries["position"].astype(np.intp)
             # With these two types it has a fast path, which `scores[positions] += parts` has not.
-            parts = self._parts(entries, np.float32(idf), mean_length).astype(np.float64)
-            np.add.at(scores, entries["position"].astype(np.int64), parts)
+            np.add.at(scores, positions, self._parts(positions, entries["weight"], gain, mean_length).astype(np.float64))
         return scores.astype(np.float32)
 
-    def _parts(self, entries: NDArray[np.void], idfs: Scores | np.float32, mean_length: float) -> Scores:
+    def _gains(self, idfs: Scores) -> Scores:
+        """What an occurrence can add at most: BM25 beyond its saturation."""
+        gains: Scores = idfs * np.float32(self._settings.saturation + 1.0)
+        return gains
+
+    def _parts(
+        self, positions: NDArray[np.integer[Any]], weights: Scores, gains: Scores | np.float32, mean_length: float
+    ) -> Scores:
         """What each occurrence adds to its document."""
-        weights = entries["weight"]
         k1, b = self._settings.saturation, self._settings.length_weight
         # In place: at 100,000 documents the temporaries cost more than the arithmetic.
-        denominator = self._lengths[entries["position"]]
+        denominator = self._lengths[positions]
         denominator *= k1 * b / max(mean_length, 1e-9)
         denominator += k1 * (1.0 - b)
         denominator += weights
-        parts: Scores = idfs * np.float32(k1 + 1.0) * weights
+        parts: Scores = gains * weights
         parts /= denominator
         return parts
 
 
+@lru_cache(maxsize=4096)
 def inverse_document_frequency(documents: int, with_term: int) -> float:
-    """Lucene's BM25 idf: ln(1 + (N - df + 0.5) / (df + 0.5)), ≥ 0."""
+    """Lucene's BM25 idf: ln(1 + (N - df + 0.5) / (df + 0.5)), ≥ 0. Kept: all members of a hive want the same of a question."""
     # Statistics of a hive may be a moment old and count fewer documents than hold the term.
     absent = max(documents - with_term, 0)
     return log(1.0 + (absent + 0.5) / (with_term + 0.5))

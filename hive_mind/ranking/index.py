@@ -119,7 +119,7 @@ class FactIndex:
     def candidates(self, scored: "Scored", depth: int, accept: Accept | None = None) -> tuple[Pool, Positions]:
         """Every document among the best `depth` of an arm, and where it lies."""
         keyword, exact, nearest = scored.keyword, scored.exact, scored.nearest
-        arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)]
+        arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)] if nearest.is_on else []
         if scored.has_terms:
             arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
         if exact:
@@ -225,7 +225,13 @@ class _Arm(NamedTuple):
             return None
         least = floor_of_best(self.scores, k)
         is_best = self.scores >= least if least > self.floor else self.scores > self.floor
-        return is_best if np.count_nonzero(is_best) <= k else None
+        if (found := np.count_nonzero(is_best)) > k:
+            # The floor was a cheap one, or some are equal.
+            reached = self.scores[is_best]
+            reached.partition(found - k)
+            is_best = self.scores >= reached[found - k]
+            found = np.count_nonzero(is_best)
+        return is_best if found <= k else None
 
 
 class _Nearest:
@@ -236,14 +242,14 @@ class _Nearest:
     ) -> None:
         """`scanned` are the cosines of all positions, where they are known; `among` the only ones that may be chosen."""
         self._vectors, self._query, self._among = vectors, query, among
-        self._is_on = scanned is not None or (query is not None and vectors is not None)
-        self._has_all = scanned is not None or not self._is_on
-        self._seen = np.full(size, np.nan, dtype=np.float32) if scanned is None else scanned
+        self.is_on = scanned is not None or (query is not None and vectors is not None)
+        self._has_all = scanned is not None or not self.is_on
+        self._seen = scanned if scanned is not None else np.full(size if self.is_on else 0, np.nan, dtype=np.float32)
         self.every = scanned if vectors is not None and len(vectors) == size else None
         """The cosines of all positions, if each has one."""
 
     def top(self, k: int) -> Positions:
-        if not self._is_on:
+        if not self.is_on:
             return np.empty(0, dtype=np.int64)
         if self._has_all or self._vectors is None or self._query is None:
             return nearest(self._seen, k)[0]
@@ -255,6 +261,10 @@ class _Nearest:
         return positions
 
     def cosines(self, positions: Positions) -> Scores:
+        if not self.is_on:
+            none = np.empty(len(positions), dtype=np.float32)
+            none.fill(np.nan)
+            return none
         found = self._seen[positions]
         if self._has_all or self._vectors is None or self._query is None:
             return found

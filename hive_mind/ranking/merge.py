@@ -18,6 +18,7 @@ Rows = NDArray[np.int64]
 
 # A candidate of an arm is above its floor: a keyword or an identifier matched, there is a cosine (NaN is above nothing).
 _NO_MATCH, _NO_COSINE = 0.0, -2.0
+_FLOORS = (("keyword", _NO_MATCH), ("semantic", _NO_COSINE), ("exact", _NO_MATCH))
 _FEWEST = np.float32(-np.inf)
 
 
@@ -66,6 +67,31 @@ def merge_replicas(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns]) -
     if together.numbers is not None:
         columns = [_highest(column, together.numbers, len(together.pool)) for column in columns]
     return together.pool, EvidenceColumns(*columns)
+
+
+def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int) -> list[int]:
+    """Numbers of the pools that may have left out candidates of the merged one, where each was `asked` for so many of every arm.
+
+    Those are the pools of which, in some arm, so many are among the best `depth`: what they left out is no better than the last
+    of these, and may be better than what others gave.
+    """
+    together = _together(pools)
+    origins, least = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools]), np.array(asked)
+    has_more = np.zeros(len(pools), dtype=np.bool_)
+    for name, floor in _FLOORS:
+        scores: Scores = getattr(together.pool, name)
+        found = scores[scores > floor]
+        if not len(found):
+            continue
+        given = scores if together.numbers is None else _column(pools, name)
+        is_among = given > floor
+        if (beyond := len(found) - depth) > 0:
+            found.partition(beyond)
+            # Of equals at the cut another may be preferred.
+            is_among = given >= found[beyond]
+        has_more |= np.bincount(origins[is_among], minlength=len(pools)) >= least
+    numbers: list[int] = has_more.nonzero()[0].tolist()
+    return numbers
 
 
 def total(statistics: Iterable[TermStatistics]) -> TermStatistics:
@@ -119,10 +145,9 @@ def _highest(scores: Scores, numbers: Rows, size: int) -> Scores:
 
 def _best_of_arms(pool: Pool, depth: int) -> Rows:
     """Rows among the best `depth` of an arm, ascending."""
-    arms = ((pool.keyword, _NO_MATCH), (pool.semantic, _NO_COSINE), (pool.exact, _NO_MATCH))
     is_kept = np.zeros(len(pool), dtype=np.bool_)
-    for scores, floor in arms:
-        is_kept[_best(scores, floor, pool, depth)] = True
+    for name, floor in _FLOORS:
+        is_kept[_best(getattr(pool, name), floor, pool, depth)] = True
     return np.flatnonzero(is_kept)
 
 

@@ -9,9 +9,10 @@ import secrets
 from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
+
+import msgspec
 
 from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
@@ -25,23 +26,20 @@ _log = logging.getLogger(__name__)
 SharedListener = Callable[[tuple[str, ...]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PutAside:
+class PutAside(msgspec.Struct, frozen=True):
     """A delivery the node can't take, now or later."""
 
     delivery: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(msgspec.Struct, frozen=True):
     """A `Send` that is on its envelope."""
 
     envelope: Envelope
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A `SearchLocal` for another node, which waits no longer than until `due_ms`."""
 
     request: SearchRequest
@@ -64,7 +62,7 @@ class Outlet(Protocol):
 class Host(Protocol):
     """What the carrier needs of its runner."""
 
-    def search(self, request: SearchRequest) -> SearchReply | None:
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the node's replica."""
         ...
 
@@ -120,13 +118,11 @@ class Carrier:
                 answers_max -= 1
                 if answers_max < 0:
                     return
-            match self._waiting.popleft():
-                case Answer() as answer:
-                    self._answer(answer)
-                case Acknowledge(name):
-                    await self._settle(name)
-                case PutAside(name, reason):
-                    await self._settle(name, reason)
+            one = self._waiting.popleft()
+            if isinstance(one, Answer):
+                self._answer(one)
+            else:
+                await self._settle(one.delivery, one.reason if isinstance(one, PutAside) else "")
 
     def stop(self, error: Callable[[], Exception]) -> None:
         """Do nothing more; who waits gets an `error` each."""
@@ -138,22 +134,20 @@ class Carrier:
                 waiting.set_exception(error())
 
     def _prepared(self, effect: Effect, now: Now, trace: str) -> Work:
-        match effect:
-            case Send(to, message):
-                return Post(self.envelope(to, message, now, trace))
-            case SearchLocal(request, reply_to) if reply_to != self._name:
-                return Answer(request, reply_to, now.mono_ms + request.left_ms, trace)
-            case _:
-                return effect
+        if isinstance(effect, Send):
+            return Post(self.envelope(effect.to, effect.message, now, trace))
+        if isinstance(effect, SearchLocal) and effect.reply_to != self._name:
+            return Answer(effect.request, effect.reply_to, now.mono_ms + effect.request.left_ms, trace)
+        return effect
 
     def _carry(self, one: Work) -> None:
         match one:
-            case Post(envelope):
-                self._outgoing.add(envelope)
             case Answer() | Acknowledge() | PutAside():
                 self._waiting.append(one)
+            case Post(envelope):
+                self._outgoing.add(envelope)
             case SearchLocal(request):
-                if (reply := self._host.search(request)) is not None:
+                if (reply := self._host.search(request, self._host.now())) is not None:
                     self._own_replies.append(reply)
             case Done(name, outcome):
                 waiting = self.requests.get(name)
@@ -176,9 +170,10 @@ class Carrier:
             self._reply(answer, now, "")
 
     def _reply(self, answer: Answer, now: Now, trace: str) -> None:
-        asker, kind = answer.reply_to, type_of(answer.request)
-        hop(_log, "answers", node=self._name, correlation=answer.request.query, asker=asker, kind=kind)
-        if (reply := self._host.search(answer.request)) is not None:
+        if _log.isEnabledFor(logging.DEBUG):
+            asker, kind = answer.reply_to, type_of(answer.request)
+            hop(_log, "answers", node=self._name, correlation=answer.request.query, asker=asker, kind=kind)
+        if (reply := self._host.search(answer.request, now)) is not None:
             self._outgoing.add(self.envelope((answer.reply_to,), reply, now, trace))
 
     def envelope(self, to: Sequence[str], message: Message, now: Now, trace: str = "") -> Envelope:

@@ -46,13 +46,10 @@ class Intake:
         self.expected: dict[str, asyncio.Future[None]] = {}
         """Ids of envelopes the node sent to itself, to see that they come."""
 
-    def take(self, inbox: Inbox, deliveries_max: int, clock: Callable[[], Now]) -> None:
+    def take(self, inbox: Inbox, deliveries_max: int, now: Now) -> None:
         """Hand on what is there."""
-        deliveries = inbox.take(deliveries_max)
-        if deliveries:
-            now = clock()
-            for delivery in deliveries:
-                self._take_one(delivery, now)
+        for delivery in inbox.take(deliveries_max):
+            self._take_one(delivery, now)
 
     def stop(self, error: Callable[[], Exception]) -> None:
         """Nothing comes any more; who expects something gets an `error`."""
@@ -63,13 +60,13 @@ class Intake:
     def _take_one(self, delivery: Delivery, now: Now) -> None:
         name, envelope = next(self._ids), delivery.envelope
         self._carrier.deliveries[name] = delivery
-        if (expected := self.expected.pop(envelope.id, None)) is not None:
+        if self.expected and (expected := self.expected.pop(envelope.id, None)) is not None:
             if not expected.done():
                 # Whoever waited may have given up in this very moment.
                 expected.set_result(None)
             self._carrier.carry((Acknowledge(name),))
             return
-        if (envelope.hive, envelope.sender) == (self._hive, self._node):
+        if envelope.sender == self._node and envelope.hive == self._hive:
             # A ping that came after its time; another process of this name, of which the others tell; or nobody honest.
             self.counts.echoes += 1
             self._carrier.carry((Acknowledge(name),))

@@ -24,7 +24,7 @@ from hive_mind.errors import ConfigError
 from hive_mind.model.messages import Beat, SearchReply, SearchRequest
 from hive_mind.runtime.outgoing import Outgoing, OutgoingSettings
 
-LIVE = (*get_args(SearchRequest), *get_args(SearchReply), Beat)
+LIVE = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Beat))
 
 # Ids of dead letters say which bus has them.
 _DURABLE, _LIVE = "durable:", "live:"
@@ -68,8 +68,8 @@ class Routed:
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
         """Each over its bus. The two go on side by side: a question does not wait for what must be kept."""
-        live = [envelope for envelope in envelopes if isinstance(envelope.message, LIVE)]
-        durable = [envelope for envelope in envelopes if not isinstance(envelope.message, LIVE)]
+        live = [envelope for envelope in envelopes if type(envelope.message) in LIVE]
+        durable = [envelope for envelope in envelopes if type(envelope.message) not in LIVE]
         both = [(bus, some) for bus, some in ((self._durable, durable), (self._live, live)) if some]
         results = await asyncio.gather(*(bus.publish(some, timeout_s=timeout_s) for bus, some in both), return_exceptions=True)
         for result in results:
@@ -140,7 +140,7 @@ class Lines:
 
     def add(self, envelope: Envelope) -> None:
         """Send it, behind those that wait for the same bus."""
-        self._lines[-1 if isinstance(envelope.message, LIVE) else 0].add(envelope)
+        self._lines[-1 if type(envelope.message) in LIVE else 0].add(envelope)
 
     def stop(self) -> None:
         """Send nothing more."""

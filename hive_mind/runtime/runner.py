@@ -31,6 +31,7 @@ from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.alarm import Alarm
 from hive_mind.runtime.barrier import Barrier
+from hive_mind.runtime.bell import Bell
 from hive_mind.runtime.carrier import Carrier, SharedListener, Work
 from hive_mind.runtime.intake import Intake
 from hive_mind.runtime.node import Clock, Figures, Node, RunnerSettings, system_clock
@@ -41,12 +42,13 @@ __all__ = ["Node", "NodeRunner", "RunnerSettings", "system_clock"]
 
 _log = logging.getLogger(__name__)
 
-_SEARCHES = get_args(SearchRequest) + get_args(SearchReply)
+_QUESTIONS = frozenset(get_args(SearchRequest))
+_SEARCHES = _QUESTIONS.union(get_args(SearchReply))
 
 # Questions of others that are answered before anybody else has a turn: some milliseconds.
 _ANSWERS_AT_ONCE = 8
 
-_LOOK_EVERY_S = 0.2
+_LOOK_EVERY_MS = 200
 
 
 class NodeRunner(Requests):
@@ -74,14 +76,15 @@ class NodeRunner(Requests):
         self._carrier = Carrier(node.name, settings.hive, self._outgoing, self)
         self._intake = Intake(node.name, settings.hive, self._carrier, self._handle, knows, self.timings)
         self._alarm = Alarm(self._on_time)
-        self._reconnects, self._look_at_s = 0, 0.0
+        self._reconnects, self._look_at_ms = 0, 0
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._failure: BaseException | None = None
         self._is_ending = False
-        self._bell = asyncio.Event()
+        self._bell = Bell()
         self._tick_is_due = False
+        self._may_wake_sooner = True
 
     # ── what hosts ask ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -181,16 +184,17 @@ class NodeRunner(Requests):
     async def _run(self, inbox: Inbox) -> None:
         try:
             while not self._is_ending:
-                self._look_at_bus()
-                self._receive(inbox)
+                now = self._clock()
+                self._look_at_bus(now)
+                self._receive(inbox, now)
                 # What was rung for until here is done next, and needs no other turn.
                 self._bell.clear()
                 await self._carrier.carry_out(_ANSWERS_AT_ONCE)
                 self._set_alarm()
                 self._tell_if_idle()
-                if self._carrier.has_work or (not self._bell.is_set() and self._node.index_some(self._clock())):
+                if self._carrier.has_work or (not self._bell.is_rung and self._node.index_some(now)):
                     self.ring()
-                if self._bell.is_set():
+                if self._bell.is_rung:
                     # There is more to do, but others want their turn.
                     await asyncio.sleep(0)
                 if not self._is_ending:
@@ -253,11 +257,11 @@ class NodeRunner(Requests):
             if self._closing is not None:
                 self.ring()
 
-    def _look_at_bus(self) -> None:
+    def _look_at_bus(self, now: Now) -> None:
         """A reader may notice that the bus was away when nothing was to be sent. Not at every turn: to ask it costs something."""
-        if (now_s := asyncio.get_running_loop().time()) < self._look_at_s:
+        if now.mono_ms < self._look_at_ms:
             return
-        self._look_at_s = now_s + _LOOK_EVERY_S
+        self._look_at_ms = now.mono_ms + _LOOK_EVERY_MS
         reconnects = self._bus.health.reconnects
         if reconnects != self._reconnects:
             self._reconnects = reconnects
@@ -274,11 +278,11 @@ class NodeRunner(Requests):
         except HiveError as error:
             _log.warning("node %s: %s", self._node.name, error)
 
-    def _receive(self, inbox: Inbox) -> None:
+    def _receive(self, inbox: Inbox, now: Now) -> None:
         """Take what is there; while closing, only as long as somebody waits for an answer."""
         if self._closing is not None and not self._carrier.requests:
             return
-        self._intake.take(inbox, self._settings.inflight_max, self._clock)
+        self._intake.take(inbox, self._settings.inflight_max, now)
 
     def _handle(self, event: Event, now: Now, trace: str = "", then: Sequence[Effect] = ()) -> None:
         if self._is_ending:
@@ -291,6 +295,8 @@ class NodeRunner(Requests):
             # It may have changed half of what it wanted to: from here on it could promise what is not in the journal.
             self._fail(error)
             return
+        # Others' questions, most of what comes, move nothing that the node waits for.
+        self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
         if any(type(effect) is Persist for effect in effects) or (self._barrier.is_standing and not _is_search(event)):
             self._barrier.hold(effects)
         else:
@@ -304,12 +310,12 @@ class NodeRunner(Requests):
         self.ring()
 
     def _set_alarm(self) -> None:
-        if not self._is_ending:
-            now = self._clock()
+        if self._may_wake_sooner and not self._is_ending:
+            self._may_wake_sooner, now = False, self._clock()
             self._alarm.set(self._node.wake_at_ms(now), now.mono_ms)
 
     def _on_time(self) -> None:
-        now = self._clock()
+        self._may_wake_sooner, now = True, self._clock()
         if self._node.wake_at_ms(now) <= now.mono_ms:
             if self._barrier.is_standing:
                 # One after the write, instead of more and more behind it.
@@ -320,10 +326,10 @@ class NodeRunner(Requests):
 
     # ── for the carrier ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def search(self, request: SearchRequest) -> SearchReply | None:
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the node's replica. A search changes nothing, so one that fails costs only its own answer."""
         try:
-            return self._node.search(request, self._clock())
+            return self._node.search(request, now)
         except Exception:  # noqa: BLE001
             _log.exception("node %s could not search", self._node.name)
             return None
@@ -338,9 +344,9 @@ class NodeRunner(Requests):
 
     def ring(self) -> None:
         """Wake the task: there may be something to do."""
-        self._bell.set()
+        self._bell.ring()
 
 
 def _is_search(event: Event) -> bool:
     """Whether it promises nothing and so need not wait for what is being written."""
-    return isinstance(event, Ask | Fetch | Listing) or (isinstance(event, Received) and isinstance(event.message, _SEARCHES))
+    return isinstance(event, Ask | Fetch | Listing) or (isinstance(event, Received) and type(event.message) in _SEARCHES)

@@ -32,6 +32,19 @@ def with_bus(scenario: Callable[[MemoryBus], Awaitable[None]], **options: Any) -
 # ── publishers that wait ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_what_finds_room_is_taken_at_once_and_what_does_not_is_left_to_who_can_wait() -> None:
+    async def scenario(bus: MemoryBus) -> None:
+        bob = await listener(bus, waiting_max=1)
+        assert bus.offer(envelope("1"))
+        assert not bus.offer(envelope("2"))
+        assert texts(await bob.take(1)) == ["1"]
+        assert bus.offer(envelope("3"))
+        await bus.close(drain_s=0)
+        assert not bus.offer(envelope("4"))
+
+    with_bus(scenario)
+
+
 def test_a_full_queue_makes_its_publishers_wait_and_keeps_their_order() -> None:
     async def scenario(bus: MemoryBus) -> None:
         bob = await listener(bus, waiting_max=2)

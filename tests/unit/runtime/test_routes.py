@@ -119,9 +119,11 @@ def test_everything_must_fit_both_and_is_as_safe_as_the_durable_one() -> None:
 def test_questions_are_sent_at_once_while_the_bus_for_all_else_is_gone_and_that_follows_when_it_is_back() -> None:
     class Moody(MemoryBus):
         is_gone = False
+        has_refused = asyncio.Event()
 
         async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
             if self.is_gone:
+                self.has_refused.set()
                 raise BackendUnavailable("memory", "it went away")
             await super().publish(envelopes, timeout_s=timeout_s)
 
@@ -138,6 +140,7 @@ def test_questions_are_sent_at_once_while_the_bus_for_all_else_is_gone_and_that_
                 lines.add(envelope(FactsRequest(f"{number}", (), 1), 2 * number + 1))
             assert [one.envelope.type for one in await bob[1].take(3)] == ["facts?"] * 3
             assert len(lines) == 3
+            await durable.has_refused.wait()
             assert not back
             durable.is_gone = False
             assert [one.envelope.message for one in await bob[0].take(3)] == [Receipt("0"), Receipt("1"), Receipt("2")]

@@ -206,7 +206,7 @@ def test_a_reader_that_had_to_connect_anew_lets_the_node_repeat_what_may_be_lost
         await stage.say(Receipt(""))
         await until(lambda: len(stage.node.events) == 1)
         stage.bus.reconnects = 1
-        stage.runner._look_at_s = 0.0
+        stage.runner._look_at_ms = 0
         await stage.say(Receipt(""))
         await until(lambda: len(stage.node.events) == 3)
         await stage.say(Receipt(""))

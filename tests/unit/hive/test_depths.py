@@ -1,0 +1,195 @@
+"""How many candidates a replica set is asked for, and what happens when it may have more."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from hive_mind.hive.depths import first_depth, first_depths
+from hive_mind.hive.effects import Ask, Send
+from hive_mind.hive.latencies import Latencies, ScatterSettings
+from hive_mind.hive.scatter import FAVOURED_DEPTH, Scatter
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.messages import PoolReply
+from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+
+DEPTH, SETS = 100, 50
+FIRST = 12
+PROBE = Probe((), Anchors(), np.ones(2, np.float32), DEPTH)
+READ_SET = tuple(ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}", f"q{n}")) for n in range(SETS))
+
+
+def scatter_of(deadline_ms: int = 2_000, favoured: frozenset[str] = frozenset()) -> Scatter:
+    return Scatter(Ask("q", PROBE, deadline_ms), READ_SET, "me", 7, ScatterSettings(), Latencies(), 0, favoured)
+
+
+def reply(name: str, count: int, depth: int, best: float = 0.1, missing: tuple[str, ...] = ()) -> PoolReply:
+    """So many candidates of falling cosine."""
+    semantic = np.linspace(best, best / 2, count, dtype=np.float32)
+    half, none = np.full(count, 0.5, np.float32), np.zeros(count, np.float32)
+    pool = Pool(tuple(f"{name}/{n:03}" for n in range(count)), none, semantic, none)
+    return PoolReply("q", name, pool, EvidenceColumns(half, half, half), missing, depth)
+
+
+def depths(effects) -> dict[str, int]:
+    return {one.to[0]: one.message.probe.depth for one in effects if isinstance(one, Send)}
+
+
+def answered_but_for(scatter: Scatter, *silent: str, now_ms: int = 5) -> list:
+    """Everybody answers with what is expected, and s0 with better candidates than all others; what is sent then."""
+    out = []
+    for one in READ_SET:
+        if one.name not in silent:
+            best = 0.9 if one.name == "s0" else 0.1
+            out += scatter.take(one.members[0], reply(one.name, FIRST, FIRST, best), now_ms)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(1 / 50, 12), (1 / 10, 27), (1 / 5, 42), (1 / 4, 49), (0.3, 100), (1.0, 100), (2.0, 100)]
+)
+def test_a_set_is_asked_for_what_it_may_have_by_chance_and_for_all_where_little_would_be_saved(share: float, expected: int):
+    assert first_depth(100, share) == expected
+
+
+def test_where_the_words_of_a_question_are_common_more_is_asked_for():
+    counted = {f"s{n}": TermStatistics(100, 1e3, {"red": 1}) for n in range(10)}
+    counted["s3"] = TermStatistics(100, 1e3, {"red": 3, "pump": 5})
+
+    found = first_depths(100, list(counted), counted)
+
+    assert found.pop("s3") == 100
+    assert set(found.values()) == {first_depth(100, 1 / 10)}
+
+
+def test_of_what_nobody_counted_everybody_is_expected_to_have_the_same():
+    assert first_depths(100, ["a", "b"], {}) == {"a": 100, "b": 100}
+    assert first_depths(100, [str(n) for n in range(50)], {"1": TermStatistics(0, 0.0)}) == {str(n): 12 for n in range(50)}
+    assert first_depths(100, [], {}) == {}
+
+
+def test_who_gave_all_it_was_asked_for_and_nothing_too_weak_is_asked_for_more():
+    scatter = scatter_of()
+    assert set(depths(scatter.start(0)).values()) == {FIRST}
+
+    assert depths(answered_but_for(scatter)) == {"a0": DEPTH}
+    assert not scatter.is_done
+    scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 9)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert {f"s0/{n:03}" for n in range(60)} <= set(found.pool.ids)
+    assert (found.completeness, found.requests, len(found.asked)) == (1.0, SETS + 1, SETS)
+    assert found.holders["s0/059"] == "a0"
+
+
+def test_who_has_no_more_than_the_others_is_asked_once():
+    scatter = scatter_of()
+    scatter.start(0)
+
+    for one in READ_SET:
+        assert scatter.take(one.members[0], reply(one.name, FIRST - 1, FIRST), 5) == []
+
+    assert scatter.is_done
+    assert scatter.gathered().requests == SETS
+
+
+def test_a_first_answer_that_comes_twice_is_not_the_longer_one():
+    scatter = scatter_of()
+    scatter.start(0)
+    answered_but_for(scatter)
+
+    assert scatter.take("a0", reply("s0", FIRST, FIRST, 0.9), 8) == []
+
+    assert not scatter.is_done
+    scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 9)
+    assert "s0/059" in scatter.gathered().pool.ids
+
+
+def test_a_member_of_an_earlier_version_does_not_say_how_much_it_was_asked_for():
+    scatter = scatter_of()
+    scatter.start(0)
+    for one in READ_SET:
+        first = reply(one.name, FIRST, FIRST, 0.9 if one.name == "s0" else 0.1)
+        scatter.take(one.members[0], msgspec.structs.replace(first, depth=0), 5)
+
+    scatter.take("a0", msgspec.structs.replace(reply("s0", 60, DEPTH, 0.9), depth=0), 9)
+
+    assert scatter.is_done
+    assert "s0/059" in scatter.gathered().pool.ids
+
+
+def test_where_the_longer_answer_stays_out_another_replica_gives_it():
+    scatter = scatter_of()
+    scatter.start(0)
+    answered_but_for(scatter)
+
+    while "b0" not in (asked := depths(scatter.tick(now_ms := scatter.wake_at_ms))):
+        pass
+    assert asked == {"b0": DEPTH}
+    scatter.take("b0", reply("s0", 60, DEPTH, 0.9), now_ms + 5)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert (found.completeness, "s0/059" in found.pool.ids) == (1.0, True)
+
+
+def test_what_may_have_been_left_out_and_nobody_gave_counts_as_missing():
+    scatter = scatter_of()
+    scatter.start(0)
+    answered_but_for(scatter)
+
+    while not scatter.is_done:
+        scatter.tick(scatter.wake_at_ms)
+
+    found = scatter.gathered()
+    assert found.missing == ("p0", "q0")
+    assert set(found.silent) >= {"a0", "b0"}
+    assert "s0/000" in found.pool.ids
+
+
+def test_a_longer_answer_that_lacks_a_partition_lacks_it():
+    scatter = scatter_of()
+    scatter.start(0)
+    answered_but_for(scatter)
+
+    (again,) = scatter.take("a0", reply("s0", 60, DEPTH, 0.9, missing=("q0",)), 9)
+    assert depths([again]) == {"b0": DEPTH}
+    scatter.take("b0", reply("s0", 30, DEPTH, 0.9, missing=("q0",)), 12)
+
+    assert scatter.is_done
+    assert scatter.gathered().missing == ("q0",)
+
+
+def test_one_who_is_slow_does_not_keep_the_others_from_being_asked_for_more():
+    scatter = scatter_of(1_000)
+    scatter.start(0)
+    answered_but_for(scatter, "s9")
+
+    sent = []
+    while scatter.wake_at_ms <= 750:
+        now_ms = scatter.wake_at_ms
+        sent += [(now_ms, *one) for one in depths(scatter.tick(now_ms)).items()]
+
+    assert [one for one in sent if one[2] == DEPTH] == [(750, "a0", DEPTH)]
+    scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 760)
+    assert not scatter.is_done
+    scatter.take("b9", reply("s9", FIRST, FIRST, 0.8), 800)
+    # It is over, and this one may have more too: there is no third time.
+    assert scatter.is_done
+    assert scatter.gathered().missing == ("p9", "q9")
+    assert "s0/059" in scatter.gathered().pool.ids
+
+
+def test_a_favoured_set_is_asked_for_more_than_all_at_once():
+    scatter = scatter_of(favoured=frozenset({"s0"}))
+
+    asked = depths(scatter.start(0))
+
+    assert (asked.pop("a0"), set(asked.values())) == (FAVOURED_DEPTH * DEPTH, {FIRST})
+    for one in READ_SET:
+        asked_for = FAVOURED_DEPTH * DEPTH if one.name == "s0" else FIRST
+        count = 200 if one.name == "s0" else FIRST - 1
+        scatter.take(one.members[0], reply(one.name, count, asked_for, 0.9 if one.name == "s0" else 0.1), 5)
+    assert scatter.is_done
+    assert scatter.gathered().requests == SETS
