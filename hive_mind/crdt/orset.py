@@ -180,7 +180,9 @@ class ORSet(Generic[E]):
             self._put_all(other.live if len(new) == len(other.live) else {dot: other.live[dot] for dot in new})
             self._take_away(gone)
             is_news = self._context.join(seen)
-            is_news = self._context.add_all(new) or is_news
+            if heads is not None:
+                # Otherwise all that is live there was seen there.
+                is_news = self._context.add_all(new) or is_news
             if new or gone or is_news:
                 self._changed()
             return Merged(tuple(new), tuple(gone), tuple(refused))
