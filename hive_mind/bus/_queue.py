@@ -57,12 +57,12 @@ class Queue:
     @property
     def has_room(self) -> bool:
         """Whether an envelope would have to wait for none."""
-        return self.mailbox.room > 0
+        return self.mailbox.has_room
 
     def offer(self, envelope: Envelope) -> Room | None:
         """Queue an envelope; where there is no room, behind those that wait for it: then a future tells when it is in."""
         # Whoever waits outside is let in as soon as there is room, so room here means that nobody does.
-        if self.mailbox.room:
+        if self.mailbox.has_room:
             self.mailbox.offer(next(self._numbers), envelope)
             return None
         room: Room = asyncio.get_running_loop().create_future()

@@ -59,6 +59,11 @@ class Mailbox(Generic[N]):
         return max(self.subscription.waiting_max - len(self._waiting), 0)
 
     @property
+    def has_room(self) -> bool:
+        """Whether there is any."""
+        return len(self._waiting) < self.subscription.waiting_max
+
+    @property
     def waiting(self) -> int:
         """How many were not handed out yet."""
         return len(self._waiting) + len(self._delayed)
@@ -79,7 +84,7 @@ class Mailbox(Generic[N]):
 
     async def until_room(self, timeout_s: float | None = None) -> None:
         """Return when something should be offered, or never will be, or the time is up."""
-        while not self.room and not self.is_closed:
+        while not self.has_room and not self.is_closed:
             if self._roomy is None or self._roomy.done():
                 self._roomy = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._roomy], timeout=timeout_s)

@@ -81,9 +81,12 @@ class MemoryBus:
 
     def offer(self, envelope: Envelope) -> bool:
         """See `base.Instant`."""
-        targets = self._targets(envelope)
-        if self._is_closed or any(not queue.has_room for queue in targets):
+        if self._is_closed:
             return False
+        targets = self._targets(envelope)
+        for queue in targets:
+            if not queue.has_room:
+                return False
         self._put(envelope, targets)
         return True
 
@@ -175,11 +178,13 @@ class MemoryBus:
             watcher.see(envelope)
         return full
 
-    def _targets(self, envelope: Envelope) -> list[Queue]:
-        if envelope.target == EVERYONE:
+    def _targets(self, envelope: Envelope) -> Sequence[Queue]:
+        names: Sequence[str] = envelope.target
+        if names == EVERYONE:
             names = [name for hive, name in self._queues if hive == envelope.hive and name != envelope.sender]
-        else:
-            names = list(envelope.target)
+        elif len(names) == 1 and len(alone := self._queues.get((envelope.hive, names[0]), ())) == 1:
+            # As nearly always.
+            return alone
         found = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
         return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.waiting) for queues in found]
 

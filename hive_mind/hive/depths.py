@@ -24,24 +24,27 @@ def first_depth(depth: int, share: float) -> int:
     return wanted if 2 * wanted <= depth else depth
 
 
-def first_depths(depth: int, names: Sequence[str], counted: Mapping[str, TermStatistics]) -> dict[str, int]:
+def first_depths(
+    depth: int, names: Sequence[str], counted: Mapping[str, TermStatistics], together: TermStatistics | None
+) -> dict[str, int]:
     """By replica set. Where the words of a question are common, there more of what it asks for is expected.
 
-    No set is thought to have less than its equal part: meaning is not counted, and words can mislead.
+    `together` are the counts of all sets; None where nobody counted. No set is thought to have less than its equal part: meaning
+    is not counted, and words can mislead.
     """
     equal = 1 / len(names) if names else 1.0
-    shares = _shares(counted)
-    return {name: first_depth(depth, max(equal, shares.get(name, 0.0))) for name in names}
+    usual = first_depth(depth, equal)
+    shares = _shares(counted, together) if together is not None and usual < depth else {}
+    return {name: first_depth(depth, share) if (share := shares.get(name, 0.0)) > equal else usual for name in names}
 
 
-def _shares(counted: Mapping[str, TermStatistics]) -> dict[str, float]:
+def _shares(counted: Mapping[str, TermStatistics], together: TermStatistics) -> dict[str, float]:
     """Of all occurrences of the words, each as much as it tells (BM25's idf), what part each set has."""
-    documents = sum(one.documents for one in counted.values())
-    frequencies: dict[str, int] = {}
-    for one in counted.values():
-        for term, count in one.document_frequency.items():
-            frequencies[term] = frequencies.get(term, 0) + count
+    documents, frequencies = together.documents, together.document_frequency
     idf = {term: inverse_document_frequency(documents, count) for term, count in frequencies.items()}
-    weights = {name: sum([idf[term] * count for term, count in one.document_frequency.items()]) for name, one in counted.items()}
-    total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()} if total > 0 else {}
+    total = sum([idf[term] * count for term, count in frequencies.items()])
+    return {name: _weight(one, idf) / total for name, one in counted.items()} if total > 0 else {}
+
+
+def _weight(counts: TermStatistics, idf: Mapping[str, float]) -> float:
+    return sum([idf[term] * count for term, count in counts.document_frequency.items()])

@@ -186,7 +186,10 @@ class Round:
         quest = self._quests[name]
         self.note(sender, name, now_ms)
         quest.asked[sender].is_answered = True
-        quest.open &= set(missing)
+        if missing:
+            quest.open &= set(missing)
+        else:
+            quest.open.clear()
         out: list[To] = []
         if quest.open and not any(quest.awaited()):
             out += self._others(quest, now_ms)
@@ -266,7 +269,8 @@ class Round:
 
     def _set_due(self, quest: _Quest) -> None:
         due = [self._due_ms(one) for _, one in quest.awaited()]
-        if due and quest.next_member() not in (None, *self._latencies.suspects):
+        next_member = quest.next_member() if due and len(quest.asked) < len(quest.part.members) else None
+        if next_member is not None and next_member not in self._latencies.suspects:
             due.append(quest.rival_ms)
         quest.due_ms = min(due, default=_NEVER)
 

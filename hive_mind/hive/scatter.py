@@ -20,8 +20,6 @@ from hive_mind.hive.rounds import Part, Round, To, Window, effect
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import (
-    FactsReply,
-    ListReply,
     PoolReply,
     PoolRequest,
     SearchReply,
@@ -99,12 +97,17 @@ class Scatter:
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> Requests:
         """A reply came. One that is late, repeated, malformed or from nobody who was asked changes nothing."""
-        if self.is_done or isinstance(reply, FactsReply | ListReply) or reply.query != self._ask.request:
+        if self.is_done or reply.query != self._ask.request:
             return []
-        asked = self._counting if isinstance(reply, StatisticsReply) else self._asked_for(sender, reply)
+        if isinstance(reply, StatisticsReply):
+            asked, is_over = self._counting, self._searching is not None
+        elif isinstance(reply, PoolReply):
+            asked, is_over = self._asked_for(sender, reply), False
+        else:
+            return []
         if asked is None:
             return []
-        if asked not in self._current() or asked.has_ended(now_ms) or not asked.expects(sender, reply.replica_set):
+        if is_over or asked.has_ended(now_ms) or not asked.expects(sender, reply.replica_set):
             asked.note(sender, reply.replica_set, now_ms)
             return []
         if not (self._count(sender, reply) if isinstance(reply, StatisticsReply) else self._keep(sender, reply, asked)):
@@ -190,7 +193,7 @@ class Scatter:
         # Who has just answered is alive, so it comes first; after the node itself.
         parts = [self._answered_first(part) for part in self._parts]
         counted = {name: statistics for name, (_, statistics) in self._statistics.items()}
-        self._depths = first_depths(self._probe.depth, [part.name for part in parts], counted)
+        self._depths = first_depths(self._probe.depth, [part.name for part in parts], counted, self._probe.statistics)
         self._depths |= dict.fromkeys(self._favoured & self._depths.keys(), FAVOURED_DEPTH * self._probe.depth)
         self._deepen_ms = self._end_ms - int((self._end_ms - now_ms) * self._settings.deepening_share)
         self._searching = self._round(parts, Window(now_ms, self._end_ms))

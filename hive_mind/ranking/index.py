@@ -29,6 +29,7 @@ _NO_MATCH, _NO_COSINE = 0.0, -2.0
 # Among fewer for each hit, comparing in full costs less than finding out which to compare.
 _CHOOSING_PER_HIT = 15
 _NO_KEYS = np.empty(0, dtype=np.uint64)
+_NO_POSITIONS = np.empty(0, dtype=np.int64)
 
 
 class FactIndex:
@@ -124,13 +125,14 @@ class FactIndex:
             arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
         if exact:
             arms.append(_Arm(lambda k: self._best_by_name(exact, keyword, k)))
-        is_chosen = np.zeros(len(self._ids), dtype=np.bool_)
+        is_chosen: NDArray[np.bool_] | None = None
         for arm in arms:
-            if accept is None and (is_best := arm.plainly_best(depth)) is not None:
-                is_chosen |= is_best
-            else:
-                is_chosen[self._take(arm.top, depth, accept)] = True
-        chosen = is_chosen.nonzero()[0]
+            is_best = arm.plainly_best(depth) if accept is None else None
+            if is_best is None:
+                is_best = np.zeros(len(self._ids), dtype=np.bool_)
+                is_best[self._take(arm.top, depth, accept)] = True
+            is_chosen = is_best if is_chosen is None else is_chosen | is_best
+        chosen = _NO_POSITIONS if is_chosen is None else is_chosen.nonzero()[0]
         rows = chosen.tolist()
         pool = Pool(
             ids=tuple([self._ids[row] for row in rows]),
@@ -250,7 +252,7 @@ class _Nearest:
 
     def top(self, k: int) -> Positions:
         if not self.is_on:
-            return np.empty(0, dtype=np.int64)
+            return _NO_POSITIONS
         if self._has_all or self._vectors is None or self._query is None:
             return nearest(self._seen, k)[0]
         if self._among is not None and isinstance(self._vectors, Choosing):

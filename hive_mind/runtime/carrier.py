@@ -121,8 +121,11 @@ class Carrier:
             one = self._waiting.popleft()
             if isinstance(one, Answer):
                 self._answer(one)
-            else:
-                await self._settle(one.delivery, one.reason if isinstance(one, PutAside) else "")
+            elif (delivery := self.deliveries.pop(one.delivery, None)) is not None:
+                try:
+                    await (delivery.dead_letter(one.reason) if isinstance(one, PutAside) else delivery.ack())
+                except BackendError as error:
+                    _log.debug("node %s: the bus was not told of a delivery, so it comes again: %s", self._name, error)
 
     def stop(self, error: Callable[[], Exception]) -> None:
         """Do nothing more; who waits gets an `error` each."""
@@ -189,15 +192,6 @@ class Carrier:
             trace,
             now.wall_ms,
         )
-
-    async def _settle(self, name: str, reason: str = "") -> None:
-        delivery = self.deliveries.pop(name, None)
-        if delivery is None:
-            return
-        try:
-            await (delivery.dead_letter(reason) if reason else delivery.ack())
-        except BackendError as error:
-            _log.debug("node %s: the bus was not told of a delivery, so it will come again: %s", self._name, error)
 
     def _tell(self, fact_ids: tuple[str, ...]) -> None:
         for listener in tuple(self.listeners):

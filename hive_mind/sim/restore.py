@@ -19,9 +19,9 @@ def note_restored(world: World, machine: Machine) -> None:
     places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
     lost = {place for place in places if not any(_keeps(world, other, place) for other in others)}
     for operation in world.history.operations:
-        if operation.is_acknowledged and not _is_known(operation, machine, others, lost):
+        if operation.is_acknowledged and not _is_known(world, operation, machine, others, lost):
             operation.is_unsure = True
-            operation.dots = {place for place in operation.dots if _is_gone(place, others)}
+            operation.dots = {place for place in operation.dots if _is_gone(world, place, others)}
 
 
 def _keeps(world: World, machine: Machine, place: Place) -> bool:
@@ -32,7 +32,7 @@ def _keeps(world: World, machine: Machine, place: Place) -> bool:
     return machine.name in world.topology.holders(place[0]) or actor_of(place[1]) in authors
 
 
-def _is_known(operation: Operation, machine: Machine, others: list[Machine], lost: set[Place]) -> bool:
+def _is_known(world: World, operation: Operation, machine: Machine, others: list[Machine], lost: set[Place]) -> bool:
     """Whether somebody else has everything an operation did."""
     event = operation.event
     if isinstance(event, Promote):
@@ -40,7 +40,7 @@ def _is_known(operation: Operation, machine: Machine, others: list[Machine], los
     if operation.node != machine.name:
         return True
     if isinstance(event, Retract):
-        return all(_is_gone(place, others) for place in operation.dots)
+        return all(_is_gone(world, place, others) for place in operation.dots)
     if isinstance(event, Write):
         return all(any(_has_entry(other, key, value) for other in others) for key, value in event.entries)
     return True
@@ -51,10 +51,10 @@ def _has_seen(machine: Machine, place: Place) -> bool:
     return share is not None and share.members.has_seen(place[1])
 
 
-def _is_gone(place: Place, others: list[Machine]) -> bool:
-    """Whether somebody knows that a dot was taken back."""
-    shares = [share for other in others if (share := shares_of(other).get(place[0])) is not None]
-    return any(share.members.has_seen(place[1]) and share.sealed(place[1]) is None for share in shares)
+def _is_gone(world: World, place: Place, others: list[Machine]) -> bool:
+    """Whether somebody who brings it to the holders again knows that a dot was taken back."""
+    keepers = (other for other in others if _keeps(world, other, place))
+    return any(shares_of(keeper)[place[0]].sealed(place[1]) is None for keeper in keepers)
 
 
 def _has_entry(machine: Machine, key: str, value: str) -> bool:
