@@ -66,7 +66,9 @@ class QuantisedVectors:
         if k <= 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         coarse, error = self._coarse(query)
-        floor = floor_of_best(coarse - error, k)
+        # What really are the cosines of those that seem nearest is a better floor than what they are at least.
+        likely = coarse.argpartition(len(coarse) - k)[len(coarse) - k :]
+        floor = np.minimum.reduce(self._full.cosines_of_present(query, likely))
         coarse += error
         rows = (coarse >= floor).nonzero()[0]
         found, cosines = best(self._full.cosines_of_present(query, rows), k)

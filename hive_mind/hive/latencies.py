@@ -34,7 +34,7 @@ class ScatterSettings:
     suspect_ms: int = 10_000
     """So long a member that stayed silent is tried last."""
     doubted_ms: int = 100
-    """So long members that are believed dead are waited for, in each of the two rounds, where nobody else can answer. Raise it
+    """So long members that are believed dead are waited for, in each round, where nobody else can answer. Raise it
     and a member that lives all the same is heard more often; every question waits that long while a group is dead."""
 
 

@@ -12,7 +12,7 @@ from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.listing import ListScatter
 from hive_mind.hive.replica import Replica
-from hive_mind.hive.scatter import Scatter
+from hive_mind.hive.scatter import FOR_MORE, Scatter
 from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Gathered
@@ -72,8 +72,9 @@ class Questions:
 
     def take(self, sender: str, reply: SearchReply) -> list[Effect]:
         """A reply came; one that nobody waits for changes nothing."""
-        scatter = self._asking.get(reply.query)
-        return [] if scatter is None else self._continue(reply.query, scatter.take(sender, reply, self._now_ms()))
+        request = reply.query.removesuffix(FOR_MORE)
+        scatter = self._asking.get(request)
+        return [] if scatter is None else self._continue(request, scatter.take(sender, reply, self._now_ms()))
 
     def tick(self) -> list[Effect]:
         """Time has passed."""
@@ -106,7 +107,7 @@ class Questions:
                 return StatisticsReply(query, name, self._replica.statistics(terms, judge), missing)
             case PoolRequest(query, _, _, probe):
                 pool, evidence = self._replica.pool(probe, request.confidence_min, judge)
-                return PoolReply(query, name, pool, evidence, missing, probe.depth)
+                return PoolReply(query, name, pool, evidence, missing)
             case ListRequest(query, _, _, concept, limit):
                 return ListReply(query, name, tuple(self._replica.facts(concept, limit, judge)), missing)
 

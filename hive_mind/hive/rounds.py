@@ -199,6 +199,13 @@ class Round:
             self._set_due(quest)
         return out
 
+    def spoken_for(self, name: str, missing: Collection[str]) -> None:
+        """Somebody who was not asked in this round spoke for all of a part but `missing`."""
+        quest = self._quests[name]
+        quest.open &= set(missing)
+        if quest.is_over:
+            self._active.pop(name, None)
+
     def close(self, now_ms: int) -> tuple[str, ...]:
         """The round is over: which nodes stayed silent. A request that lost a race, and in no unusual time, is not silence."""
         silent: set[str] = set()

@@ -8,11 +8,9 @@ Only decides: the node sends what `start`, `take` and `tick` return.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
-
-import numpy as np
 
 from hive_mind.hive.admission import are_counts
+from hive_mind.hive.brought import Brought
 from hive_mind.hive.depths import first_depths
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
@@ -27,15 +25,15 @@ from hive_mind.model.messages import (
     StatisticsReply,
     StatisticsRequest,
 )
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import Probe
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.merge import may_have_more, merge_all, merge_replicas, total
+from hive_mind.ranking.merge import total
 
 Requests = list[Send | SearchLocal]
-Answered = tuple[str, PoolReply]
-"""Who, and what."""
-_UNSAID = 0
-"""The depth in a reply of a member of an earlier version."""
+_Reply = StatisticsReply | PoolReply
+
+FOR_MORE = "+"
+"""Ends the name of a question where it asks for more. So an answer says which of the two it answers, whoever gives it."""
 
 FAVOURED_DEPTH = 3
 """004's multiplier for groups whose domain matches the question. The merged pool has the same depth all the same: it decides who
@@ -63,16 +61,15 @@ class Scatter:
         self._end_ms = now_ms + ask.deadline_ms
         self._probe = ask.probe
         self._statistics: dict[str, tuple[tuple[int, str], TermStatistics]] = {}
-        self._pools: dict[str, dict[str, PoolReply]] = {part.name: {} for part in self._parts}
+        self._brought = Brought(self._parts, ask.probe.depth)
         self._counting: Round | None = None
         self._searching: Round | None = None
-        self._deepening: Round | None = None
-        # What each set was asked for at first; who has given all it has; whether nobody has more.
+        self._deepening: list[Round] = []
+        # What each set is asked for at first, and when others are not waited for any longer before it is asked for more.
         self._depths: dict[str, int] = {}
         self._probes: dict[int, Probe] = {}
-        self._full: set[str] = set()
-        self._is_sure = False
         self._deepen_ms = self._end_ms
+        self._is_late = self._is_searched = False
         self._silent: set[str] = set()
         self.is_done = False
 
@@ -82,7 +79,7 @@ class Scatter:
         if self.is_done or not (current := self._current()):
             return None
         wake_ms = min([one.wake_at_ms for one in current])
-        return min(wake_ms, self._deepen_ms) if self._searching is not None else wake_ms
+        return wake_ms if self._searching is None or self._is_late else min(wake_ms, self._deepen_ms)
 
     def start(self, now_ms: int) -> Requests:
         """The first requests."""
@@ -97,16 +94,9 @@ class Scatter:
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> Requests:
         """A reply came. One that is late, repeated, malformed or from nobody who was asked changes nothing."""
-        if self.is_done or reply.query != self._ask.request:
+        if self.is_done or not isinstance(reply, _Reply) or (asked := self._asked_for(reply)) is None:
             return []
-        if isinstance(reply, StatisticsReply):
-            asked, is_over = self._counting, self._searching is not None
-        elif isinstance(reply, PoolReply):
-            asked, is_over = self._asked_for(sender, reply), False
-        else:
-            return []
-        if asked is None:
-            return []
+        is_over = asked is self._counting and self._searching is not None
         if is_over or asked.has_ended(now_ms) or not asked.expects(sender, reply.replica_set):
             asked.note(sender, reply.replica_set, now_ms)
             return []
@@ -124,22 +114,19 @@ class Scatter:
 
     def gathered(self) -> Gathered:
         """What was brought together so far. Same replies, same result, in whatever order they came."""
-        answered = [sorted(replies.items()) for replies in self._pools.values() if replies]
-        found = [_of_set(replies) for replies in answered]
-        merged = merge_all([pool for pool, _ in found], [evidence for _, evidence in found], self._ask.probe.depth)
-        origins = zip(merged.pool.ids, merged.origins.tolist(), strict=True)
-        rounds = [one for one in (self._counting, self._searching, self._deepening) if one is not None]
+        pool, evidence, holders = self._brought.merged()
+        rounds = [one for one in (self._counting, self._searching, *self._deepening) if one is not None]
         return Gathered(
-            pool=merged.pool,
-            evidence=merged.evidence,
+            pool=pool,
+            evidence=evidence,
             statistics=self._probe.statistics or TermStatistics(0, 0.0),
             partitions=sum(len(set(part.items)) for part in self._parts),
-            missing=self._missing(),
+            missing=self._brought.missing(),
             uncounted=self._uncounted(),
             asked=tuple(sorted(set().union(*(one.asked() for one in rounds)))),
             silent=tuple(sorted(self._silent)),
             requests=sum(one.requests for one in rounds),
-            holders={id: _holder(id, answered[origin]) for id, origin in origins},
+            holders=holders,
         )
 
     def _uncounted(self) -> tuple[str, ...]:
@@ -149,29 +136,25 @@ class Scatter:
     def _needs_statistics(self) -> bool:
         return bool(self._ask.probe.terms) and (len(self._parts) > 1 or self._ask.probe.statistics is not None)
 
-    def _missing(self) -> tuple[str, ...]:
-        if self._searching is None:
-            return tuple(sorted(item for part in self._parts for item in set(part.items)))
-        missing = set(self._searching.open_items())
-        if self._deepening is not None:
-            missing.update(*(self._deepening.open_of(name) for name in self._deepening.names & self._full))
-        # Who has more than was got has not spoken for everything.
-        more = () if self._is_sure else self._more()
-        return tuple(sorted(missing.union(*(part.items for part in self._parts if part.name in more))))
-
     def _current(self) -> list[Round]:
-        """Rounds whose answers are waited for; those of the last two may be under way together."""
+        """Rounds whose answers are waited for; all but the first may be under way together."""
         if self._searching is None:
             return [self._counting] if self._counting is not None else []
-        return [one for one in (self._searching, self._deepening) if one is not None]
+        return [self._searching, *self._deepening]
 
-    def _asked_for(self, sender: str, reply: PoolReply) -> Round | None:
-        """The round in which so much was asked for."""
-        more, name = self._deepening, reply.replica_set
-        if more is None or name not in more.names:
+    def _asked_for(self, reply: _Reply) -> Round | None:
+        """The round it belongs to, if any."""
+        if isinstance(reply, StatisticsReply):
+            return self._counting if reply.query == self._ask.request else None
+        if reply.query == self._ask.request:
             return self._searching
-        is_more = more.expects(sender, name) if reply.depth == _UNSAID else reply.depth == self._probe.depth
-        return more if is_more else self._searching
+        return next(
+            (one for one in self._deepening if reply.query == self._request_for_more and reply.replica_set in one.names), None
+        )
+
+    @property
+    def _request_for_more(self) -> str:
+        return self._ask.request + FOR_MORE
 
     def _advance(self, now_ms: int) -> Requests:
         """Go on to the candidates when counting is over, to more of them where there are, and to the end."""
@@ -184,9 +167,15 @@ class Scatter:
         is_over = self._searching.has_ended(now_ms)
         if not is_over and now_ms < self._deepen_ms:
             return []
-        out = self._deepen(is_over, now_ms) if self._deepening is None else []
-        if is_over and (self._deepening is None or self._deepening.has_ended(now_ms)):
-            self._end(now_ms)
+        if is_over and not self._is_searched:
+            self._is_searched, self._silent = True, self._silent - self._brought.senders()
+            self._silent |= set(self._searching.close(now_ms))
+        self._is_late = True
+        out = self._deepen(now_ms)
+        if is_over and all(one.has_ended(now_ms) for one in self._deepening):
+            for one in self._deepening:
+                self._silent |= set(one.close(now_ms))
+            self.is_done = True
         return out
 
     def _search(self, now_ms: int) -> Requests:
@@ -200,29 +189,16 @@ class Scatter:
         requests = [] if now_ms >= self._end_ms else self._searching.start(now_ms)
         return self._sent(self._searching, requests, now_ms) + self._advance(now_ms)
 
-    def _deepen(self, is_over: bool, now_ms: int) -> Requests:
+    def _deepen(self, now_ms: int) -> Requests:
         """Ask for more where there may be more: when all have answered, or when that can't be waited for any longer."""
-        self._deepen_ms, more = self._end_ms, self._more()
-        self._is_sure = is_over and not more
-        if not more or now_ms >= self._end_ms:
+        begun = frozenset().union(*(one.names for one in self._deepening))
+        unsure = {name: items for name, items in self._brought.unsure().items() if name not in begun}
+        if not unsure or now_ms >= self._end_ms:
             return []
-        parts = [self._answered_first(part) for part in self._parts if part.name in more]
-        self._deepening = self._round(parts, Window(now_ms, self._end_ms))
-        return self._sent(self._deepening, self._deepening.start(now_ms), now_ms)
-
-    def _more(self) -> set[str]:
-        """Replica sets that may have candidates beyond those they were asked for."""
-        known = [(name, reply.pool) for name, replies in self._pools.items() for reply in replies.values()]
-        if all(name in self._full for name, _ in known):
-            return set()
-        depths = [self._depths[name] for name, _ in known]
-        rows = may_have_more([pool for _, pool in known], depths, self._probe.depth)
-        return {known[row][0] for row in rows} - self._full
-
-    def _end(self, now_ms: int) -> None:
-        silent = set().union(*(one.close(now_ms) for one in self._current()))
-        self._silent = silent | (self._silent - self._answered())
-        self.is_done = True
+        parts = [part._replace(items=tuple(unsure[part.name])) for part in self._parts if part.name in unsure]
+        more = self._round([self._answered_first(part) for part in parts], Window(now_ms, self._end_ms))
+        self._deepening.append(more)
+        return self._sent(more, more.start(now_ms), now_ms)
 
     def _round(self, parts: Sequence[Part], window: Window) -> Round:
         return Round(parts, self._node, window, self._settings, self._latencies)
@@ -233,9 +209,6 @@ class Scatter:
             return part
         answered = former.answered(part.name)
         return part._replace(members=tuple(sorted(part.members, key=lambda member: member not in answered)))
-
-    def _answered(self) -> set[str]:
-        return {sender for replies in self._pools.values() for sender in replies}
 
     def _hive_wide(self) -> TermStatistics | None:
         """None where nobody answered: then each member scores by its own."""
@@ -254,15 +227,12 @@ class Scatter:
         return True
 
     def _keep(self, sender: str, reply: PoolReply, asked: Round) -> bool:
-        """Keep candidates, if they are sound; the longer answer of one member in place of its first."""
-        name = reply.replica_set
-        if not _is_sound(reply):
+        """Keep candidates, if they are sound. Who gave all it has speaks for a set in the first round of asking too."""
+        name, is_first = reply.replica_set, asked is self._searching
+        if not self._brought.keep(sender, reply, self._depths[name] if is_first else self._probe.depth):
             return False
-        is_full = asked is self._deepening or self._depths[name] >= self._probe.depth
-        if is_full or name not in self._full:
-            self._pools[name][sender] = reply
-        if is_full:
-            self._full.add(name)
+        if not is_first and self._searching is not None:
+            self._searching.spoken_for(name, reply.missing)
         return True
 
     def _sent(self, asked: Round, requests: Sequence[To], now_ms: int) -> Requests:
@@ -272,33 +242,12 @@ class Scatter:
         if asked is self._counting:
             terms = tuple(dict.fromkeys(self._ask.probe.terms))
             return StatisticsRequest(self._ask.request, part, self._epoch, terms, asked.end_ms - now_ms)
-        probe = self._probe_of(self._probe.depth if asked is self._deepening else self._depths[part])
-        return PoolRequest(self._ask.request, part, self._epoch, probe, self._end_ms - now_ms, self._ask.confidence_min)
+        request, depth = self._ask.request, self._depths[part]
+        if asked is not self._searching:
+            request, depth = self._request_for_more, self._probe.depth
+        return PoolRequest(request, part, self._epoch, self._probe_of(depth), self._end_ms - now_ms, self._ask.confidence_min)
 
     def _probe_of(self, depth: int) -> Probe:
         if (known := self._probes.get(depth)) is None:
             known = self._probes[depth] = replace(self._probe, depth=depth)
         return known
-
-
-def _of_set(replies: Sequence[Answered]) -> tuple[Pool, EvidenceColumns]:
-    """What the members of one replica set answered."""
-    pools, evidence = [reply.pool for _, reply in replies], [reply.evidence for _, reply in replies]
-    return (pools[0], evidence[0]) if len(replies) == 1 else merge_replicas(pools, evidence)
-
-
-def _holder(id: str, replies: Sequence[Answered]) -> str:
-    """The first of those that answered with it."""
-    return replies[0][0] if len(replies) == 1 else next(sender for sender, reply in replies if id in reply.pool.ids)
-
-
-def _is_sound(reply: PoolReply) -> bool:
-    """Whether its columns fit together and hold numbers; one that do not would spoil the whole ranking."""
-    pool, evidence, size = reply.pool, reply.evidence, len(reply.pool)
-    columns = (pool.keyword, pool.exact, evidence.confirmations, evidence.trust, evidence.confidence)
-    if not len(pool.semantic) == size == min(map(len, columns)) == max(map(len, columns)):
-        return False
-    # A sum of squares is a number only if all of them are (and not absurd), and nothing is cheaper to compute.
-    figures = np.concatenate(columns)
-    with np.errstate(over="ignore"):
-        return isfinite(figures.dot(figures))

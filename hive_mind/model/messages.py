@@ -243,8 +243,6 @@ class PoolReply(msgspec.Struct, frozen=True, tag="pool"):
     pool: Pool
     evidence: EvidenceColumns
     missing: tuple[str, ...] = ()
-    depth: int = 0
-    """Of the probe it answers, so that two questions to one member about one thing can be told apart; 0: it does not say."""
 
 
 class FactsRequest(msgspec.Struct, frozen=True, tag="facts?"):

@@ -69,7 +69,7 @@ class Outgoing:
         """Send it, behind those that wait. Never waits."""
         if self._stopped.is_set():
             return
-        if self._offer is not None and not (self._waiting or self._under_way or self._stuck) and self._offer(envelope):
+        if self._offer is not None and self._is_free_to_offer and self._is_taken(envelope, self._offer):
             return
         if len(self._waiting) >= self._settings.kept_max:
             self._waiting.popleft()
@@ -78,6 +78,17 @@ class Outgoing:
             self._empty.clear()
             self._bell.ring()
         self._waiting.append(_Waiting(monotonic(), envelope))
+
+    @property
+    def _is_free_to_offer(self) -> bool:
+        """Whether nothing is to go before it, and nothing went wrong."""
+        return not (self._waiting or self._under_way or self._stuck or self._failures)
+
+    def _is_taken(self, envelope: Envelope, offer: Callable[[Envelope], bool]) -> bool:
+        try:
+            return offer(envelope)
+        except Exception:  # noqa: BLE001 - whatever it is, `run` meets it again and deals with it
+            return False
 
     def stop(self) -> None:
         """Send nothing more."""

@@ -192,7 +192,7 @@ class NodeRunner(Requests):
                 await self._carrier.carry_out(_ANSWERS_AT_ONCE)
                 self._set_alarm()
                 self._tell_if_idle()
-                if self._carrier.has_work or (not self._bell.is_rung and self._node.index_some(now)):
+                if self._carrier.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
                     self.ring()
                 if self._bell.is_rung:
                     # There is more to do, but others want their turn.
@@ -287,6 +287,8 @@ class NodeRunner(Requests):
     def _handle(self, event: Event, now: Now, trace: str = "", then: Sequence[Effect] = ()) -> None:
         if self._is_ending:
             return
+        # Others' questions, most of what comes, move nothing that the node waits for.
+        self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
         try:
             effects = self._carrier.prepared([*self._node.handle(event, now), *then], now, trace)
         except HiveError:
@@ -295,8 +297,6 @@ class NodeRunner(Requests):
             # It may have changed half of what it wanted to: from here on it could promise what is not in the journal.
             self._fail(error)
             return
-        # Others' questions, most of what comes, move nothing that the node waits for.
-        self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
         if any(type(effect) is Persist for effect in effects) or (self._barrier.is_standing and not _is_search(event)):
             self._barrier.hold(effects)
         else:

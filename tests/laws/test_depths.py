@@ -71,7 +71,7 @@ def ask(parts: Sequence[FactIndex], probe: Probe, latencies: Latencies | None = 
             asked.append(request)
             pool = parts[number].pool(request.probe)
             half = np.full(len(pool), 0.5, np.float32)
-            reply = PoolReply("q", request.replica_set, pool, EvidenceColumns(half, half, half), (), request.probe.depth)
+            reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(half, half, half))
         effects += scatter.take(one.to[0], reply, 1)
     assert scatter.is_done
     return scatter.gathered(), asked

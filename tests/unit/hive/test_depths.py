@@ -1,13 +1,12 @@
 """How many candidates a replica set is asked for, and what happens when it may have more."""
 
-import msgspec
 import numpy as np
 import pytest
 
 from hive_mind.hive.depths import first_depth, first_depths
 from hive_mind.hive.effects import Ask, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
-from hive_mind.hive.scatter import FAVOURED_DEPTH, Scatter
+from hive_mind.hive.scatter import FAVOURED_DEPTH, FOR_MORE, Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
@@ -25,11 +24,11 @@ def scatter_of(deadline_ms: int = 2_000, favoured: frozenset[str] = frozenset())
 
 
 def reply(name: str, count: int, depth: int, best: float = 0.1, missing: tuple[str, ...] = ()) -> PoolReply:
-    """So many candidates of falling cosine."""
+    """So many candidates of falling cosine; where it was asked for all of them, to the second question."""
     semantic = np.linspace(best, best / 2, count, dtype=np.float32)
     half, none = np.full(count, 0.5, np.float32), np.zeros(count, np.float32)
     pool = Pool(tuple(f"{name}/{n:03}" for n in range(count)), none, semantic, none)
-    return PoolReply("q", name, pool, EvidenceColumns(half, half, half), missing, depth)
+    return PoolReply("q" + FOR_MORE * (depth == DEPTH), name, pool, EvidenceColumns(half, half, half), missing)
 
 
 def depths(effects) -> dict[str, int]:
@@ -108,19 +107,6 @@ def test_a_first_answer_that_comes_twice_is_not_the_longer_one():
     assert "s0/059" in scatter.gathered().pool.ids
 
 
-def test_a_member_of_an_earlier_version_does_not_say_how_much_it_was_asked_for():
-    scatter = scatter_of()
-    scatter.start(0)
-    for one in READ_SET:
-        first = reply(one.name, FIRST, FIRST, 0.9 if one.name == "s0" else 0.1)
-        scatter.take(one.members[0], msgspec.structs.replace(first, depth=0), 5)
-
-    scatter.take("a0", msgspec.structs.replace(reply("s0", 60, DEPTH, 0.9), depth=0), 9)
-
-    assert scatter.is_done
-    assert "s0/059" in scatter.gathered().pool.ids
-
-
 def test_where_the_longer_answer_stays_out_another_replica_gives_it():
     scatter = scatter_of()
     scatter.start(0)
@@ -176,11 +162,70 @@ def test_one_who_is_slow_does_not_keep_the_others_from_being_asked_for_more():
     assert [one for one in sent if one[2] == DEPTH] == [(750, "a0", DEPTH)]
     scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 760)
     assert not scatter.is_done
-    scatter.take("b9", reply("s9", FIRST, FIRST, 0.8), 800)
-    # It is over, and this one may have more too: there is no third time.
+    # This one may have more too, and there is time left.
+    assert depths(scatter.take("b9", reply("s9", FIRST, FIRST, 0.8), 800)) == {"b9": DEPTH}
+    scatter.take("b9", reply("s9", 40, DEPTH, 0.8), 820)
+
     assert scatter.is_done
-    assert scatter.gathered().missing == ("p9", "q9")
-    assert "s0/059" in scatter.gathered().pool.ids
+    found = scatter.gathered()
+    assert (found.completeness, "s0/059" in found.pool.ids, "s9/039" in found.pool.ids) == (1.0, True, True)
+
+
+def test_who_answers_last_and_may_have_more_when_time_is_over_is_missing():
+    scatter = scatter_of(1_000)
+    scatter.start(0)
+    answered_but_for(scatter, "s9")
+    while scatter.wake_at_ms < 1_000:
+        scatter.tick(scatter.wake_at_ms)
+
+    scatter.take("b9", reply("s9", FIRST, FIRST, 0.95), 999)
+    assert not scatter.is_done
+    scatter.tick(1_000)
+
+    assert scatter.is_done
+    assert scatter.gathered().missing == ("p0", "p9", "q0", "q9")
+
+
+def test_what_members_of_a_set_gave_counts_in_whatever_order_and_to_whichever_question():
+    def play(*later: tuple[str, PoolReply]) -> Scatter:
+        scatter = scatter_of()
+        scatter.start(0)
+        for one in READ_SET[1:]:
+            scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
+        # The rest of the set is asked for: of b0.
+        scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
+        while scatter.wake_at_ms <= 1_500:
+            scatter.tick(scatter.wake_at_ms)
+        for sender, one in later:
+            scatter.take(sender, one, 1_600)
+        return scatter
+
+    longer = ("a0", reply("s0", 60, DEPTH, 0.9, missing=("q0",)))
+    half = np.full(3, 0.5, np.float32)
+    rest = Pool(("qq/0", "qq/1", "qq/2"), np.zeros(3, np.float32), half, np.zeros(3, np.float32))
+    other = ("b0", PoolReply("q", "s0", rest, EvidenceColumns(half, half, half), ("p0",)))
+    ends = [play(longer, other), play(other, longer)]
+
+    assert all(one.is_done for one in ends)
+    one, two = (end.gathered() for end in ends)
+    assert sorted(one.pool.ids) == sorted(two.pool.ids)
+    assert {"qq/1", "s0/059"} <= set(one.pool.ids)
+    assert (one.missing, two.missing) == ((), ())
+
+
+def test_who_speaks_for_everything_in_the_end_need_not_be_waited_for_twice():
+    scatter = scatter_of()
+    scatter.start(0)
+    for one in READ_SET[1:]:
+        scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
+    scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
+    while scatter.wake_at_ms <= 1_500:
+        scatter.tick(scatter.wake_at_ms)
+
+    scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 1_600)
+
+    assert scatter.is_done
+    assert scatter.gathered().completeness == 1.0
 
 
 def test_a_favoured_set_is_asked_for_more_than_all_at_once():
