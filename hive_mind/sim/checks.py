@@ -1,6 +1,7 @@
 """The invariants, as checks of a world whose nodes had time to agree. Each says what it saw; the first one that fails counts."""
 
 from collections.abc import Iterator
+from itertools import permutations
 
 from hive_mind.hive.seal import is_sealed
 from hive_mind.hive.share import Share
@@ -51,10 +52,9 @@ def unfinished(world: World) -> str:
 
 
 def _unasked(world: World) -> str:
-    """Which author has not yet looked whether a holder that was set back still has what it wrote."""
-    back = [machine for machine in members(world) if machine.name in world.restored]
-    for machine in members(world):
-        for holder in back:
+    """Which author has not yet looked whether a holder still has what it wrote, where one of the two was set back."""
+    for machine, holder in permutations(members(world), 2):
+        if {machine.name, holder.name} & world.restored:
             asked = node_of(machine).repair.authorship.unconfirmed(holder.name, node_of(holder).incarnation)
             # Who is not complete confirms nothing, and with a liar about may never be.
             shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in asked]
