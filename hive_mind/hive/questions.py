@@ -72,7 +72,7 @@ class Questions:
 
     def take(self, sender: str, reply: SearchReply) -> list[Effect]:
         """A reply came; one that nobody waits for changes nothing."""
-        request = reply.query.removesuffix(FOR_MORE)
+        request = reply.query if reply.query in self._asking else reply.query.removesuffix(FOR_MORE)
         scatter = self._asking.get(request)
         return [] if scatter is None else self._continue(request, scatter.take(sender, reply, self._now_ms()))
 
