@@ -50,11 +50,14 @@ class Brought:
         """Partitions that nobody spoke for, or not for all that may matter; sorted."""
         return tuple(sorted(item for items in self._still_open().values() for item in items))
 
+    def open_of(self, name: str) -> frozenset[str]:
+        """The same of one replica set."""
+        return self._still_open()[name]
+
     def unsure(self) -> Mapping[str, frozenset[str]]:
-        """By replica set the partitions that somebody spoke for who may have more of them."""
+        """What is missing of each replica set of which somebody spoke who may have more."""
         still_open = self._still_open()
-        spoken = {name: still_open[name] & self._spoken(answers) for name, answers in self._answers.items() if still_open[name]}
-        return {name: items for name, items in spoken.items() if items}
+        return {name: items for name, items in still_open.items() if items & self._spoken(self._answers[name])}
 
     def merged(self) -> tuple[Pool, EvidenceColumns, dict[str, str]]:
         """All of it as one index would have given it, and by fact id a node that holds it. The order of answers plays no part."""

@@ -96,12 +96,15 @@ class Scatter:
         """A reply came. One that is late, repeated, malformed or from nobody who was asked changes nothing."""
         if self.is_done or not isinstance(reply, _Reply) or (asked := self._asked_for(reply)) is None:
             return []
-        is_over = asked is self._counting and self._searching is not None
-        if is_over or asked.has_ended(now_ms) or not asked.expects(sender, reply.replica_set):
+        # Also of somebody who was given up, as long as the question lasts.
+        is_over = now_ms >= asked.end_ms or (asked is self._counting and self._searching is not None)
+        if is_over or not asked.expects(sender, reply.replica_set):
             asked.note(sender, reply.replica_set, now_ms)
             return []
         if not (self._count(sender, reply) if isinstance(reply, StatisticsReply) else self._keep(sender, reply, asked)):
             return []
+        if asked is not self._counting:
+            self._silent.discard(sender)
         requests = asked.take(sender, reply.replica_set, reply.missing, now_ms)
         return self._sent(asked, requests, now_ms) + self._advance(now_ms)
 
@@ -172,6 +175,10 @@ class Scatter:
             self._silent |= set(self._searching.close(now_ms))
         self._is_late = True
         out = self._deepen(now_ms)
+        for one in self._deepening:
+            # What others gave may have made it needless.
+            for name in one.names:
+                one.spoken_for(name, self._brought.open_of(name))
         if is_over and all(one.has_ended(now_ms) for one in self._deepening):
             for one in self._deepening:
                 self._silent |= set(one.close(now_ms))

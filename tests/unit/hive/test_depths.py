@@ -228,6 +228,58 @@ def test_who_speaks_for_everything_in_the_end_need_not_be_waited_for_twice():
     assert scatter.gathered().completeness == 1.0
 
 
+def test_what_another_member_speaks_for_meanwhile_is_asked_for_in_full_too():
+    scatter = scatter_of(1_000)
+    scatter.start(0)
+    for one in READ_SET[1:]:
+        scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
+    scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
+    while scatter.wake_at_ms <= 750:
+        scatter.tick(scatter.wake_at_ms)
+
+    scatter.take("b0", reply("s0", FIRST, FIRST, 0.9), 760)
+    assert depths(scatter.take("a0", reply("s0", 60, DEPTH, 0.9, missing=("q0",)), 770)) == {"b0": DEPTH}
+    scatter.take("b0", reply("s0", 60, DEPTH, 0.9), 780)
+
+    assert scatter.is_done
+    assert scatter.gathered().missing == ()
+
+
+def test_an_answer_of_somebody_who_was_given_up_counts_as_long_as_the_question_lasts():
+    latencies = Latencies()
+    latencies.suspects = frozenset({"a9", "b9"})
+    scatter = Scatter(Ask("q", PROBE, 2_000), READ_SET, "me", 7, ScatterSettings(), latencies, 0)
+    scatter.start(0)
+    answered_but_for(scatter, "s9")
+    while "a0" not in depths(scatter.tick(now_ms := scatter.wake_at_ms)):
+        pass
+
+    scatter.take("a9", reply("s9", 5, FIRST, 0.95), now_ms + 5)
+    scatter.take("a0", reply("s0", 60, DEPTH, 0.9), now_ms + 9)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert (found.missing, "a9" in found.silent, "s9/004" in found.pool.ids) == ((), False, True)
+
+
+def test_what_the_answers_of_others_made_needless_is_not_waited_for():
+    scatter = scatter_of(1_000)
+    scatter.start(0)
+    slow = [one.name for one in READ_SET[40:]]
+    for one in READ_SET[:40]:
+        scatter.take(one.members[0], reply(one.name, FIRST, FIRST, 0.2 if one.name == "s0" else 0.01), 5)
+    while scatter.wake_at_ms <= 750:
+        scatter.tick(scatter.wake_at_ms)
+
+    for name in slow:
+        assert not scatter.is_done
+        scatter.take(f"b{name[1:]}", reply(name, FIRST - 1, FIRST, 0.9), 760)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert (found.missing, "a0" in found.silent) == ((), False)
+
+
 def test_a_favoured_set_is_asked_for_more_than_all_at_once():
     scatter = scatter_of(favoured=frozenset({"s0"}))
 
