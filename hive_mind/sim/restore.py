@@ -25,8 +25,11 @@ def note_restored(world: World, machine: Machine) -> None:
 
 
 def _keeps(world: World, machine: Machine, place: Place) -> bool:
-    """Whether a machine brings it to the holders again: one of them, or its author. Who was handing it over may be done."""
-    if not _has_seen(machine, place):
+    """Whether a machine brings it to the holders again: one of them, or its author as long as that is a member.
+
+    Who was handing it over may be done, and nobody listens to who has left.
+    """
+    if machine.name not in world.topology.nodes or not _has_seen(machine, place):
         return False
     authors = (head.actor for head in shares_of(machine)[place[0]].own_heads())
     return machine.name in world.topology.holders(place[0]) or actor_of(place[1]) in authors
