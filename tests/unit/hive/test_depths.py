@@ -45,6 +45,15 @@ def answered_but_for(scatter: Scatter, *silent: str, now_ms: int = 5) -> list:
     return out
 
 
+def a_half_is_spoken_for(scatter: Scatter, until_ms: int) -> None:
+    """Of s0, which has better candidates than all others; the rest of it is asked for, of b0, which says nothing until then."""
+    for one in READ_SET[1:]:
+        scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
+    scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
+    while scatter.wake_at_ms <= until_ms:
+        scatter.tick(scatter.wake_at_ms)
+
+
 @pytest.mark.parametrize(
     ("share", "expected"), [(1 / 50, 12), (1 / 10, 27), (1 / 5, 42), (1 / 4, 49), (0.3, 100), (1.0, 100), (2.0, 100)]
 )
@@ -190,12 +199,7 @@ def test_what_members_of_a_set_gave_counts_in_whatever_order_and_to_whichever_qu
     def play(*later: tuple[str, PoolReply]) -> Scatter:
         scatter = scatter_of()
         scatter.start(0)
-        for one in READ_SET[1:]:
-            scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
-        # The rest of the set is asked for: of b0.
-        scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
-        while scatter.wake_at_ms <= 1_500:
-            scatter.tick(scatter.wake_at_ms)
+        a_half_is_spoken_for(scatter, until_ms=1_500)
         for sender, one in later:
             scatter.take(sender, one, 1_600)
         return scatter
@@ -216,11 +220,7 @@ def test_what_members_of_a_set_gave_counts_in_whatever_order_and_to_whichever_qu
 def test_who_speaks_for_everything_in_the_end_need_not_be_waited_for_twice():
     scatter = scatter_of()
     scatter.start(0)
-    for one in READ_SET[1:]:
-        scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
-    scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
-    while scatter.wake_at_ms <= 1_500:
-        scatter.tick(scatter.wake_at_ms)
+    a_half_is_spoken_for(scatter, until_ms=1_500)
 
     scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 1_600)
 
@@ -231,11 +231,7 @@ def test_who_speaks_for_everything_in_the_end_need_not_be_waited_for_twice():
 def test_what_another_member_speaks_for_meanwhile_is_asked_for_in_full_too():
     scatter = scatter_of(1_000)
     scatter.start(0)
-    for one in READ_SET[1:]:
-        scatter.take(one.members[0], reply(one.name, FIRST, FIRST), 5)
-    scatter.take("a0", reply("s0", FIRST, FIRST, 0.9, missing=("q0",)), 6)
-    while scatter.wake_at_ms <= 750:
-        scatter.tick(scatter.wake_at_ms)
+    a_half_is_spoken_for(scatter, until_ms=750)
 
     scatter.take("b0", reply("s0", FIRST, FIRST, 0.9), 760)
     assert depths(scatter.take("a0", reply("s0", 60, DEPTH, 0.9, missing=("q0",)), 770)) == {"b0": DEPTH}
