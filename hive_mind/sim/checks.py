@@ -35,19 +35,21 @@ def difference(world: World) -> str:
 
 
 def unfinished(world: World) -> str:
-    """What a member still has to do before all is well, "" for nothing. Nobody can finish with a liar what needs its word."""
+    """What is still to be done before all is well, "" for nothing. Nobody can finish with a liar what needs its word."""
     for machine in members(world):
         node = node_of(machine)
         if not node.time.is_synced:
             return f"{machine.name} does not know the time"
         if len(node.outbox):
             return f"{machine.name} has {len(node.outbox)} parcels that somebody has not confirmed"
-        if not world.liar and (leaving := node.holdings.leaving):
-            return f"{machine.name} still hands over {', '.join(sorted(leaving))}"
         if not world.liar and (
             lacking := [p for p, share in shares_of(machine).items() if share.is_holder and not share.is_complete]
         ):
             return f"{machine.name} still waits for {', '.join(lacking)}"
+    # Who has left may be the only one who has something, and only so stays until others have it.
+    for machine in world.honest() if not world.liar else ():
+        if leaving := node_of(machine).holdings.leaving:
+            return f"{machine.name} still hands over {', '.join(sorted(leaving))}"
     return _unasked(world)
 
 

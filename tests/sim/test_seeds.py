@@ -16,6 +16,7 @@ FOUND = [
     ("federated", 6383, 100),
     ("federated", 6892, 100),
     ("federated", 14141, 100),
+    ("federated", 14336, 100),
     ("federated", 50476, 100),
     ("federated", 100417, 100),
     ("federated", 120051, 100),
