@@ -5,15 +5,17 @@ among the k nearest is left out and the result is that of `exact`, bit for bit. 
 is what a scan costs (benchmarks/search.py). Needs numkong (Apache-2.0), which usearch brings along.
 """
 
+from functools import lru_cache
 from itertools import pairwise
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numkong import cdist
 from numpy.typing import NDArray
 
 from hive_mind.ann.base import Cosines, Positions, Vector, VectorArm
-from hive_mind.ranking.vector import ExactVectors, best, floor_of_best
+from hive_mind.ranking.vector import ExactVectors, floor_of_best
 
 _CODE_MAX = 127
 # Of so many vectors for each hit, a third are compared in full or are asked for by the other arms (measured at 1,000 and 3,000).
@@ -36,8 +38,10 @@ class QuantisedVectors:
         self.dimension = dimension
         self._full = ExactVectors(dimension)
         self._codes = np.zeros((0, dimension), dtype=np.int8)
-        # Per vector: what a code is worth, the length of what the codes leave out, the length of what they say.
-        self._measures = np.zeros((3, 0), dtype=np.float32)
+        # What one of a vector's codes is worth.
+        self._scales = np.zeros(0, dtype=np.float32)
+        # Of what the codes of any vector leave out, and of what they say. One bound for all: they hardly differ.
+        self._error_max = self._length_max = 0.0
         self._present = np.zeros(0, dtype=np.bool_)
         self._size = 0
 
@@ -46,7 +50,8 @@ class QuantisedVectors:
         self._full.add(position, vector)
         if position >= len(self._codes):
             self._grow(max(position + 1, 16, len(self._codes) * 5 // 4))
-        self._codes[position], self._measures[:, position] = _quantised(vector)
+        self._codes[position], self._scales[position], error, length = _quantised(vector)
+        self._error_max, self._length_max = max(self._error_max, error), max(self._length_max, length)
         self._present[position] = True
         self._size = max(self._size, position + 1)
 
@@ -65,14 +70,14 @@ class QuantisedVectors:
         k = min(k, len(self))
         if k <= 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        coarse, error = self._coarse(query)
+        coarse, error = self._coarse_of(query, slice(0, self._size))
+        if len(self) < self._size:
+            coarse[~self._present[: self._size]] = -np.inf
         # What really are the cosines of those that seem nearest is a better floor than what they are at least.
         likely = coarse.argpartition(len(coarse) - k)[len(coarse) - k :]
         floor = np.minimum.reduce(self._full.cosines_of_present(query, likely))
-        coarse += error
-        rows = (coarse >= floor).nonzero()[0]
-        found, cosines = best(self._full.cosines_of_present(query, rows), k)
-        return rows[found], cosines
+        rows = (coarse >= floor - error).nonzero()[0]
+        return self._nearest_of(query, rows, k)
 
     def top_among(self, query: Vector, positions: Positions, k: int) -> tuple[Positions, Cosines]:
         """The k nearest of these ascending positions, best first, ties by position."""
@@ -82,10 +87,9 @@ class QuantisedVectors:
         if k <= 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         parts = [self._coarse_of(query, rows) for rows in _runs(there)]
-        coarse, error = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        rows = there[np.flatnonzero(coarse + error >= floor_of_best(coarse - error, k))]
-        found, cosines = best(self._full.cosines_of_present(query, rows), k)
-        return rows[found], cosines
+        coarse, error = np.concatenate([part for part, _ in parts]), parts[0][1]
+        rows = there[np.flatnonzero(coarse >= floor_of_best(coarse, k) - 2 * error)]
+        return self._nearest_of(query, rows, k)
 
     def scan(self, query: Vector, size: int, k: int) -> Cosines | None:
         """All cosines where so many of the vectors would be compared in full that reading the codes too saves nothing."""
@@ -99,32 +103,46 @@ class QuantisedVectors:
         """How many vectors are kept."""
         return len(self._full)
 
-    def _coarse(self, query: Vector) -> tuple[Cosines, Cosines]:
-        """Coarse cosines (-inf where there is no vector) and how far each can be off; shapes (size,)."""
-        coarse, bound = self._coarse_of(query, slice(0, self._size))
-        if len(self) < self._size:
-            coarse[~self._present[: self._size]] = -np.inf
-        return coarse, bound
+    def _nearest_of(self, query: Vector, rows: Positions, k: int) -> tuple[Positions, Cosines]:
+        """The k nearest of a few ascending positions, all of which have a vector."""
+        cosines = self._full.cosines_of_present(query, rows)
+        # Positions ascend, so a stable order leaves ties by position.
+        order = (-cosines).argsort(kind="stable")[:k]
+        return rows[order], cosines[order]
 
-    def _coarse_of(self, query: Vector, rows: slice | Positions) -> tuple[Cosines, Cosines]:
-        codes, (scale, error, _) = _quantised(query)
-        scales, errors, lengths = self._measures[:, rows]
-        coarse = np.asarray(cdist(codes[None], self._codes[rows], "dot")).ravel().astype(np.float32)
-        coarse *= scales
-        coarse *= scale
+    def _coarse_of(self, query: Vector, rows: slice | Positions) -> tuple[Cosines, float]:
+        """Coarse cosines, and how far any of them can be off."""
+        asked = _asked(query.tobytes())
+        coarse = np.asarray(cdist(asked.codes, self._codes[rows], "dot")).ravel().astype(np.float32)
+        coarse *= self._scales[rows]
+        coarse *= asked.scale
         # q·v - q̂·v̂ = q·(v - v̂) + (q - q̂)·v̂
-        bound = errors * _length(query)
-        bound += lengths * error
-        bound += np.float32(_ROUNDING)
-        return coarse, bound
+        return coarse, self._error_max * asked.length + self._length_max * asked.error + _ROUNDING
 
     def _grow(self, capacity: int) -> None:
         codes = np.zeros((capacity, self._codes.shape[1]), dtype=np.int8)
-        measures = np.zeros((3, capacity), dtype=np.float32)
+        scales = np.zeros(capacity, dtype=np.float32)
         present = np.zeros(capacity, dtype=np.bool_)
         size = self._size
-        codes[:size], measures[:, :size], present[:size] = self._codes[:size], self._measures[:, :size], self._present[:size]
-        self._codes, self._measures, self._present = codes, measures, present
+        codes[:size], scales[:size], present[:size] = self._codes[:size], self._scales[:size], self._present[:size]
+        self._codes, self._scales, self._present = codes, scales, present
+
+
+class _Asked(NamedTuple):
+    """A query's codes, shape (1, dimension), what one is worth, how long what they leave out is, and the query itself."""
+
+    codes: NDArray[np.int8]
+    scale: np.float32
+    error: float
+    length: float
+
+
+@lru_cache(maxsize=64)
+def _asked(query: bytes) -> _Asked:
+    """Of a query as float32. Kept: all members of a hive are asked the same, and an index more than once."""
+    vector = np.frombuffer(query, dtype=np.float32)
+    codes, scale, error, _ = _quantised(vector)
+    return _Asked(codes[None], scale, error, _length(vector))
 
 
 def _runs(positions: Positions) -> list[slice] | list[Positions]:
@@ -136,14 +154,14 @@ def _runs(positions: Positions) -> list[slice] | list[Positions]:
     return [slice(int(positions[start]), int(positions[end - 1]) + 1) for start, end in bounds]
 
 
-def _quantised(vector: Vector) -> tuple[NDArray[np.int8], tuple[np.float32, np.float32, np.float32]]:
+def _quantised(vector: Vector) -> tuple[NDArray[np.int8], np.float32, float, float]:
     """Codes; what one is worth, the length of what they leave out, the length of what they say."""
     scale = np.float32(np.maximum.reduce(np.abs(vector), initial=0.0) / _CODE_MAX or 1.0)
     rounded = np.rint(vector / scale)
     said = rounded * scale
-    return rounded.astype(np.int8), (scale, _length(vector - said), _length(said))
+    return rounded.astype(np.int8), scale, _length(vector - said), _length(said)
 
 
-def _length(vector: Vector) -> np.float32:
-    """Of a vector. In single precision, whose error `_ROUNDING` covers; numpy's own function costs ten times as much."""
-    return np.float32(sqrt(vector.dot(vector)))
+def _length(vector: Vector) -> float:
+    """Of a vector. Computed in single precision, whose error `_ROUNDING` covers; numpy's own function costs ten times as much."""
+    return sqrt(vector.dot(vector))
