@@ -105,7 +105,7 @@ class World:
         for machine in self.machines.values():
             self.attempt(machine.start)
             self.attempt(machine.wake_up)
-            _rearrange(machine, self.topology)
+            self._rearrange(machine, self.topology)
 
     def run(self, span_ms: int) -> None:
         """Let time pass."""
@@ -145,8 +145,7 @@ class World:
         is_founding = name in self._founders
         kind = LyingNode if name == self.liar else HiveNode
         node = node_of(kind, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
-        # As the membership does: who has left may have something to hand over.
-        node.holdings.expect(self.machines.keys() - self.topology.nodes)
+        self._expect_leavers(node)
         if isinstance(node, LyingNode):
             node.liar = Liar(name, self._new_chance(f"liar {boots}"))
         return node
@@ -240,13 +239,17 @@ class World:
             self.violate("I7b acknowledged after it is durable", f"{type(event.message).__name__} was acknowledged first")
 
     def _rearrange_later(self, machine: Machine, topology: Topology) -> None:
-        self.schedule.after(self._chance.expovariate(1 / 5_000), lambda: _rearrange(machine, topology))
+        self.schedule.after(self._chance.expovariate(1 / 5_000), lambda: self._rearrange(machine, topology))
 
+    def _rearrange(self, machine: Machine, topology: Topology) -> None:
+        """Tell a machine of a topology, and whether it has heard of the one before."""
+        if machine.node is not None:
+            self._expect_leavers(machine.node)
+            machine.tell(Rearrange(topology, machine.node.topology.epoch + 1 >= topology.epoch))
 
-def _rearrange(machine: Machine, topology: Topology) -> None:
-    """Tell a machine of a topology, and whether it has heard of the one before."""
-    if machine.node is not None:
-        machine.tell(Rearrange(topology, machine.node.topology.epoch + 1 >= topology.epoch))
+    def _expect_leavers(self, node: HiveNode) -> None:
+        """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""
+        node.holdings.expect(self.machines.keys() - self.topology.nodes)
 
 
 def _place(defect: BaseException) -> str:

@@ -15,6 +15,7 @@ OPERATIONS = 60
 FOUND = [
     ("federated", 6383, 100),
     ("federated", 6892, 100),
+    ("federated", 13236, 100),
     ("federated", 14141, 100),
     ("federated", 14336, 100),
     ("federated", 50476, 100),
