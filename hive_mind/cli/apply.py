@@ -20,7 +20,7 @@ from hive_mind.cli.plan import show_planned
 from hive_mind.cli.plan_shown import show_plan
 from hive_mind.cli.running import FAILED, Stopped, command
 from hive_mind.cli.status_shown import fleet_line, show_agents, show_fleet_line
-from hive_mind.errors import HiveError
+from hive_mind.errors import HiveError, InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController, Outcome
@@ -44,6 +44,9 @@ Gate = Annotated[
         "--gate", metavar="EXPERIMENT", help="Ask this experiment's questions first, and refuse what may find worse than now."
     ),
 ]
+GateData = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
+]
 # Who waits for longer wonders whether anything happens.
 _TELL_S = 3.0
 
@@ -61,6 +64,7 @@ def apply(
     render: Render = None,
     dry_run: DryRun = False,
     gate: Gate = "",
+    data: GateData = None,
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,
 ) -> Coroutine[Any, Any, None]:
@@ -73,7 +77,9 @@ def apply(
     if gate:
         from hive_mind.cli.apply_gate import pass_or_end
 
-        pass_or_end(source, folder, gate)
+        pass_or_end(source, folder, gate, data)
+    elif data is not None:
+        raise InvalidInput("--data says where --gate finds its data sets: name the experiment with --gate, or leave out --data")
     if render is not None:
         from hive_mind.cli.rendering import render_into
 

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from hive_mind.evals.scorecards.gating import Judgement
 
 
-def pass_or_end(source: "Source", home: Path, experiment: str) -> None:
+def pass_or_end(source: "Source", home: Path, experiment: str, data: Path | None = None) -> None:
     """Return where the change may be made; end with exit code 1 where it is refused, and with 2 where that can't be judged.
 
-    Not for a coroutine: cells run in processes of their own, and Ctrl-C ends them. Raises `HiveError`.
+    `data` is where the experiment's paths begin, if not beside it. Not for a coroutine: cells run in processes of their own, and
+    Ctrl-C ends them. Raises `HiveError`.
     """
     from hive_mind.control.state import FleetFolder
     from hive_mind.evals.experiments.reading import read_experiment
     from hive_mind.evals.scorecards.fleet_gate import fleet_change, judge_change
 
-    found, change = read_experiment(experiment), fleet_change(source, home)
+    found, change = read_experiment(experiment, data), fleet_change(source, home)
     asked = found.experiment
     if found.absent:
         say(f"note: --gate does not ask {', '.join(found.absent)}: their files are not there", style="yellow")

@@ -1,10 +1,12 @@
 """What acceptance tests share."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.retrieval_example import indexed_example
 
 
 @pytest.fixture
@@ -18,3 +20,16 @@ def notes(tmp_path: Path) -> Path:
     file = tmp_path / "notes.txt"
     file.write_text("The ferry to Corrin leaves at nine. Pump D4 cools the transformers. Pump D40 drains the tunnel.\n")
     return file
+
+
+@pytest.fixture(scope="session")
+def retrieval_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace that is indexed. Not to be changed."""
+    return indexed_example(tmp_path_factory.mktemp("example") / "home")
+
+
+@pytest.fixture
+def retrieval(hive_mind: HiveMind, retrieval_example: Path) -> HiveMind:
+    """A home with a copy of it."""
+    shutil.copytree(retrieval_example, hive_mind.home / "retrieval")
+    return hive_mind

@@ -44,10 +44,12 @@ class Town:
         remembered = Remembered(folder)
         remembered.intend(desired(source.manifest, source.folder, folder.home, remembered.state, {}))
 
-    def gate(self, *spec: str) -> Ended:
-        return self.hive_mind(
-            "apply", "--file", self.manifest(*spec), "--home", self.home, "--dry-run", "--gate", self.folder / "gate.yaml"
-        )
+    def gate(self, *spec: str, **options: Path) -> Ended:
+        return self.apply(*spec, gate=self.folder / "gate.yaml", **options)
+
+    def apply(self, *spec: str, **options: Path) -> Ended:
+        given = [part for name, value in options.items() for part in (f"--{name}", value)]
+        return self.hive_mind("apply", "--file", self.manifest(*spec), "--home", self.home, "--dry-run", *given)
 
     @property
     def has_measured(self) -> bool:
@@ -123,6 +125,30 @@ def test_data_without_labels_can_not_be_judged(town: Town):
     assert "--gate can't judge, so nothing was changed" in ended.err
     assert "none of ndcg, distractors is defined for any question: the data has no labels for them" in ended.err
     assert not ended.out
+
+
+def test_data_sets_may_lie_elsewhere(town: Town, tmp_path_factory: pytest.TempPathFactory):
+    town.applied(FLAT)
+    (town.folder / "gate.yaml").write_text(EXPERIMENT.replace("format: demo", "format: jsonl, path: notes"))
+    elsewhere = tmp_path_factory.mktemp("data")
+    notes = elsewhere / "notes"
+    notes.mkdir()
+    (notes / "notes.corpus.jsonl").write_text('{"_id": "d1", "text": "The pump is red."}\n')
+    (notes / "notes.queries.jsonl").write_text('{"_id": "q1", "text": "Which colour has the pump?", "qrels": {"d1": 1}}\n')
+
+    here, there = town.gate(SHARDED), town.gate(SHARDED, data=elsewhere)
+
+    assert here.code == 2
+    assert "notes" in here.err
+    assert there.code == 0, there.err
+    assert "ndcg@10 1.000" in there.err
+
+
+def test_data_for_no_gate_is_refused(town: Town):
+    ended = town.apply(FLAT, data=town.folder)
+
+    assert ended.code == 2
+    assert "name the experiment with --gate" in ended.err
 
 
 @pytest.mark.embeddings

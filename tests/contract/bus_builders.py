@@ -71,6 +71,7 @@ class World:
 
 
 Scenario = Callable[[World], Awaitable[None]]
+Run = Callable[[Scenario], None]
 
 
 def threads_after(before: int) -> int:
@@ -108,6 +109,12 @@ def needs(harness: BaseHarness, fault: Fault) -> None:
     """Skip a test that harms the broker in a way which it can't be harmed in."""
     if fault not in harness.faults:
         pytest.skip(f"{harness.address().backend}: no fault {fault!r} here")
+
+
+def only_where(can: bool, what: str) -> None:
+    """Skip a test of what not every bus can."""
+    if not can:
+        pytest.skip(f"this bus can't: {what}")
 
 
 def envelope(text: str | Message = "parcel", *target: str, sender: str = "ann", hive: str = "hive") -> Envelope:

@@ -1,6 +1,7 @@
 """Platforms for tests: each in a folder of its own, with everything that it started gone afterwards, however the test ended."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ import psutil
 
 from hive_mind.control import inprocess, local
 from hive_mind.control.platform import Platform, Running
+from hive_mind.control.process_files import prepare
 from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from tests.servers.guard import Guard
 
@@ -88,6 +90,22 @@ class Ground:
         for pid in self.pids():
             with suppress(psutil.Error):
                 psutil.Process(pid).kill()
+
+
+def with_fakes(home: Path) -> Ground:
+    """Its processes are of this machine and only act as if they were agents, in any way that is wanted."""
+    found = Ground(home, "local", FAKE)
+    prepare(found.folder)
+    return found
+
+
+def contact_of(ground: Ground, process: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((ground.folder / "run" / f"{process}.json").read_bytes())
+    return found
+
+
+def kill(pid: int) -> None:
+    psutil.Process(pid).kill()
 
 
 def _command_of(one: psutil.Process) -> list[str]:

@@ -24,6 +24,8 @@ def environment_of(arguments: Sequence[str], embedding: str, absent: Sequence[st
         "platform": platform.platform(),
         "cpu": _cpu(),
         "cpus": psutil.cpu_count() or 0,
+        # Over one, five and fifteen minutes before: whether anything else was going on.
+        "load_average": [round(load, 2) for load in psutil.getloadavg()],
         "memory_bytes": psutil.virtual_memory().total,
         "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
         "embedding": embedding,

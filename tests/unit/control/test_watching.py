@@ -12,8 +12,8 @@ import pytest
 from hive_mind.control.controller import HiveController
 from hive_mind.control.locking import FleetLocked, fleet_lock
 from hive_mind.control.state import FleetFolder, Restarts
+from tests.unit.control.applying import FLAT, agents, apply, source
 from tests.unit.control.fake_platform import World, played, surroundings
-from tests.unit.control.test_controller import FLAT, agents, apply, source
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,11 @@
 """A small hive in one piece: everything in one index, one list of assertions. It can be away, forget to answer, and be slow."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
@@ -11,7 +13,7 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.memory.travel import fact_of
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement
-from hive_mind.model.fact import Fact, is_about
+from hive_mind.model.fact import Fact, Sharing, is_about
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import EvidenceColumns, Probe
@@ -25,6 +27,7 @@ from tests.builders import FIRST_US, BagOfWords, Home
 
 AWAY = BackendUnavailable("hive", "the node does not answer")
 OPEN = PromotionSettings(is_open=True)
+RED, BLUE = "The pump is red.", "The pump is blue."
 
 
 class SmallHive:
@@ -144,3 +147,15 @@ class SharedHome(Home):
     def memory(self, embedder=None, **options) -> DistributedCognitiveMemory:
         local = super().memory(embedder or BagOfWords(), **options)
         return DistributedCognitiveMemory(local, self.hive, agent=self.agent, gate=self.gate)
+
+
+def two(hive: SmallHive) -> tuple[SharedHome, SharedHome]:
+    return SharedHome(hive, "ada"), SharedHome(hive, "bo")
+
+
+async def states(memory: DistributedCognitiveMemory) -> dict[str, Sharing]:
+    return {fact.content: fact.sharing for fact in await memory.local_get_all_facts()}
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]

@@ -1,44 +1,24 @@
-import asyncio
+"""What is better is put into use and the history says so; what is worse, makes no sense or can't be written changes nothing."""
+
 import json
-import os
 import shutil
-import subprocess
-import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 
 from hive_mind.errors import InvalidInput, WorkspaceError
-from hive_mind.retrieval.deploying import Order, deploy, rollback, told_history
+from hive_mind.retrieval.deploying import rollback, told_history
 from hive_mind.retrieval.history import read_history
 from hive_mind.retrieval.locking import WorkspaceBusy, workspace_lock
-from tests.unit.retrieval.measuring import Ranked, bench, config
-
-ROOT = Path(__file__).parents[3]
-NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-KEYWORD = {"retrieval": {"method": "keyword"}}
-NAIVE = config("naive", **KEYWORD, deduplicate="none")
-GOOD = config("good", **KEYWORD, deduplicate="content")
-BEST = config("best", **KEYWORD, deduplicate="document")
-WORSE = config("worse", retrieval={"method": "keyword", "top_k": 12})
-ANSWERS = {"naive": "DrE", "good": "rD", "best": "rst", "worse": "DE"}
+from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
 
 
 @pytest.fixture
 def place(tmp_path):
-    return bench(tmp_path, Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE)
+    return place_in(tmp_path)
 
 
-def put(place, name, by="ines", why="", force=False, now=NOON):
-    return asyncio.run(deploy(place, Order(name, by, why, force), now))
-
-
-def names(place):
-    return [(one.what, one.config) for one in read_history(place.workspace.history_file)]
-
-
-def test_the_first_configuration_is_put_into_use(place):
+def test_the_first_configuration_is_put_into_use_unless_it_misleads_more_than_it_helps(place):
     outcome = put(place, "naive", why="something to begin with")
 
     assert outcome.verdict.level == "behavioural"
@@ -165,50 +145,6 @@ def test_while_somebody_deploys_nobody_else_does(place):
         put(place, "good")
 
 
-class TestRollback:
-    def test_it_puts_back_what_was_in_use_before_as_it_was_then(self, place):
-        put(place, "good", why="a start")
-        put(place, "best")
-        place.workspace.config_file("good").unlink()
-
-        entry = rollback(place.workspace, "bao", "slower than thought", NOON)
-
-        assert place.workspace.active() == GOOD
-        assert (entry.what, entry.config, entry.former, entry.by) == ("rollback", "good", "best", "bao")
-        assert entry.why == "slower than thought"
-
-    def test_once_more_goes_back_further(self, place):
-        place.workspace.active_file.write_text(NAIVE.model_dump_json(by_alias=True))
-        put(place, "good")
-        put(place, "best")
-
-        rollback(place.workspace, "ines")
-        rollback(place.workspace, "ines")
-
-        assert place.workspace.active() == NAIVE
-        assert names(place) == [
-            ("found", "naive"), ("deploy", "good"), ("deploy", "best"), ("rollback", "good"), ("rollback", "naive"),
-        ]  # fmt: skip
-
-    def test_after_a_rollback_a_deployment_can_be_rolled_back_too(self, place):
-        put(place, "good")
-        put(place, "worse", why="try", force=True)
-        rollback(place.workspace, "ines")
-        put(place, "best")
-
-        rollback(place.workspace, "ines")
-
-        assert place.workspace.active() == GOOD
-
-    @pytest.mark.parametrize("deployed", [[], ["good"]])
-    def test_there_has_to_be_something_to_go_back_to(self, place, deployed):
-        for name in deployed:
-            put(place, name)
-
-        with pytest.raises(InvalidInput, match="nothing to go back to"):
-            rollback(place.workspace, "ines")
-
-
 class TestWhatCameSomeOtherWay:
     def test_a_copy_in_the_public_layout_is_found_and_can_be_had_back(self, place):
         place.workspace.active_file.write_text(NAIVE.model_dump_json(by_alias=True))
@@ -242,123 +178,6 @@ class TestWhatCameSomeOtherWay:
         with pytest.raises(WorkspaceError, match=r"history\.jsonl:1: history: is no entry of the history"):
             put(place, "best")
         assert place.workspace.active() == GOOD
-
-
-class Killed(BaseException):
-    """What nobody catches."""
-
-
-def killed_at(monkeypatch, step):
-    """From the given change of the disk on, nothing reaches it any more. Returns what was counted."""
-    count = [0]
-
-    def counting(kind, name):
-        real = getattr(kind, name)
-
-        def counted(*args, **more):
-            count[0] += 1
-            if count[0] > step:
-                raise Killed
-            return real(*args, **more)
-
-        monkeypatch.setattr(kind, name, counted)
-
-    for kind, name in [(os, "fsync"), (Path, "replace"), (Path, "unlink")]:
-        counting(kind, name)
-    return count
-
-
-def steps_of(monkeypatch, change):
-    with monkeypatch.context() as patched:
-        counted = killed_at(patched, 10_000)
-        change()
-    return counted[0]
-
-
-class TestAKill:
-    """Between any two changes of the disk: syncing a file, renaming one, taking one away."""
-
-    def test_in_the_middle_of_a_deployment_leaves_the_former_or_the_new_one_and_a_true_history(self, tmp_path, monkeypatch):
-        folders = (bench(tmp_path / str(n), Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE) for n in range(1_000))
-        first = next(folders)
-        put(first, "good")
-        steps = steps_of(monkeypatch, lambda: put(first, "best"))
-        seen = set()
-        for step in range(steps):
-            place = next(folders)
-            put(place, "good")
-            with monkeypatch.context() as patched:
-                killed_at(patched, step)
-                with pytest.raises(Killed):
-                    put(place, "best")
-            active = place.workspace.active()
-            assert active in (GOOD, BEST)
-            seen.add(active.name)
-
-            history = [one.config for one in told_history(place.workspace)]
-            assert history == (["good"] if active == GOOD else ["good", "best"])
-            # Nothing is in the way of the next one.
-            assert active == BEST or put(place, "best", now=NOON + timedelta(minutes=1)).entry
-            rollback(place.workspace, "ines")
-            assert place.workspace.active() == GOOD
-        assert seen == {"good", "best"}
-        assert steps > 15
-
-    def test_in_the_middle_of_a_rollback_does_the_same(self, tmp_path, monkeypatch):
-        folders = (bench(tmp_path / str(n), Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE) for n in range(1_000))
-
-        def two(place):
-            put(place, "good")
-            put(place, "best")
-            return place
-
-        first = two(next(folders))
-        steps = steps_of(monkeypatch, lambda: rollback(first.workspace, "ines"))
-        for step in range(steps):
-            place = two(next(folders))
-            with monkeypatch.context() as patched:
-                killed_at(patched, step)
-                with pytest.raises(Killed):
-                    rollback(place.workspace, "ines", now=NOON)
-            active = place.workspace.active()
-
-            history = [one.what for one in told_history(place.workspace)]
-            assert history == ["deploy", "deploy"] + (["rollback"] if active == GOOD else [])
-            assert active in (GOOD, BEST)
-
-    def test_that_leaves_half_a_line_costs_only_that_half(self, place):
-        put(place, "good")
-        put(place, "best")
-        history = place.workspace.history_file
-        whole = history.read_bytes()
-        history.write_bytes(whole[:-30])
-
-        told = told_history(place.workspace)
-
-        assert [one.config for one in told] == ["good", "best"]
-        assert history.read_bytes().count(b"\n") == 2
-
-    def test_of_a_real_process_leaves_a_workspace_that_works(self, place):
-        put(place, "good")
-        script = (
-            "import sys; sys.path.insert(0, '.')\n"
-            "from pathlib import Path\n"
-            "from tests.unit.retrieval.test_deploying import *\n"
-            f"place = bench(Path({str(place.workspace.root)!r}), Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE)\n"
-            "while True:\n"
-            "    put(place, 'best', now=None)\n"
-            "    rollback(place.workspace, 'ines')\n"
-            "    print(flush=True)\n"
-        )
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT) as process:
-            for _ in range(3):
-                assert process.stdout.readline() == b"\n"
-            process.kill()
-
-        assert place.workspace.active() in (GOOD, BEST)
-        told = told_history(place.workspace)
-        assert len({one.at for one in told}) == len(told)
-        assert told[-1].is_of(place.workspace.active())
 
 
 def test_a_note_that_is_none_stops_nobody(place):

@@ -9,13 +9,33 @@ from typing import Any
 from hive_mind.bus.base import BusHealth, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendError, HiveError, MessageTooLarge
-from hive_mind.hive.effects import Effect, Event, Now, Persist, Put, Record
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Done,
+    Effect,
+    Event,
+    Fetch,
+    Held,
+    Now,
+    Persist,
+    Promote,
+    Promotion,
+    Put,
+    Received,
+    Record,
+    SearchLocal,
+    Send,
+)
 from hive_mind.journal.memory import MemoryJournal
+from hive_mind.model.evidence import Statement
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, SearchReply, SearchRequest
 from hive_mind.runtime.node import Clock, RunnerSettings, system_clock
 from hive_mind.runtime.runner import NodeRunner
 
 FAR_MS = 1 << 40
+PROMOTION = Promotion(Statement("The sky is blue."), "ann", "letter", 0.8)
+HELD = (Held("f1"),)
+QUESTION = FactsRequest("query", (), 1000)
 _numbers = count(1)
 Script = Callable[[Event], list[Effect]]
 
@@ -218,3 +238,18 @@ async def turns(number: int = 10) -> None:
 
 def persist(key: str = "key") -> Persist:
     return Persist((Put("dots", key.encode(), b""),))
+
+
+def keep(event: Event) -> list[Effect]:
+    """Persist and answer whatever is promoted or received."""
+    match event:
+        case Promote(request):
+            return [persist(request), Done(request, HELD)]
+        case Received(_, FactsRequest() as question, delivery):
+            return [SearchLocal(question, "peer"), Acknowledge(delivery)]
+        case Received(sender, message, delivery):
+            return [persist(delivery), Send((sender,), message), Acknowledge(delivery)]
+        case Fetch(request):
+            return [Done(request, ())]
+        case _:
+            return []

@@ -12,6 +12,7 @@ import msgspec
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.runtime.worker import Worker, open_worker
 from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
+from hive_mind.runtime.worker_status import AgentStatus
 
 PATIENCE_S = 60
 NAMES = ("ada", "ben", "cleo", "dan")
@@ -54,6 +55,11 @@ async def running(one: WorkerConfig) -> AsyncIterator[Worker]:
         yield worker
     finally:
         await worker.close()
+
+
+def agent(worker: Worker, name: str) -> AgentStatus:
+    """What a worker says of one agent."""
+    return next(one for one in worker.status().agents if one.name == name)
 
 
 async def until(holds: Callable[[], bool]) -> None:

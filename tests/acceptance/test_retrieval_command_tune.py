@@ -1,0 +1,84 @@
+"""`hive-mind retrieval tune` by a person and by a model, cut short, and with a model that replies nonsense."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from hive_mind.retrieval.workspace import Workspace
+from tests.acceptance.retrieval_example import GOOD, in_a_process
+from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
+
+
+def test_a_person_tunes_at_the_keyboard(retrieval):
+    typed = b'retrieval.top_k = many\nfilters.status = ["current"]\nold pages mislead\n\n'
+
+    ended = in_a_process(retrieval, "tune", "--how", "person", "--name", "mine", stdin=typed)
+
+    assert ended.code == 0, ended.err
+    assert "not possible: retrieval.top_k" in ended.err
+    assert "mine-001" in ended.out
+    assert "old pages mislead" in (retrieval.home / "retrieval" / "configs" / "mine.json").read_text()
+
+
+def test_ctrl_c_while_tuning_keeps_the_best(retrieval):
+    process = retrieval.start("retrieval", "tune", "--name", "kept", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if b"kept-001" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert b"the best so far is kept" in err
+    assert retrieval("retrieval", "validate", "kept").code == 0
+
+
+def test_tuning_with_a_model_says_which_one_to_set(retrieval):
+    ended = retrieval("retrieval", "tune", "--how", "llm")
+
+    assert ended.code == 2
+    assert "HIVE_MIND_LLM" in ended.err
+
+
+def test_a_model_tunes_until_it_has_nothing_new_and_what_it_found_is_kept(retrieval):
+    reply = json.dumps({"reason": "old pages mislead", "config": GOOD})
+
+    ended = retrieval.with_environment(HIVE_MIND_LLM=f"scripted:{reply}")("retrieval", "tune", "--how", "llm", "--name", "told")
+
+    assert ended.code == 0, ended.err
+    assert "old pages mislead" in ended.out
+    assert "told may be deployed" in ended.out
+    assert "replied twice with something that can't be used" in ended.out
+    assert "tokens spent" in ended.err
+
+
+def test_a_served_model_improves_step_by_step_on_what_it_is_told(retrieval):
+    pytest.importorskip("pydantic_ai")
+    first = {**GOOD, "name": "first", "filters": {"status": ["current"]}}
+    steps = [{"reason": "old pages mislead", "config": first}, {"reason": "help for others too", "config": GOOD}, {"done": True}]
+    with OpenAICompatibleServer([Reply(f"```json\n{json.dumps(step)}\n```") for step in steps]) as server:
+        told = retrieval.with_environment(
+            HIVE_MIND_LLM="openai:some-model", HIVE_MIND_LLM_URL=server.base_url, HIVE_MIND_LLM_KEY="k"
+        )
+        ended = in_a_process(told, "tune", "--how", "llm", "--name", "served", "-o", "json")
+
+    assert ended.code == 0, ended.err
+    assert [step["reason"] for step in ended.json["steps"][1:]] == ["old pages mislead", "help for others too"]
+    compared = ended.json["comparison"]
+    assert compared["differences"]["nudcg"]["interval"]["low"] > 0
+    assert compared["after"]["distractors_in_5"] <= compared["before"]["distractors_in_5"] / 2
+    assert "old pages mislead" in json.dumps(server.requests[1].body)
+    held_out = [one.query for one in Workspace.open(retrieval.home / "retrieval").golden().split("test")]
+    assert not [query for query in held_out if any(query in json.dumps(one.body) for one in server.requests)]
+    assert retrieval("retrieval", "deploy", "served").code == 0
+
+
+def test_a_model_that_replies_nonsense_is_a_failure(retrieval):
+    ended = retrieval.with_environment(HIVE_MIND_LLM="scripted:hello")("retrieval", "tune", "--how", "llm", "--name", "told")
+
+    assert ended.code == 1
+    assert "error: scripted:hello replied twice with something that can't be used: it contains no JSON object" in ended.err
+    assert not (retrieval.home / "retrieval" / "configs" / "told.json").exists()

@@ -1,0 +1,211 @@
+"""What the Redis bus does about a server that is full, has forgotten everything, is silent, or gone for a while."""
+
+import asyncio
+
+import pytest
+
+from hive_mind.bus.base import EVERYONE
+from hive_mind.bus.redis import keys, outgoing, reader, wire
+from hive_mind.errors import BackendThrottled, BackendUnavailable
+from tests.contract.bus_builders import envelope, eventually
+from tests.contract.redis_builders import Buses, is_cut_off, length, nothing_is_settling, nothing_pending, over, subscribed
+from tests.servers.redis_server import RedisServer
+from tests.servers.tcp_proxy import TcpProxy
+
+
+def test_acknowledgements_get_through_to_a_server_that_is_full(server: RedisServer) -> None:
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        await bus.publish([envelope("one")])
+        (one,) = await bob.take()
+        server.do("CONFIG", "SET", "maxmemory", "1")
+        try:
+            sending = asyncio.create_task(bus.publish([envelope("no room")], timeout_s=1.0))
+            await asyncio.sleep(0.05)
+            await one.ack()
+            await eventually(lambda: nothing_pending(bus))
+            with pytest.raises(BackendThrottled, match="maxmemory"):
+                await sending
+        finally:
+            server.do("CONFIG", "SET", "maxmemory", "0")
+
+    over(server, scenario)
+
+
+def test_a_server_that_has_forgotten_everything_is_set_up_again(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_BLOCK_MS", 50)
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        seen: list[str] = []
+        await bus.watch("hive", lambda one: seen.append(one.id))
+        await bus.publish([envelope("before")])
+        assert await bob.take_and_ack() == ["before"]
+        server.do("FLUSHALL")
+        after = [envelope("after"), envelope("to all", *EVERYONE)]
+        await bus.publish(after)
+
+        assert sorted(await bob.take_and_ack(2)) == ["after", "to all"]
+
+        async def is_seen() -> bool:
+            return {one.id for one in after} <= set(seen)
+
+        await eventually(is_seen)
+
+    over(server, scenario)
+
+
+def test_a_connection_that_is_silent_for_too_long_is_given_up(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (reader, outgoing, wire):
+        monkeypatch.setattr(module, "REPLY_WITHIN_S", 0.3, raising=False)
+    monkeypatch.setattr(wire.Wire.call, "__kwdefaults__", {"within_s": 0.3})
+    monkeypatch.setattr(reader, "_BLOCK_MS", 50)
+    proxy = TcpProxy(server.port)
+    proxy.start()
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus(connect_timeout_s=0.3)
+        bob = await subscribed(bus)
+        proxy.cut()
+        doubtful = envelope("in doubt")
+        with pytest.raises(BackendUnavailable):
+            await bus.publish([doubtful], timeout_s=0.5)
+        await eventually(lambda: is_cut_off(bus))
+        proxy.cut(is_cut=False)
+        proxy.drop_connections()
+
+        await bus.publish([doubtful, envelope("after")])
+        assert await bob.take_and_ack(2) == ["in doubt", "after"]
+        assert await bob.has_nothing()
+        assert bus.health.reconnects >= 2
+
+    try:
+        over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
+    finally:
+        proxy.stop()
+
+
+def test_what_was_not_answered_is_sent_again_and_seen_once(server: RedisServer) -> None:
+    proxy = TcpProxy(server.port)
+    proxy.start()
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        proxy.lose_next_reply_to(b"XADD")
+        await bus.publish([envelope("one"), envelope("two"), envelope("three")])
+
+        assert await bob.take_and_ack(3) == ["one", "two", "three"]
+        assert await bob.has_nothing()
+        assert (length(server, keys.inbox("hive", "bob")), bus.health.duplicates) == (6, 3)
+
+    try:
+        over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
+    finally:
+        proxy.stop()
+
+
+def test_a_server_that_is_full_can_be_read_empty_by_who_comes_back(server: RedisServer) -> None:
+    async def scenario(buses: Buses) -> None:
+        first = await buses.bus()
+        bob = await subscribed(first)
+        await first.publish([envelope("one"), envelope("two")])
+        await bob.take(2)
+        await first.close(drain_s=0)
+        server.do("CONFIG", "SET", "maxmemory", "1")
+        try:
+            again = await subscribed(await buses.bus())
+            assert await again.take_and_ack(2) == ["one", "two"]
+        finally:
+            server.do("CONFIG", "SET", "maxmemory", "0")
+
+    over(server, scenario)
+
+
+def test_publishers_that_waited_for_a_full_server_keep_their_order(server: RedisServer) -> None:
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        server.do("CONFIG", "SET", "maxmemory", "1")
+        try:
+            sending = [asyncio.create_task(bus.publish([envelope(f"{n}a"), envelope(f"{n}b")])) for n in range(5)]
+            await asyncio.sleep(0.1)
+        finally:
+            server.do("CONFIG", "SET", "maxmemory", "0")
+        await asyncio.gather(*sending)
+
+        assert await bob.take_and_ack(10) == [f"{n}{letter}" for n in range(5) for letter in "ab"]
+
+    over(server, scenario)
+
+
+def test_names_are_known_again_to_a_server_that_forgot_them(server: RedisServer) -> None:
+    proxy = TcpProxy(server.port)
+    proxy.start()
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        await bus.publish([envelope("one", "never")])
+        server.do("FLUSHALL")
+        proxy.drop_connections()
+        await asyncio.sleep(0.05)
+        # The first may go where it is known that the connection has gone, or find out.
+        await bus.publish([envelope("two", "other")])
+        await bus.publish([envelope("three", "never")])
+
+        assert [state.name for state in await bus.queues("hive")] == ["never", "other"]
+
+    try:
+        over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
+    finally:
+        proxy.stop()
+
+
+def test_acknowledgements_outlive_a_connection(server: RedisServer) -> None:
+    proxy = TcpProxy(server.port)
+    proxy.start()
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        await bus.publish([envelope(str(n)) for n in range(10)])
+        for delivery in await bob.take(10):
+            await delivery.ack()
+        proxy.drop_connections()
+
+        await eventually(lambda: nothing_pending(bus))
+        await eventually(lambda: nothing_is_settling(bus))
+        assert bus.health.reconnects >= 1
+
+    try:
+        over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
+    finally:
+        proxy.stop()
+
+
+def test_a_dead_letter_waits_for_a_server_that_is_full_and_is_not_handed_out_again(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(reader, "_BLOCK_MS", 20)
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        poison = envelope("poison")
+        await bus.publish([poison])
+        (delivery,) = await bob.take()
+        server.do("CONFIG", "SET", "maxmemory", "1")
+        try:
+            await delivery.dead_letter("no good")
+            assert await bob.has_nothing()
+            assert not await nothing_pending(bus)
+        finally:
+            server.do("CONFIG", "SET", "maxmemory", "0")
+        await eventually(lambda: nothing_pending(bus))
+        (letter,) = await bus.dead_letters("hive")
+        assert letter.envelope == poison
+
+    over(server, scenario)

@@ -1,0 +1,98 @@
+"""A controller that is killed at any step, in every kind of change, is followed by one that gets there and loses nothing."""
+
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hive_mind.control import remembering
+from hive_mind.control.state import FleetFolder
+from tests.unit.control.applying import FLAT, agents, apply, planned, source
+from tests.unit.control.fake_platform import Killed, World, played
+
+FOUR = agents("ada", "bob", "cy", "di")
+CHANGES = {
+    "more agents": (FLAT, agents("ada", "bob", "cy", "di", "eve")),
+    "fewer agents": (FOUR, agents("ada", "bob")),
+    "other agents": (FLAT, agents("bob", "di", "eve")),
+    "all others": (FLAT, agents("di", "eve")),
+    "other settings": (FLAT, FLAT + "\nretrieval: {depth: 7}"),
+    "settings and agents": (FOUR, FLAT + "\nretrieval: {depth: 7}"),
+    "another topology": (FLAT, "topology: {kind: sharded, replicas: 2}\n" + FOUR),
+    "groups": (FLAT, "topology: federated\nagents:\n- {name: ada, group: a}\n- {name: bob, group: b}\n- {name: cy, group: b}"),
+    "shared processes": (FOUR, FOUR + "\nplatform: {agentsPerProcess: 2}"),
+    "own processes": (FOUR + "\nplatform: {agentsPerProcess: 2}", agents("ada", "cy", "di")),
+    "another bus": (FOUR, "bus: {url: 'redis://127.0.0.1:7001', credential: '${env:HOME}'}\n" + FLAT),
+    "one process": (FLAT, FLAT + "\nbus: 'memory:'\nplatform: {agentsPerProcess: 9}"),
+    "to single": (FLAT, "topology: single\n" + FOUR),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody pulls a plug here."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("then", ["the same again", pytest.param("back to the first", marks=pytest.mark.slow)])
+@played
+async def test_a_controller_killed_at_any_step_is_followed_by_one_that_gets_there(
+    change: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (source(tmp_path, spec) for spec in CHANGES[change])
+    for at in range(1, 500):
+        home, world = tmp_path / f"at{at}", World()
+        await apply(home, world, first)
+        for process in tuple(world.alive):
+            world.learn(process, f"{process} knows")
+        known = world.facts("team")
+        was_killed = await killed_at(at, world, monkeypatch, lambda home=home, world=world: apply(home, world, second))
+        wanted = second if then == "the same again" else first
+
+        outcome = await apply(home, world, wanted)
+
+        told = f"killed at step {at} of {change}: {world.calls}"
+        assert outcome.problems == (), told
+        assert not await planned(home, world, wanted), told
+        assert world.violations == [], told
+        state = FleetFolder(home, "team").state()
+        assert state.hive is not None
+        hive = state.hive if state.hive.topology != "single" else state.last_hive
+        assert hive is not None
+        assert world.facts(hive.id) >= known, told
+        assert set(world.alive) == set(state.allocation), told
+        shutil.rmtree(home)
+        if not was_killed:
+            return
+    pytest.fail("it never got to the end")
+
+
+async def killed_at(at: int, world: World, monkeypatch: pytest.MonkeyPatch, call: Callable[[], Awaitable[object]]) -> bool:
+    """Run it with a kill at the step of that number, counted over everything it does to the world and to its own files."""
+    world.steps, world.kill_at = 0, at
+    with monkeypatch.context() as patched:
+        for name in ("keep", "keep_manifest"):
+            patched.setattr(FleetFolder, name, stepping(getattr(FleetFolder, name), world))
+        patched.setattr(remembering, "write_whole", stepping(remembering.write_whole, world))
+        try:
+            await call()
+        except BaseExceptionGroup as error:
+            if error.subgroup(Killed) is None:
+                raise
+        except Killed:
+            pass
+        finally:
+            was_killed, world.kill_at = world.steps >= at, 0
+    return was_killed
+
+
+def stepping(call: Callable[..., None], world: World) -> Callable[..., None]:
+    def doing(*given: object) -> None:
+        world.step("before a write")
+        call(*given)
+        world.step("after a write")
+
+    return doing

@@ -1,0 +1,201 @@
+"""Lies and garbage change nothing and raise nothing, and no member speaks for another where words are sealed."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from hive_mind.hive.effects import Received
+from hive_mind.model.evidence import Head, Sealed, Stamp
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import Announce, Changes, FactsRequest, ListRequest, PoolRequest, Receipt, RegistryEntry, Replicate
+from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.vector import ExactVectors
+from tests.hives import MODERATOR, PUMP, PUMP_ID, Hive, assertion, flat, keyring, probe, settings
+from tests.unit.hive.each_topology import DOOR, RIGHT
+
+NUMBER = 1 << 63
+BAD_ASSERTIONS = [
+    assertion(confidence=8100.0),
+    assertion(confidence=float("nan")),
+    assertion(ttl_ms=-1),
+    assertion(ttl_ms=NUMBER),
+    assertion(expires_ms=NUMBER),
+    assertion(ms=-1),
+    assertion(ms=NUMBER),
+    assertion(stamp=Stamp(5, NUMBER, b"")),
+    assertion(stamp=Stamp(5, 0, b"x" * 1_000)),
+    assertion(agent=""),
+    assertion(agent="x" * 100_000),
+    assertion(root="x" * 100_000),
+    assertion(tenant="other"),
+    assertion(tenant=""),
+    assertion(fact_id=""),
+    assertion(fact_id="zz"),
+    assertion(""),
+    assertion("x" * 100_000),
+]
+GARBAGE = [
+    Replicate("", ()),
+    Replicate("x" * 100_000, (Changes("no such partition", (RIGHT,)),)),
+    Replicate("p", (Changes("\0", (RIGHT,)), Changes("", (RIGHT,)))),
+    *(
+        Replicate("p", (Changes("all", (Sealed(b"8 bytes!" + bytes(4) + bytes([n + 1]), one),)),))
+        for n, one in enumerate(BAD_ASSERTIONS)
+    ),
+    Replicate("p", (Changes("all", (Sealed(b"", assertion()), Sealed(b"x" * 5_000, assertion()))),)),
+    Replicate("p", (Changes("all", (), (), (Head("n0", b"", -5), Head("n0", b"", NUMBER), Head("", b"", 0))),)),
+    Receipt("nobody's"),
+    Announce((RegistryEntry("", "", Stamp(0)), RegistryEntry("trust/ines", "nonsense", Stamp(5), MODERATOR))),
+    Announce((RegistryEntry("trust/ines", "1e999", Stamp(NUMBER, NUMBER, b"x" * 999), MODERATOR),)),
+    Announce(
+        (RegistryEntry("rating//", '{"good": -1}', Stamp(5), "\0"), RegistryEntry("redacted/", "true", Stamp(5), MODERATOR))
+    ),
+]
+
+
+@pytest.mark.parametrize("message", GARBAGE, ids=lambda message: repr(message)[:60])
+def test_garbage_is_refused_changes_nothing_and_raises_nothing(message):
+    hive = Hive(flat())
+    hive.say("n1", DOOR)
+    before = hive.live("n0")
+
+    hive.tell("n0", Received("n2", message))
+
+    assert hive.live("n0") == before
+    assert hive.found("n0", DOOR) == [DOOR]
+    hive.boot("n0")
+    assert hive.live("n0") == before
+
+
+def test_what_was_refused_is_counted_by_its_reason():
+    hive = Hive(flat())
+
+    hive.tell("n0", Received("n2", Replicate("p", (Changes("all", (Sealed(RIGHT.dot, assertion(confidence=2.0)),)),))))
+
+    assert hive.nodes["n0"].refused == {"a confidence is a number from 0 to 1": 1}
+
+
+def of_vectors(vector: bytes, **fields) -> Sealed:
+    given = assertion(**fields)
+    statement = msgspec.structs.replace(given.statement, model="m", vector=vector)
+    return Sealed(RIGHT.dot, msgspec.structs.replace(given, statement=statement))
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        b"x",
+        b"123",
+        np.ones(3, "<f2").tobytes(),
+        np.ones(5, "<f2").tobytes(),
+        np.full(4, np.nan, "<f2").tobytes(),
+        np.full(4, np.inf, "<f2").tobytes(),
+    ],
+    ids=["one byte", "odd", "short", "long", "not a number", "endless"],
+)
+def test_a_vector_that_is_none_is_found_by_its_words_and_spoils_no_search(vector):
+    hive = Hive(flat(), settings(model="m"), new_arm=lambda: ExactVectors(4))
+    query = Probe(("pump",), probe("").anchors, np.array([1, 0, 0, 0], np.float32))
+
+    hive.tell("n0", Received("n2", Replicate("p", (Changes("all", (of_vectors(vector),)),))))
+
+    assert hive.found("n0") == [PUMP]
+    reply = hive.nodes["n0"].search(PoolRequest("q", "all", 1, query, 1_000), hive.clock())
+    assert reply.pool.ids == (PUMP_ID,)
+    assert np.isnan(reply.pool.semantic).all()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Probe(("pump",), probe("").anchors, np.ones(3, np.float32)),
+        Probe(("pump",), probe("").anchors, np.full(4, np.nan, np.float32)),
+        Probe(("pump",), Anchors(((), ("pump",))), None),
+        Probe(("pump",), probe("").anchors, None, 0),
+        Probe(("pump",), probe("").anchors, None, -5),
+        Probe(("pump",), probe("").anchors, None, 1 << 62),
+        Probe(("pump",) * 1_000, probe("").anchors),
+        Probe(("pump",), probe("").anchors, None, 10, TermStatistics(0, 0.0)),
+        Probe(("pump",), probe("").anchors, None, 10, TermStatistics(-5, float("nan"), {"pump": -1})),
+        Probe(("pump",), probe("").anchors, None, 10, TermStatistics(1, float("inf"), {"pump": 1 << 63})),
+    ],
+    ids=[
+        "other model's",
+        "not a number",
+        "empty name",
+        "no depth",
+        "negative depth",
+        "endless depth",
+        "many terms",
+        "empty",
+        "negative",
+        "endless",
+    ],
+)
+def test_a_nonsensical_question_gets_an_answer_and_no_error(asked):
+    hive = Hive(flat(), settings(model="m"), new_arm=lambda: ExactVectors(4))
+    hive.say("n0", model="m", vector=np.array([1, 0, 0, 0], "<f2").tobytes())
+
+    reply = hive.nodes["n0"].search(PoolRequest("q", "all", 1, asked, 1_000, float("nan")), hive.clock())
+
+    assert reply is not None
+    assert set(reply.pool.ids) <= {PUMP_ID}
+
+
+def test_nobody_can_ask_for_more_than_there_is():
+    hive = Hive(flat())
+    hive.say("n0")
+    node, now = hive.nodes["n0"], hive.clock()
+
+    assert node.search(FactsRequest("q", ("", "zz", "\0", PUMP_ID), -5), now).facts[0].id == PUMP_ID
+    assert len(node.search(ListRequest("q", "all", 1, "", 1 << 62, -5), now).facts) == 1
+    assert node.search(ListRequest("q", "all", 1, "", 0, -5), now).facts == ()
+
+
+def sealing(name: str):
+    """A node speaks for itself and for the agent that is called like it."""
+    return keyring(name, f"agent of {name}", *([MODERATOR] if name == "n2" else []))
+
+
+def test_a_member_that_lies_deletes_nothing_where_words_are_sealed():
+    hive = Hive(flat("n0", "n1", "n2", "liar"), seal_of=sealing)
+    texts = [f"Pump {number} is red." for number in range(50)]
+    hive.say("n0", *texts, agent="agent of n0")
+    hive.wait(15_000)
+    at = Stamp(hive.clock.wall_ms, 5, b"liar")
+    forged = [
+        RegistryEntry(f"redacted/{fact_id(texts[0])}", "true", at, MODERATOR),
+        RegistryEntry(f"retracted/{fact_id(texts[1])}", "true", at, MODERATOR, b"no seal of mo"),
+        RegistryEntry(f"retracted/{fact_id(texts[2])}/agent of n0", "true", at, "agent of n0"),
+        RegistryEntry("moderator/liar", "true", at, MODERATOR),
+        RegistryEntry(f"redacted/{fact_id(texts[3])}", "true", at, "liar"),
+    ]
+
+    hive.tell("n1", Received("liar", Announce(tuple(forged))))
+    assert hive.take_back("liar", fact_id(texts[4]), by=MODERATOR)[0].removed
+    hive.wait(40_000)
+
+    for name in ("n0", "n1", "n2"):
+        assert len(hive.live(name)["all"]) == 50
+    assert hive.nodes["n1"].refused["a registry entry that its writer did not seal"] >= 4
+
+    hive.say("n0", "Said later.", agent="agent of n0")
+    hive.take_back("n0", fact_id(texts[5]), by="agent of n0")
+    hive.take_back("n2", fact_id(texts[6]), by=MODERATOR)
+    hive.wait(15_000)
+    for name in ("n0", "n1", "n2"):
+        assert {texts[5], texts[6]}.isdisjoint(given.statement.content for given in hive.live(name)["all"].values())
+        assert len(hive.live(name)["all"]) == 49
+
+
+def test_no_agent_speaks_for_another_where_words_are_sealed():
+    hive = Hive(flat(), seal_of=sealing)
+    hive.say("n0", agent="agent of n0")
+
+    hive.take_back("n1", by="agent of n0")
+    hive.say("n1", DOOR, agent="agent of n0")
+    hive.wait(15_000)
+
+    assert hive.who_has() >= {"n0", "n2"}
+    assert hive.who_has(DOOR) <= {"n1"}

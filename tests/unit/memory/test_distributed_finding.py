@@ -1,0 +1,175 @@
+"""An agent finds what a single memory would find, also while facts are on their way, gone or not answered for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.fact import Sharing
+from hive_mind.model.ids import fact_id
+from hive_mind.model.query import Query
+from tests.builders import BagOfWords, Home, found, run, said
+from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
+
+
+def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_itself(caplog):
+    home = SharedHome()
+
+    class Silent(SmallHive):
+        async def ask(self, probe, **options):
+            nothing = await SmallHive().ask(probe, **options)
+            return replace(nothing, missing=("p1",))
+
+    async def whole() -> None:
+        async with home.memory() as memory:
+            await memory.store_fact("pump", RED)
+            for _ in range(3):
+                assert await found(memory, "pump") == [RED]
+            assert memory.completeness == memory.last_gathered.completeness == 0.75
+            assert [line for line in warnings_in(caplog) if "75.0 %" in line] == warnings_in(caplog)
+            assert len(warnings_in(caplog)) == 1
+
+    home.hive = Silent()
+    run(whole())
+
+
+def test_a_fact_shared_while_the_hive_is_asked_is_not_lost_between_the_two():
+    home = SharedHome()
+    memories: list[DistributedCognitiveMemory] = []
+
+    class Late(SmallHive):
+        async def ask(self, probe, **options):
+            gathered = await super().ask(probe, **options)
+            self.failure = None
+            await memories[0].settle()
+            return gathered
+
+    async def whole() -> None:
+        async with home.memory() as memory:
+            memories.append(memory)
+            await memory.store_fact("door", "The door is blue.")
+            home.hive.before = lambda call: setattr(home.hive, "failure", AWAY if call == "promote" else None)
+            await memory.store_fact("pump", RED)
+            assert (await states(memory))[RED] is Sharing.PROPOSED
+            home.hive.before = lambda _: None
+            home.hive.failure = None
+
+            assert (await found(memory, "red pump"))[0] == RED
+            assert (await states(memory))[RED] is Sharing.SHARED
+
+    home.hive = Late()
+    run(whole())
+
+
+def test_a_fact_taken_back_between_being_found_and_being_fetched_leaves_its_place_to_the_next():
+    ada_home, bo_home = two(hive := SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory() as bo:
+            facts = await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
+            best = (await bo.search_facts("pump red"))[0].fact
+
+            def take_back(call: str) -> None:
+                if call == "fetch":
+                    hive._retract(best.id, "ada")
+
+            hive.before = take_back
+            hits = await found(bo, "pump red", 3)
+            assert len(hits) == 3
+            assert best.content not in hits
+            assert len(facts) == 5
+
+    run(whole())
+
+
+def test_a_fact_that_does_not_arrive_is_asked_for_again_before_it_counts_as_gone():
+    ada_home, bo_home = two(hive := SmallHive())
+    wanted: list[Sequence[tuple[str, str]]] = []
+    honest = hive.fetch
+
+    async def lossy(asked: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
+        wanted.append(asked)
+        return (await honest(asked))[1:] if len(wanted) == 1 else await honest(asked)
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory() as bo:
+            await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
+            before = await found(bo, "pump red", 3)
+            hive.fetch = lossy
+            assert await found(bo, "pump red", 3) == before
+            assert [len(asked) for asked in wanted] == [3, 1]
+            assert wanted[1] == [(wanted[0][0][0], "")]
+
+    run(whole())
+
+
+def test_lists_are_newest_first_and_as_long_as_asked_for():
+    ada_home, bo_home = two(SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory() as bo:
+            for n in range(12):
+                await (ada, bo)[n % 2].store_fact("pump", f"Pump number {n} is red.")
+            await ada.store_fact("pump", "Pump number 1 is red.", source="otto")
+            for limit in (1, 5, 12, None):
+                assert len(await ada.get_all_facts(limit)) == min(limit or 12, 12)
+                assert len({fact.id for fact in await bo.search_by_concept("pump", limit or 99)}) == min(limit or 12, 12)
+            own = [fact for fact in await bo.get_all_facts() if fact.content[12] in "13579"]
+            assert own == sorted(own, key=lambda fact: -fact.learned_at_us)
+
+    run(whole())
+
+
+def test_embedding_again_tells_the_hive_the_vectors_it_lacks():
+    ada_home, bo_home = two(SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory(embedder := BagOfWords()) as ada, bo_home.memory() as bo:
+            embedder.failure = AWAY
+            await ada.store_fact("pump", RED)
+            assert await found(bo, Query("red", method="vector")) == []
+            embedder.failure = None
+            await ada.reembed()
+            assert await found(bo, Query("red", method="vector")) == [RED]
+
+    run(whole())
+
+
+WORDS = st.lists(st.sampled_from("red blue pump door D40 hall Ines old is the".split()), min_size=2, max_size=6)
+DEALT = st.lists(
+    st.tuples(WORDS.map(" ".join), st.sampled_from([0.2, 0.8]), st.sampled_from("xyz"), st.integers(0, 2)), max_size=14
+)
+QUESTIONS = ["the red pump", "D40", "Ines", "tell me about D40", "old door in the hall", "D41", "blue"]
+
+
+@settings(deadline=None, max_examples=40)
+@given(DEALT, st.sampled_from([OPEN, PromotionSettings()]), st.integers(0, 2))
+def test_every_agent_finds_what_a_single_memory_over_all_it_may_see_would_find(dealt, gate, asker: int):
+    hive = SmallHive()
+    if gate is not OPEN:
+        # What one shares and another holds back has a confirmation that the hive does not know of.
+        dealt = list({text: (text, *rest) for text, *rest in dealt}.values())
+    homes = [SharedHome(hive, name, gate=gate) for name in ("ada", "bo", "cy")]
+
+    async def whole() -> None:
+        async with homes[0].memory() as a, homes[1].memory() as b, homes[2].memory() as c, Home().memory(BagOfWords()) as single:
+            agents = (a, b, c)
+            for text, confidence, source, agent in dealt:
+                await agents[agent].store_fact("", text, confidence, source=f"{source}{agent}")
+            for text, confidence, source, agent in dealt:
+                kept = await agents[agent].get_fact(fact_id(text))
+                if agent == asker or kept.sharing is Sharing.SHARED:
+                    await single.store_fact("", text, confidence, source=f"{source}{agent}")
+            for question in QUESTIONS:
+                for method in ("hybrid", "keyword", "vector"):
+                    query = Query(question, 10, method)
+                    theirs, ours = await single.search_facts(query), await agents[asker].search_facts(query)
+                    assert [hit.fact.id for hit in ours] == [hit.fact.id for hit in theirs], (question, method)
+                    assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], abs=1e-6)
+
+    run(whole())

@@ -1,0 +1,60 @@
+"""Hives on disk that can be moved to their next generation, and what is in them."""
+
+import asyncio
+import hashlib
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.messages import RegistryEntry
+from hive_mind.runtime.generations import Moved, held, move, settle
+from hive_mind.runtime.worker_config import HiveConfig
+from tests.hives import assertion
+
+OLD = HiveConfig("fleet", "flat", {"": ("a", "b")})
+SHARDED = HiveConfig("fleet.g2", "sharded", {"": ("a", "b", "c", "d")}, replicas=2, partitions=8)
+FEDERATED = HiveConfig("fleet.g2", "federated", {"north": ("a", "c"), "south": ("b",)}, {"north": ("pumps",)}, 0.7)
+TUNING = HiveSettings()
+
+
+def run(play: Coroutine[Any, Any, Any]) -> Any:
+    async def whole() -> Any:
+        async with asyncio.timeout(60):
+            return await play
+
+    return asyncio.run(whole())
+
+
+def estate(facts: int = 12) -> Estate:
+    said = (
+        assertion(f"Pump {n} is red.", ms=1_700_000_000_000 + n, agent=f"agent {n % 3}", root=f"file {n % 4}")
+        for n in range(facts)
+    )
+    trust = RegistryEntry("trust/agent 1", "1.5", assertion().stamp, "mo")
+    return Estate(tuple(Vouched(one, "ab"[number % 2]) for number, one in enumerate(said)), (trust,))
+
+
+def begun(home: Path, hive: HiveConfig = OLD, facts: int = 12) -> tuple[HiveFact, ...]:
+    run(settle(home, estate(facts), hive, {}, TUNING))
+    return all_of(home, hive)
+
+
+def all_of(home: Path, hive: HiveConfig) -> tuple[HiveFact, ...]:
+    found: tuple[HiveFact, ...] = run(held(home, hive, (), TUNING))
+    return found
+
+
+def moved(home: Path, new: HiveConfig = SHARDED, **options: Any) -> Moved:
+    done: Moved = run(move(home, OLD, ("a", "b"), new, {}, TUNING, **options))
+    return done
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def hives(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "hives").iterdir())

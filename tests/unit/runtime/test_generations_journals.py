@@ -1,0 +1,135 @@
+"""Journals that a generation is made of: damaged or senseless ones are refused, open and killed ones are read whole."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.errors import DatabaseLocked, DatabaseUnreadable, InvalidInput
+from hive_mind.hive.effects import Put
+from hive_mind.runtime.generations import estate_of, held, move
+from hive_mind.runtime.worker_config import HiveConfig
+from tests.unit.runtime.moving import OLD, SHARDED, TUNING, begun, contents, hives, moved, run
+
+
+@pytest.mark.parametrize("keep", [0, 50, 5_000])
+def test_a_damaged_journal_is_an_error_that_names_it(tmp_path: Path, keep: int) -> None:
+    begun(tmp_path)
+    path = tmp_path / "hives" / "fleet" / "b.sqlite"
+    path.write_bytes(path.read_bytes()[:keep] + b"x" * 9_000)
+
+    with pytest.raises(DatabaseUnreadable, match=r"fleet/b\.sqlite") as failure:
+        moved(tmp_path)
+
+    assert "hive-mind-journal-" not in str(failure.value)
+    assert hives(tmp_path) == ["fleet"]
+
+
+def test_a_journal_that_only_its_log_is_left_of_is_an_error(tmp_path: Path) -> None:
+    begun(tmp_path)
+    folder = tmp_path / "hives" / "fleet"
+    (folder / "b.sqlite").rename(folder / "b.sqlite-wal")
+
+    with pytest.raises(DatabaseUnreadable, match="log is there"):
+        moved(tmp_path)
+
+
+def test_a_value_that_no_node_writes_is_an_error_that_names_its_file(tmp_path: Path) -> None:
+    begun(tmp_path)
+
+    async def spoil() -> None:
+        journal = await backends.load("journal", "sqlite").open(tmp_path / "hives" / "fleet" / "a.sqlite")
+        await journal.write([Put("assertion", b"all\0" + bytes(13), b"nonsense")])
+        await journal.close()
+
+    run(spoil())
+
+    with pytest.raises(DatabaseUnreadable, match=r"a\.sqlite holds what no node writes"):
+        moved(tmp_path)
+    assert hives(tmp_path) == ["fleet"]
+
+
+def test_a_hive_that_runs_is_not_moved_but_can_be_looked_at(tmp_path: Path) -> None:
+    before = begun(tmp_path)
+
+    async def play() -> None:
+        journal = await backends.load("journal", "sqlite").open(tmp_path / "hives" / "fleet" / "a.sqlite")
+        try:
+            await journal.write([Put("app.x", b"new", b"in the log")])
+            with pytest.raises(DatabaseLocked):
+                await move(tmp_path, OLD, (), SHARDED, {}, TUNING)
+            assert await held(tmp_path, OLD, (), TUNING, while_open=True) == before
+            seen = await estate_of(tmp_path, OLD, (), TUNING, while_open=True)
+            assert Put("app.x", b"new", b"in the log") in seen.own["a"]
+        finally:
+            await journal.close()
+
+    run(play())
+    assert hives(tmp_path) == ["fleet"]
+
+
+def test_what_a_killed_node_left_in_its_log_goes_along(tmp_path: Path) -> None:
+    begun(tmp_path)
+
+    async def play() -> None:
+        there = tmp_path / "hives" / "fleet"
+        journal = await backends.load("journal", "sqlite").open(there / "a.sqlite")
+        await journal.write([Put("app.x", b"new", b"in the log")])
+        # As a killed process leaves it.
+        shutil.copytree(there, tmp_path / "killed" / "hives" / "fleet")
+        await journal.close()
+
+    run(play())
+    files = contents(tmp_path / "killed" / "hives" / "fleet")
+    assert "a.sqlite-wal" in files
+
+    moved(tmp_path / "killed")
+
+    seen = run(estate_of(tmp_path / "killed", SHARDED, (), TUNING))
+    assert Put("app.x", b"new", b"in the log") in seen.own["a"]
+    after = contents(tmp_path / "killed" / "hives" / "fleet")
+    assert {name: after[name] for name in after if not name.endswith(".lock")} == {
+        name: files[name] for name in files if not name.endswith(".lock")
+    }
+
+
+def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_path: Path) -> None:
+    async def play() -> None:
+        sqlite: Any = backends.load("journal", "sqlite")
+        path, stop = tmp_path / "busy.sqlite", asyncio.Event()
+        journal = await sqlite.open(path)
+
+        async def write() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                # All of one number, or none.
+                await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 5_000) for row in range(16)])
+
+        writing = asyncio.create_task(write())
+        seen = []
+        for _ in range(15):
+            found = await sqlite.read(path, while_open=True)
+            assert len({put.value for put in found}) <= 1
+            seen += [found[0].value[:4]] if found else []
+        stop.set()
+        await writing
+        await journal.close()
+        assert seen == sorted(seen)
+        assert len(set(seen)) > 1
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("new", "attached"), [(OLD, {}), (HiveConfig("fleet.g2", "ring", {"": ("a",)}), {}), (SHARDED, {"ines": "nowhere"})]
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, new: HiveConfig, attached: dict[str, str]) -> None:
+    begun(tmp_path)
+
+    with pytest.raises(InvalidInput):
+        run(move(tmp_path, OLD, (), new, attached, TUNING))
+    assert hives(tmp_path) == ["fleet"]
