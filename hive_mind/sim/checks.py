@@ -5,7 +5,7 @@ from itertools import permutations
 
 from hive_mind.hive.seal import is_sealed
 from hive_mind.hive.share import Share
-from hive_mind.model.evidence import actor_of
+from hive_mind.model.evidence import Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
 from hive_mind.sim.history import Operation, Voice
@@ -48,9 +48,24 @@ def unfinished(world: World) -> str:
             return f"{machine.name} still waits for {', '.join(lacking)}"
     # Who has left may be the only one who has something, and only so stays until others have it.
     for machine in world.honest() if not world.liar else ():
-        if leaving := node_of(machine).holdings.leaving:
-            return f"{machine.name} still hands over {', '.join(sorted(leaving))}"
+        leaving = node_of(machine).holdings.leaving
+        if left := sorted(name for name in leaving if not _has_only_lingering(world, machine, name)):
+            return f"{machine.name} still hands over {', '.join(left)}"
     return _unasked(world)
+
+
+def _has_only_lingering(world: World, machine: Machine, partition: str) -> bool:
+    """Whether what keeps a machine from being done with a partition has run out at its holders, which have seen it."""
+    here = shares_of(machine)[partition]
+    theirs = [shares_of(world.machines[name])[partition].members for name in world.topology.holders(partition)]
+    odd = [dot for dot in here.members.live if any(dot not in members.live for members in theirs)]
+    given = [found for dot in odd if (found := here.sealed(dot)) is not None]
+    return bool(odd) and all(map(_lingers, given)) and all(members.has_seen(dot) for dot in odd for members in theirs)
+
+
+def _lingers(given: Sealed) -> bool:
+    """Whether everybody counts its time by itself, from when it came."""
+    return bool(given.assertion.ttl_ms and not given.assertion.expires_ms)
 
 
 def _unasked(world: World) -> str:
@@ -79,7 +94,7 @@ def is_only_lingering(world: World) -> bool:
     states = {machine.name: state_of(machine) for machine in members(world)}
     for machine in members(world):
         for partition, given in assertions_of(machine):
-            live[partition, given.dot] = bool(given.assertion.ttl_ms and not given.assertion.expires_ms)
+            live[partition, given.dot] = _lingers(given)
     odd = False
     for partition in {name for state in states.values() for name in state.live}:
         held = [state.live[partition] for state in states.values() if partition in state.live]
