@@ -28,6 +28,7 @@ FOUND = [
     ("sharded", 2060, 60),
     ("sharded", 8489, 100),
     ("sharded", 13287, 100),
+    ("sharded", 13790, 100),
     ("sharded", 3465, 60),
     ("sharded", 110801, 100),
     ("sharded", 130351, 100),
