@@ -20,6 +20,8 @@ from hive_mind.ranking.vector import ExactVectors, floor_of_best
 _CODE_MAX = 127
 # Of so many vectors for each hit, a third are compared in full or are asked for by the other arms (measured at 1,000 and 3,000).
 _SCANNED_PER_HIT = 30
+# More full vectors than this are kept as float16. A query makes some hundred of them wide again: those that may be nearest.
+_NARROW_ABOVE = 16_384
 # Each slice costs some 10 µs; copying the codes of a thousand scattered vectors costs 100.
 _RUNS_MAX = 16
 # Rounding in float32 on the way to a coarse cosine; real errors are a hundred times smaller.
@@ -32,11 +34,11 @@ def open(dimension: int) -> VectorArm:
 
 
 class QuantisedVectors:
-    """Implements `VectorArm`. Takes 5 bytes per dimension and vector: the full one and its codes."""
+    """Implements `VectorArm`. Takes 5 bytes per dimension and vector, the full one and its codes; 3 where there are many."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        self._full = ExactVectors(dimension)
+        self._full = ExactVectors(dimension, _NARROW_ABOVE)
         self._codes = np.zeros((0, dimension), dtype=np.int8)
         # What one of a vector's codes is worth.
         self._scales = np.zeros(0, dtype=np.float32)
@@ -93,7 +95,7 @@ class QuantisedVectors:
 
     def scan(self, query: Vector, size: int, k: int) -> Cosines | None:
         """All cosines where so many of the vectors would be compared in full that reading the codes too saves nothing."""
-        return self._full.scan(query, size, k) if len(self) <= _SCANNED_PER_HIT * k else None
+        return self._full.scan(query, size, k) if len(self) <= min(_SCANNED_PER_HIT * k, _NARROW_ABOVE) else None
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
         """Exact cosines at these positions; NaN where there is no vector."""

@@ -13,7 +13,8 @@ Vector = NDArray[np.float32]
 Positions = NDArray[np.int64]
 Cosines = NDArray[np.float32]
 
-_BLOCK = 64
+_BLOCK = 16
+_NEVER = 1 << 62
 
 
 class VectorArm(Protocol):
@@ -68,11 +69,16 @@ class Choosing(Protocol):
 
 
 class ExactVectors:
-    """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact."""
+    """Every vector in one matrix; a search is one matrix product. `dimension` × 4 bytes per fact.
 
-    def __init__(self, dimension: int) -> None:
+    With more than `narrow_above` rows they are kept as float16: half of that, and nothing is lost, as embedders round to it. But
+    numpy makes float32 of them again at 1 ns a number, which is more than comparing them takes.
+    """
+
+    def __init__(self, dimension: int, narrow_above: int = _NEVER) -> None:
         self.dimension = dimension
-        self._matrix = np.zeros((0, dimension), dtype=np.float32)
+        self._narrow_above = narrow_above
+        self._matrix: NDArray[np.float32 | np.float16] = np.zeros((0, dimension), dtype=np.float32)
         self._present = np.zeros(0, dtype=np.bool_)
         self._size = 0
         self._count = 0
@@ -94,7 +100,7 @@ class ExactVectors:
 
     def vector(self, position: int) -> Vector | None:
         """The vector kept at a position, or None."""
-        return self._matrix[position] if position < self._size and self._present[position] else None
+        return _wide(self._matrix[position]) if position < self._size and self._present[position] else None
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
         """The k nearest, best first, ties by position; fewer when there are fewer."""
@@ -105,11 +111,11 @@ class ExactVectors:
         # Not `@`: BLAS would spread one query over all cores, and on a busy machine its threads then wait for one another
         # (measured: 8 ms instead of 0.5 ms at 10,000 facts). Nor does it give a row the same result wherever the row lies.
         if size == self._size == self._count:
-            every: Cosines = np.vecdot(self._matrix[:size], query)
+            every: Cosines = np.vecdot(_wide(self._matrix[:size]), query)
             return every
         cosines = np.full(size, np.nan, dtype=np.float32)
         known = cosines[: self._size]
-        np.vecdot(self._matrix[: self._size], query, out=known)
+        np.vecdot(_wide(self._matrix[: self._size]), query, out=known)
         known[~self._present[: self._size]] = np.nan
         return cosines
 
@@ -118,12 +124,12 @@ class ExactVectors:
         found = np.full(len(positions), np.nan, dtype=np.float32)
         inside = positions < self._size
         inside[inside] = self._present[positions[inside]]
-        found[inside] = np.vecdot(self._matrix[positions[inside]], query)
+        found[inside] = self.cosines_of_present(query, positions[inside])
         return found
 
     def cosines_of_present(self, query: Vector, positions: Positions) -> Cosines:
         """The same at positions all of which have a vector."""
-        found: Cosines = np.vecdot(self._matrix[positions], query)
+        found: Cosines = np.vecdot(_wide(self._matrix[positions]), query)
         return found
 
     def __len__(self) -> int:
@@ -133,10 +139,15 @@ class ExactVectors:
     def _grow(self, size: int) -> None:
         # By a quarter, not double: spare rows are the largest thing in memory, in a large agent and in a hundred small ones.
         capacity = max(size, 16, len(self._matrix) * 5 // 4)
-        matrix = np.zeros((capacity, self._matrix.shape[1]), dtype=np.float32)
+        kept_as = np.float16 if capacity > self._narrow_above else np.float32
+        matrix = np.zeros((capacity, self._matrix.shape[1]), dtype=kept_as)
         present = np.zeros(capacity, dtype=np.bool_)
         matrix[: self._size], present[: self._size] = self._matrix[: self._size], self._present[: self._size]
         self._matrix, self._present = matrix, present
+
+
+def _wide(rows: NDArray[np.float32 | np.float16]) -> NDArray[np.float32]:
+    return rows.astype(np.float32, copy=False)
 
 
 def best(scores: NDArray[np.float32], k: int) -> tuple[Positions, Cosines]:
@@ -165,8 +176,9 @@ def floor_of_best(scores: NDArray[np.float32], k: int) -> float:
     if len(scores) <= k:
         return -np.inf
     blocks = len(scores) // _BLOCK
-    # k block maxima reach the k-th largest of them, so k scores do; there are 64 times fewer to partition.
-    some = np.maximum.reduce(scores[: blocks * _BLOCK].reshape(blocks, _BLOCK), axis=1) if blocks > k else scores.copy()
+    # k block maxima reach the k-th largest of them, so k scores do. There are fewer to partition, which is slow where many are
+    # equal; and as a block is a column here, whole rows are compared at once.
+    some = np.maximum.reduce(scores[: blocks * _BLOCK].reshape(_BLOCK, blocks), axis=0) if blocks > k else scores.copy()
     # In place: numpy's function of this name costs as much again, and a hive calls it a hundred times for one question.
     some.partition(len(some) - k)
     return float(some[len(some) - k])

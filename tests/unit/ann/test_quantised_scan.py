@@ -7,7 +7,7 @@ from hive_mind import backends
 from hive_mind.model.probe import Anchors, Probe
 from hive_mind.ranking.index import FactIndex
 
-pytest.importorskip("numkong")
+quantised = pytest.importorskip("hive_mind.ann.quantised")
 
 DIMENSION = 8
 
@@ -39,3 +39,18 @@ def test_all_are_compared_only_where_many_are_wanted() -> None:
 
     assert arm.scan(rows[0], 60, 1) is None
     assert arm.scan(rows[0], 60, 2).argmax() == 0
+
+
+def test_among_many_that_take_half_the_room_the_nearest_are_the_same_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantised, "_NARROW_ABOVE", 100)
+    rows = unit_rows(400).astype(np.float16).astype(np.float32)
+    arms = [backends.load("ann", name).open(DIMENSION) for name in ("quantised", "exact")]
+    for position, row in enumerate(rows):
+        for arm in arms:
+            arm.add(position, row)
+
+    for query in rows[::40]:
+        few, all_of_them = ([tuple(part.tolist()) for part in arm.top(query, 7)] for arm in arms)
+        assert few == all_of_them
+    assert arms[0].scan(rows[0], 400, 400) is None
+    assert arms[0].vector(399).tolist() == rows[399].tolist()

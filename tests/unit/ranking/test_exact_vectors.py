@@ -6,14 +6,16 @@ from hypothesis import strategies as st
 
 from hive_mind.ranking.vector import ExactVectors, best, floor_of_best
 
-# Few directions, so that ties are common.
-DIRECTIONS = [np.array(v, np.float32) / np.float32(np.linalg.norm(v)) for v in ([1, 0], [0, 1], [1, 1], [-1, 0], [3, 4])]
+# Few directions, so that ties are common; rounded as embedders do.
+DIRECTIONS = [
+    (np.array(v) / np.linalg.norm(v)).astype(np.float16).astype(np.float32) for v in ([1, 0], [0, 1], [1, 1], [-1, 0], [3, 4])
+]
 STEPS = st.lists(st.tuples(st.sampled_from("aaar"), st.integers(0, 12), st.sampled_from(range(5))), max_size=40)
 
 
-@given(STEPS, st.sampled_from(range(5)), st.integers(0, 15))
-def test_after_any_history_search_is_sorting_all_that_is_there(steps, asked: int, k: int):
-    arm, kept, query = ExactVectors(2), {}, DIRECTIONS[asked]
+@given(STEPS, st.sampled_from(range(5)), st.integers(0, 15), st.sampled_from([0, 8, 1_000]))
+def test_after_any_history_search_is_sorting_all_that_is_there(steps, asked: int, k: int, narrow_above: int):
+    arm, kept, query = ExactVectors(2, narrow_above), {}, DIRECTIONS[asked]
     for step, position, direction in steps:
         if step == "a":
             arm.add(position, DIRECTIONS[direction])
@@ -30,6 +32,7 @@ def test_after_any_history_search_is_sorting_all_that_is_there(steps, asked: int
     assert len(arm) == len(kept)
     asked_for = np.arange(14, dtype=np.int64)
     assert [p for p in range(14) if not np.isnan(arm.cosines(query, asked_for)[p])] == sorted(kept)
+    assert {p: tuple(vector) for p in range(14) if (vector := arm.vector(p)) is not None} == {p: tuple(kept[p]) for p in kept}
 
 
 @given(st.lists(st.integers(-3, 3), max_size=400), st.integers(1, 200))
