@@ -6,7 +6,7 @@ A test that fails prints its seed; HIVE_EXPLORE=seed repeats it.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import psutil
@@ -48,11 +48,15 @@ class Sorted(NamedTuple):
 
 
 @pytest.fixture
-def seed() -> int:
+def seed() -> Iterator[int]:
     chosen = seed_of_this_run()
     print(f"{EXPLORE}={chosen}")
-    logging.getLogger("hive_mind").setLevel(logging.ERROR)
-    return chosen
+    logger = logging.getLogger("hive_mind")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    yield chosen
+    # Others look for what is logged.
+    logger.setLevel(before)
 
 
 @pytest.mark.parametrize("number", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])

@@ -11,11 +11,12 @@ from hive_mind.runtime.logs import log_as_json
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
     written, logger = io.StringIO(), logging.getLogger("hive_mind")
-    before = logger.level, logger.propagate
+    level, propagates = logger.level, logger.propagate
     handler = log_as_json(logging.INFO, written)
     yield written
     logger.removeHandler(handler)
-    logger.level, logger.propagate = before
+    logger.setLevel(level)
+    logger.propagate = propagates
 
 
 def test_a_record_is_one_line_of_json_with_what_it_is_about(stream: io.StringIO) -> None:
