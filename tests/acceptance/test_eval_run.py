@@ -68,6 +68,8 @@ def test_an_experiment_gives_a_table_a_report_and_rows_for_every_figure(hive_min
 def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
     hive_mind: HiveMind, file: Path, tmp_path: Path, signalled: signal.Signals, code: int
 ):
+    # Enough cells that there are some left to stop, however late the signal comes.
+    file.write_text(EXPERIMENT + "seeds: [1, 2, 3, 4, 5, 6]\n")
     assert hive_mind("eval", "run", file, "--out", tmp_path / "whole").code == 0
     stopped = tmp_path / "stopped"
     run = begun(hive_mind, file, stopped)
@@ -79,7 +81,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
     if signalled is signal.SIGINT:
         assert b"what was asked so far is kept, and the same command goes on" in said
     finished = {path.parent.name: path.stat().st_mtime_ns for path in (stopped / "cells").glob("*/cell.json")}
-    assert len(finished) < 4
+    assert 0 < len(finished) < len(rows(tmp_path / "whole"))
     assert hive_mind("eval", "run", file, "--out", stopped).code == 0
     assert rows(stopped) == rows(tmp_path / "whole")
     assert finished == {id: (stopped / "cells" / id / "cell.json").stat().st_mtime_ns for id in finished}
