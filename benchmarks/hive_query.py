@@ -1,4 +1,4 @@
-"""What a question to a hive costs one process: counting terms, candidates of every group or shard, merging, ranking.
+"""What a question to a hive costs one process: candidates of every group or shard, scoring them together, merging, ranking.
 
 CPU time per question, hybrid with 384-d vectors in each kind of exact vector index, through the same `Scatter` that a node uses.
 Every member's index is in this process: so it is the whole computation of the hive, and no network.
@@ -22,7 +22,7 @@ from hive_mind.hive.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest, StatisticsReply, StatisticsRequest
+from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_pools
@@ -42,12 +42,9 @@ class Hive:
     read_set: tuple[ReplicaSet, ...]
 
     def answer(self, request: SearchRequest) -> SearchReply:
-        assert isinstance(request, StatisticsRequest | PoolRequest)
-        index = self.indexes[request.replica_set]
-        if isinstance(request, StatisticsRequest):
-            return StatisticsReply(request.query, request.replica_set, index.statistics(request.terms))
-        pool = index.pool(request.probe)
-        return PoolReply(request.query, request.replica_set, pool, plain_evidence(len(pool)))
+        assert isinstance(request, PoolRequest)
+        pool, _, words = self.indexes[request.replica_set].told(request.probe)
+        return PoolReply(request.query, request.replica_set, pool, plain_evidence(len(pool)), (), words)
 
 
 def plain_evidence(size: int) -> EvidenceColumns:
@@ -105,7 +102,7 @@ def receiver(effect: Send | SearchLocal) -> str:
 
 def request_of(effect: Send | SearchLocal) -> SearchRequest:
     request = effect.message if isinstance(effect, Send) else effect.request
-    assert isinstance(request, StatisticsRequest | PoolRequest)
+    assert isinstance(request, PoolRequest)
     return request
 
 

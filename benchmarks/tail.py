@@ -19,9 +19,8 @@ from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
-from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, StatisticsReply, StatisticsRequest
+from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
-from hive_mind.model.scores import TermStatistics
 
 SHARE_SLOW, MEDIAN_MS, SPREAD = 0.01, 10.0, 0.5
 PAUSE_MS, DEADLINE_MS = 50, 2_000
@@ -31,7 +30,7 @@ PATIENT, PATIENT_MS = ScatterSettings(hedge_budget=0.0, hedge_burst=0, reask_ms=
 
 @dataclass(frozen=True)
 class Tail:
-    """Of all questions: times in virtual milliseconds, requests beyond one for each set and round, share complete in time."""
+    """Of all questions: times in virtual milliseconds, requests beyond one for each set, share complete in time."""
 
     what: str
     p50_ms: float
@@ -52,7 +51,7 @@ class Members:
     def post(self, effects: list[Send | SearchLocal], now_ms: int, scatter: Scatter) -> None:
         for effect in effects:
             assert isinstance(effect, Send)
-            assert isinstance(effect.message, PoolRequest | StatisticsRequest)
+            assert isinstance(effect.message, PoolRequest)
             self.sent += 1
             arrival = now_ms + ceil(self._reply_ms())
             heapq.heappush(self._arriving, (arrival, self.sent, effect.to[0], answer(effect.message), scatter))
@@ -69,17 +68,13 @@ class Members:
         return MEDIAN_MS * self._rng.lognormvariate(0.0, SPREAD)
 
 
-def answer(request: PoolRequest | StatisticsRequest) -> SearchReply:
-    if isinstance(request, StatisticsRequest):
-        return StatisticsReply(request.query, request.replica_set, TermStatistics(1, 1.0, {"red": 1}))
+def answer(request: PoolRequest) -> SearchReply:
     none = np.empty(0, dtype=np.float32)
     return PoolReply(request.query, request.replica_set, Pool((), none, none, none), EvidenceColumns())
 
 
-def tail(
-    what: str, terms: tuple[str, ...], questions: int, *, is_patient: bool = False, fan_out: int = 100, seed: int = 1
-) -> Tail:
-    """One asker, one question after the other. Without terms a question needs one round, with terms two."""
+def tail(what: str, questions: int, *, is_patient: bool = False, fan_out: int = 100, seed: int = 1) -> Tail:
+    """One asker, one question after the other."""
     sets = tuple(ReplicaSet(f"s{n}", tuple(f"n{n}.{r}" for r in range(3)), (f"p{n}",)) for n in range(fan_out))
     settings, deadline_ms = (PATIENT, PATIENT_MS) if is_patient else (ScatterSettings(), DEADLINE_MS)
     members, latencies, now_ms = Members(seed), Latencies(settings), 0
@@ -88,14 +83,14 @@ def tail(
     for number in range(-20, questions):
         if number == 0:
             members.sent = 0
-        asked = Ask(f"q{number}", Probe(terms, Anchors(), None, 1), deadline_ms)
+        asked = Ask(f"q{number}", Probe((), Anchors(), None, 1), deadline_ms)
         scatter = Scatter(asked, sets, "asker", 1, settings, latencies, now_ms)
         done_ms = run(scatter, members, latencies, now_ms)
         if number >= 0:
             times.append(done_ms - now_ms)
             complete += scatter.gathered().completeness == 1.0
         now_ms = done_ms + PAUSE_MS
-    least = questions * fan_out * (2 if terms else 1)
+    least = questions * fan_out
     quick = sum(time <= 200 for time in times) / questions
     p50, p99 = np.quantile(times, [0.5, 0.99]).tolist()
     return Tail(what, p50, p99, members.sent / least - 1.0, quick, complete / questions)
@@ -125,10 +120,8 @@ def main() -> None:
     parser.add_argument("--output", choices=["table", "json"], default="table")
     options = parser.parse_args()
     rows = [
-        tail("one round, nobody asked twice", (), options.questions, is_patient=True),
-        tail("one round", (), options.questions),
-        tail("two rounds, nobody asked twice", ("red",), options.questions, is_patient=True),
-        tail("two rounds", ("red",), options.questions),
+        tail("nobody asked twice", options.questions, is_patient=True),
+        tail("rivals for the slow", options.questions),
     ]
     if options.output == "json":
         json.dump([asdict(row) for row in rows], sys.stdout, indent=1)

@@ -90,17 +90,18 @@ def is_comparable(vector: Vector, dimension: int) -> bool:
 
 def answerable(probe: Probe, dimension: int) -> Probe:
     """A peer's question without what no index can be asked."""
-    vector, counts = probe.vector, probe.statistics
+    vector, counts, beside = probe.vector, probe.statistics, probe.beside
     is_comparable_or_none = vector is None or is_comparable(vector, dimension)
-    is_counted_or_none = counts is None or are_counts(counts)
-    if is_comparable_or_none and is_counted_or_none and 1 <= probe.depth <= DEPTH_MAX and all(probe.anchors.required):
+    is_counted = all(one is None or are_counts(one) for one in (counts, beside))
+    if is_comparable_or_none and is_counted and 1 <= probe.depth <= DEPTH_MAX and all(probe.anchors.required):
         return probe
     return replace(
         probe,
         anchors=Anchors(tuple(one for one in probe.anchors.required if one), probe.anchors.is_pure),
         vector=vector if is_comparable_or_none else None,
         depth=min(max(probe.depth, 1), DEPTH_MAX),
-        statistics=counts if is_counted_or_none else None,
+        statistics=counts if is_counted else None,
+        beside=beside if is_counted else None,
     )
 
 

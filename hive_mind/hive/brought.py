@@ -1,119 +1,172 @@
 """What the members of the replica sets brought to one question, and for which partitions that is all there is of use.
 
-An answer speaks for the partitions it does not name as missing: for good where it holds all that was asked for in full, or
-nothing that it left out could matter; else only until somebody gave more.
+Members score words by as much of the hive as they know. Here the scores are made anew by the statistics of all that answered
+(`ranking.rescoring`). An answer speaks for the partitions it does not name as missing: for good where it holds all that was asked
+for in full, or nothing that it left out could matter; else only until somebody gave more.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from hive_mind.hive.rounds import Part
+from hive_mind.hive.soundness import is_sound
 from hive_mind.model.messages import PoolReply
-from hive_mind.model.probe import EvidenceColumns, Pool
-from hive_mind.ranking.merge import may_have_more, merge_all, merge_replicas
+from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.merge import Rescored, may_have_more, merge_all, merge_replicas, total
+from hive_mind.ranking.rescoring import most_left, rescored
 
 _ALL = 1 << 60
+_NO_WORDS = Occurrences(TermStatistics(0, 0.0))
 
 
 class _Answer(NamedTuple):
     sender: str
-    reply: PoolReply
-    asked: int
-    """For how many candidates of each arm."""
+    name: str
+    """Of the replica set."""
+    missing: tuple[str, ...]
+    pool: Pool
+    evidence: EvidenceColumns
+    words: Occurrences
+    depth: int
+    """How many candidates of each arm were asked for."""
+    scored_by: TermStatistics
+    """By what the member scored words."""
+
+
+class _Together(NamedTuple):
+    """What follows from all answers there are."""
+
+    statistics: TermStatistics
+    answers: Sequence[_Answer]
+    """Their words scored by these."""
+    open: Mapping[str, frozenset[str]]
+    """Partitions of each replica set that nobody spoke for, or not for all that may matter."""
 
 
 class Brought:
-    """The answers to one question. `depth` is how many candidates of each arm are wanted in the end."""
+    """The answers to one question."""
 
-    def __init__(self, parts: Sequence[Part], depth: int) -> None:
-        self._parts, self._depth = parts, depth
-        self._answers: dict[str, list[_Answer]] = {part.name: [] for part in parts}
+    def __init__(self, parts: Sequence[Part], probe: Probe) -> None:
+        """`probe.depth` is how many candidates of each arm are wanted in the end."""
+        self._terms, self._depth, self._beside = tuple(dict.fromkeys(probe.terms)), probe.depth, probe.beside
         self._items = {part.name: frozenset(part.items) for part in parts}
-        self._open: Mapping[str, frozenset[str]] | None = None
+        self._answers: list[_Answer] = []
+        self._known: _Together | None = None
 
-    def keep(self, sender: str, reply: PoolReply, asked: int) -> bool:
-        """Keep candidates of somebody who was asked for so many of each arm. False where they are not sound."""
-        if not _is_sound(reply):
+    def keep(self, sender: str, reply: PoolReply, asked: Probe) -> bool:
+        """Keep the candidates of somebody who was asked for these. False where they are not sound."""
+        if not is_sound(reply, len(self._terms)):
             return False
-        self._answers[reply.replica_set].append(_Answer(sender, reply, _ALL if asked >= self._depth else asked))
-        self._open = None
+        words = reply.words or _NO_WORDS
+        scored_by = asked.statistics or _sum([words.statistics], asked.beside)
+        answer = _Answer(sender, reply.replica_set, reply.missing, reply.pool, reply.evidence, words, asked.depth, scored_by)
+        self._answers.append(answer)
+        self._known = None
         return True
 
     def senders(self) -> set[str]:
         """Whose answers these are."""
-        return {one.sender for answers in self._answers.values() for one in answers}
+        return {one.sender for one in self._answers}
+
+    def statistics(self) -> TermStatistics:
+        """Of every replica set that answered, and of what the asker ranks beside them."""
+        return self._together().statistics
 
     def missing(self) -> tuple[str, ...]:
         """Partitions that nobody spoke for, or not for all that may matter; sorted."""
-        return tuple(sorted(item for items in self._still_open().values() for item in items))
+        return tuple(sorted(item for items in self._together().open.values() for item in items))
 
     def open_of(self, name: str) -> frozenset[str]:
         """The same of one replica set."""
-        return self._still_open()[name]
+        return self._together().open[name]
 
     def unsure(self) -> Mapping[str, frozenset[str]]:
         """What is missing of each replica set of which somebody spoke who may have more."""
-        still_open = self._still_open()
-        return {name: items for name, items in still_open.items() if items & self._spoken(self._answers[name])}
+        unspoken = self._unspoken(self._answers)
+        return {name: items for name, items in self._together().open.items() if items - unspoken[name]}
 
     def merged(self) -> tuple[Pool, EvidenceColumns, dict[str, str]]:
         """All of it as one index would have given it, and by fact id a node that holds it. The order of answers plays no part."""
-        answered = [sorted(answers, key=_by_sender) for answers in self._answers.values() if answers]
+        answered = _by_set(sorted(self._together().answers, key=_by_sender))
         found = [_of_set(answers) for answers in answered]
         merged = merge_all([pool for pool, _ in found], [evidence for _, evidence in found], self._depth)
         origins = zip(merged.pool.ids, merged.origins.tolist(), strict=True)
         return merged.pool, merged.evidence, {id: _holder(id, answered[origin]) for id, origin in origins}
 
-    def _still_open(self) -> Mapping[str, frozenset[str]]:
-        if self._open is None:
-            every = [(name, one) for name, answers in self._answers.items() for one in answers]
-            is_shallow = any(one.asked != _ALL for _, one in every)
-            pools = [one.reply.pool for _, one in every]
-            more = set(may_have_more(pools, [one.asked for _, one in every], self._depth)) if is_shallow else set[int]()
-            sure: dict[str, list[_Answer]] = {part.name: [] for part in self._parts}
-            for row, (name, one) in enumerate(every):
-                if row not in more:
-                    sure[name].append(one)
-            self._open = {name: self._items[name] - self._spoken(answers) for name, answers in sure.items()}
-        return self._open
+    def _together(self) -> _Together:
+        if self._known is None:
+            statistics = self._total()
+            answers = self._rescored(statistics)
+            more = set(self._may_have_more(answers, statistics))
+            sure = [one for number, one in enumerate(answers) if number not in more]
+            self._known = _Together(statistics, answers, self._unspoken(sure))
+        return self._known
 
-    def _spoken(self, answers: Sequence[_Answer]) -> frozenset[str]:
-        """Partitions of a set that these answers speak for."""
-        if not answers:
-            return frozenset()
-        items = self._items[answers[0].reply.replica_set]
-        if any(not one.reply.missing for one in answers):
-            return items
-        return frozenset().union(*(items.difference(one.reply.missing) for one in answers))
+    def _total(self) -> TermStatistics:
+        """Replicas count the same facts, so of several the one that speaks for most is believed."""
+        ranked = sorted(self._answers, key=lambda one: (one.name, len(set(one.missing)), one.sender, one.depth))
+        first = {one.name: one for one in reversed(ranked)}
+        return _sum([first[name].words.statistics for name in sorted(first)], self._beside)
+
+    def _rescored(self, statistics: TermStatistics) -> list[_Answer]:
+        if not self._terms or not self._answers:
+            return self._answers
+        keyword = rescored([one.words for one in self._answers], self._terms, statistics)
+        ends = np.cumsum([len(one.pool) for one in self._answers])[:-1]
+        replace = msgspec.structs.replace
+        return [
+            one._replace(pool=replace(one.pool, keyword=scores))
+            for one, scores in zip(self._answers, np.split(keyword, ends), strict=True)
+        ]
+
+    def _may_have_more(self, answers: Sequence[_Answer], statistics: TermStatistics) -> list[int]:
+        """Numbers of the answers that may have left out what matters."""
+        pools, asked = [one.pool for one in answers], [_ALL if one.depth >= self._depth else one.depth for one in answers]
+        if not self._terms or not answers:
+            return may_have_more(pools, asked, self._depth) if min(asked, default=_ALL) < _ALL else []
+        is_final = [one.depth >= self._depth and one.scored_by == statistics for one in answers]
+        if all(is_final):
+            return []
+        most = most_left([one.words for one in answers], [one.scored_by for one in answers], self._terms, statistics)
+        most[is_final] = 0.0
+        named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
+        return may_have_more(pools, asked, self._depth, Rescored(most, named))
+
+    def _unspoken(self, answers: Sequence[_Answer]) -> dict[str, frozenset[str]]:
+        """Partitions of each set that none of these answers speaks for."""
+        unspoken = dict(self._items)
+        for one in answers:
+            unspoken[one.name] = unspoken[one.name].intersection(one.missing)
+        return unspoken
+
+
+def _sum(statistics: Sequence[TermStatistics], beside: TermStatistics | None) -> TermStatistics:
+    return total([*statistics, beside] if beside else statistics)
 
 
 def _by_sender(answer: _Answer) -> tuple[str, int]:
-    return answer.sender, answer.asked
+    return answer.sender, answer.depth
+
+
+def _by_set(answers: Sequence[_Answer]) -> list[list[_Answer]]:
+    found: dict[str, list[_Answer]] = {}
+    for one in answers:
+        found.setdefault(one.name, []).append(one)
+    return [found[name] for name in sorted(found)]
 
 
 def _of_set(answers: Sequence[_Answer]) -> tuple[Pool, EvidenceColumns]:
     """What the members of one replica set answered."""
-    replies = [one.reply for one in answers]
-    if len(replies) == 1:
-        return replies[0].pool, replies[0].evidence
-    return merge_replicas([reply.pool for reply in replies], [reply.evidence for reply in replies])
+    if len(answers) == 1:
+        return answers[0].pool, answers[0].evidence
+    return merge_replicas([one.pool for one in answers], [one.evidence for one in answers])
 
 
 def _holder(id: str, answers: Sequence[_Answer]) -> str:
     """The first of those that answered with it."""
-    return answers[0].sender if len(answers) == 1 else next(one.sender for one in answers if id in one.reply.pool.ids)
-
-
-def _is_sound(reply: PoolReply) -> bool:
-    """Whether its columns fit together and hold numbers; one that do not would spoil the whole ranking."""
-    pool, evidence, size = reply.pool, reply.evidence, len(reply.pool)
-    columns = (pool.keyword, pool.exact, evidence.confirmations, evidence.trust, evidence.confidence)
-    if not len(pool.semantic) == size == min(map(len, columns)) == max(map(len, columns)):
-        return False
-    # A sum of squares is a number only if all of them are (and not absurd), and nothing is cheaper to compute.
-    figures = np.concatenate(columns)
-    with np.errstate(over="ignore"):
-        return isfinite(figures.dot(figures))
+    return answers[0].sender if len(answers) == 1 else next(one.sender for one in answers if id in one.pool.ids)

@@ -76,7 +76,8 @@ class Write:
 class Ask:
     """Search the hive; answered by `Done` with a `Gathered`, at the latest after `deadline_ms`.
 
-    `probe.statistics` are those of what the asker will rank beside it (its private facts), or None. `domains` are asked first.
+    `probe.beside` are the statistics of what the asker will rank beside it (its private facts), or None.
+    `domains` are asked first.
     """
 
     request: str

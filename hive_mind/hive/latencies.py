@@ -14,11 +14,9 @@ class ScatterSettings:
 
     deadline_ms: int = 2_000
     """For a question that names none. Raise it and slow members are heard more often; who asks waits longer for dead ones."""
-    statistics_share: float = 0.5
-    """Of the deadline, at most for counting terms; the rest is for the candidates themselves."""
     deepening_share: float = 0.25
-    """Of what is left for the candidates, at least for asking for more of them. Raise it and more is found of members that have
-    much of what is asked for; slow members are waited for alone for less long."""
+    """Of the deadline, at least for asking for more candidates. Raise it and more is found of members that have much of what is
+    asked for; slow members are waited for alone for less long."""
     reask_ms: int = 200
     """After so long a message counts as lost. Lower it and loss costs less time, but slow members are asked twice for nothing."""
     hedge_quantile: float = 0.95

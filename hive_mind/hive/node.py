@@ -66,8 +66,6 @@ from hive_mind.model.messages import (
     Replicate,
     SearchReply,
     SearchRequest,
-    StatisticsReply,
-    StatisticsRequest,
     SyncOffer,
     SyncState,
     SyncStep,
@@ -270,9 +268,9 @@ class HiveNode:
     def _receive(self, sender: str, message: Message) -> list[Effect]:
         self.questions.latencies.heard(sender)
         match message:
-            case StatisticsRequest() | PoolRequest() | FactsRequest() | ListRequest():
+            case PoolRequest() | FactsRequest() | ListRequest():
                 return [SearchLocal(message, sender)]
-            case StatisticsReply() | PoolReply() | FactsReply() | ListReply():
+            case PoolReply() | FactsReply() | ListReply():
                 return self.questions.take(sender, message)
             case Replicate():
                 return self._replicate(sender, message)

@@ -25,8 +25,6 @@ from hive_mind.model.messages import (
     PoolRequest,
     SearchReply,
     SearchRequest,
-    StatisticsReply,
-    StatisticsRequest,
 )
 
 
@@ -103,11 +101,9 @@ class Questions:
         if (missing := self._missing(name, request.epoch)) is None:
             return None
         match request:
-            case StatisticsRequest(query, _, _, terms):
-                return StatisticsReply(query, name, self._replica.statistics(terms, judge), missing)
             case PoolRequest(query, _, _, probe):
-                pool, evidence = self._replica.pool(probe, request.confidence_min, judge)
-                return PoolReply(query, name, pool, evidence, missing)
+                pool, evidence, words = self._replica.pool(probe, request.confidence_min, judge)
+                return PoolReply(query, name, pool, evidence, missing, words)
             case ListRequest(query, _, _, concept, limit):
                 return ListReply(query, name, tuple(self._replica.facts(concept, limit, judge)), missing)
 

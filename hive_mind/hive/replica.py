@@ -4,7 +4,7 @@ Facts whose home is here and copies of others' facts lie in two indexes, because
 merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
@@ -19,11 +19,12 @@ from hive_mind.hive.share import Share
 from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.ids import canonical
+from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.hybrid import confirmation_share, trust_share
-from hive_mind.ranking.index import Accept, FactIndex, with_statistics
+from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
 from hive_mind.ranking.merge import merge_found
 from hive_mind.ranking.vector import Vector, VectorArm
 
@@ -127,22 +128,19 @@ class Replica:
             self._derive(fact_id, self._dirty.pop(fact_id), judge)
         return bool(self._dirty)
 
-    def statistics(self, terms: Sequence[str], judge: Judge) -> TermStatistics:
-        """Of the facts that have their home here."""
+    def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
+        """Candidates among the facts that have their home here, and what their keyword scores are made of."""
         self._refresh(judge)
-        return self._home.index.statistics(terms)
-
-    def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns]:
-        """Candidates among the facts that have their home here."""
-        self._refresh(judge)
-        return self._found(self._home, answerable(probe, self._dimension), self._accept(confidence_min, judge), judge)
+        accept = self._accept(confidence_min, judge)
+        pool, positions, words = self._home.index.told(answerable(probe, self._dimension), accept)
+        return pool, self._evidence(self._home, pool, positions, judge), words
 
     def pool_of_all(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, TermStatistics]:
         """Candidates among everything kept here, copies too, and the statistics they were scored by."""
         self._refresh(judge)
         parts = (self._home, self._copies)
         statistics = with_statistics(probe, [part.index for part in parts]).statistics or TermStatistics(0, 0.0)
-        total = statistics + probe.statistics if probe.statistics else statistics
+        total = statistics + probe.beside if probe.beside else statistics
         whole = replace(probe, statistics=total)
         accept = self._accept(confidence_min, judge)
         found = [self._found(part, whole, accept, judge) for part in parts if len(part.index)]
@@ -254,12 +252,15 @@ class Replica:
 
     def _found(self, part: "_Part", probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
         pool, positions = part.index.found(probe, accept)
+        return pool, self._evidence(part, pool, positions, judge)
+
+    def _evidence(self, part: "_Part", pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
         evidence = part.columns.at(positions, lambda agents: trust_share(max(judge.trust(agent) for agent in agents)))
-        if judge.may_expire():
-            known = [self._known[fact_id] for fact_id in pool.ids]
-            faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
-            evidence = msgspec.structs.replace(evidence, confidence=faded)
-        return pool, evidence
+        if not judge.may_expire():
+            return evidence
+        known = [self._known[fact_id] for fact_id in pool.ids]
+        faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
+        return msgspec.structs.replace(evidence, confidence=faded)
 
     def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:
         """Without expiry and without a least confidence nothing has to be looked at one by one."""

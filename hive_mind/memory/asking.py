@@ -60,11 +60,11 @@ class Asking:
             anchors(query.text),
             None if method == "keyword" else vector,
             recall.settings.depth_for(method, query.limit),
-            total(part.statistics(terms) for part in self._own_parts(query)),
+            beside=total(part.statistics(terms) for part in self._own_parts(query)),
         )
         with self.home.leaving() as left:
             gathered = await self._asked(probe, query)
-        scored = replace(probe, statistics=gathered.statistics)
+        scored = replace(probe, statistics=gathered.statistics, beside=None)
         is_confident = self._is_confident(query)
         own = [part.pool(scored, is_confident) for part in self._own_parts(query)]
         own += self._left_behind(scored, left, gathered, is_confident)

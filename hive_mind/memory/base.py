@@ -100,7 +100,7 @@ class Hive(Protocol):
         ...
 
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
-        """Candidates of the whole hive. `probe.statistics` are those of what the asker ranks beside them, and are part of
+        """Candidates of the whole hive. `probe.beside` are those of what the asker ranks beside them, and are part of
         `Gathered.statistics`."""
         ...
 

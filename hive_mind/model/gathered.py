@@ -12,7 +12,7 @@ class Gathered:
     """Candidates of every replica set that answered, merged as one index would have given them.
 
     `statistics` are those that keyword scores were computed by: hive-wide as far as members answered, and with those the asker
-    brought; empty where a single replica set scored by its own. `holders` says by fact id which node holds it. `silent` are the
+    brought. `holders` says by fact id which node holds it. `silent` are the
     nodes that were asked and did not answer in time; `missing` the partitions nobody spoke for.
     """
 
@@ -22,8 +22,6 @@ class Gathered:
     partitions: int
     """How many there are to ask."""
     missing: tuple[str, ...] = ()
-    uncounted: tuple[str, ...] = ()
-    """Replica sets whose terms were not counted in time: their candidates are there, scored by the figures of the others."""
     asked: tuple[str, ...] = ()
     """Every node that was sent a request, itself not counted, each once."""
     silent: tuple[str, ...] = ()

@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 
 from hive_mind.model.evidence import Dot, Head, HiveFact, Removal, Sealed, Stamp
+from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
-from hive_mind.model.scores import TermStatistics
 
 
 class ClockSample(msgspec.Struct, frozen=True, array_like=True):
@@ -205,27 +205,8 @@ class TellReceipt(msgspec.Struct, frozen=True, tag="told"):
     up_to: int
 
 
-class StatisticsRequest(msgspec.Struct, frozen=True, tag="statistics?"):
-    """How often the terms occur in the sender's partitions of a replica set. Deadlines are time left, not a time of day."""
-
-    query: str
-    replica_set: str
-    epoch: int
-    terms: tuple[str, ...]
-    left_ms: int
-
-
-class StatisticsReply(msgspec.Struct, frozen=True, tag="statistics"):
-    """`missing` are the partitions of the set that this node can't speak for now."""
-
-    query: str
-    replica_set: str
-    statistics: TermStatistics
-    missing: tuple[str, ...] = ()
-
-
 class PoolRequest(msgspec.Struct, frozen=True, tag="pool?"):
-    """Candidates for a query with hive-wide statistics."""
+    """Candidates for a query. Deadlines are time left, not a time of day."""
 
     query: str
     replica_set: str
@@ -236,13 +217,17 @@ class PoolRequest(msgspec.Struct, frozen=True, tag="pool?"):
 
 
 class PoolReply(msgspec.Struct, frozen=True, tag="pool"):
-    """Candidates with raw scores and evidence, column by column."""
+    """Candidates with raw scores and evidence, column by column.
+
+    `missing` are the partitions of the set that this node can't speak for now, `words` what the keyword scores are made of.
+    """
 
     query: str
     replica_set: str
     pool: Pool
     evidence: EvidenceColumns
     missing: tuple[str, ...] = ()
+    words: Occurrences | None = None
 
 
 class FactsRequest(msgspec.Struct, frozen=True, tag="facts?"):
@@ -280,8 +265,8 @@ class ListReply(msgspec.Struct, frozen=True, tag="list"):
     missing: tuple[str, ...] = ()
 
 
-SearchRequest = StatisticsRequest | PoolRequest | FactsRequest | ListRequest
-SearchReply = StatisticsReply | PoolReply | FactsReply | ListReply
+SearchRequest = PoolRequest | FactsRequest | ListRequest
+SearchReply = PoolReply | FactsReply | ListReply
 MembershipMessage = Beat | ArrangementRequest | Arrangement
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
 Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply

@@ -44,6 +44,8 @@ class Probe:
     """Candidates per arm. Raise it and weaker ones can still win by evidence; each costs some microseconds."""
     statistics: TermStatistics | None = None
     """Of the whole hive; None: this index is the whole."""
+    beside: TermStatistics | None = None
+    """Where `statistics` are not known: of what will be ranked beside this index, which with it is the whole."""
 
 
 class Pool(msgspec.Struct, frozen=True):

@@ -1,27 +1,21 @@
-"""An inverted index that scores by BM25 and grows one document at a time: no rebuild, no batch step.
+"""BM25: what the occurrences of terms in a document are worth.
 
-Weights instead of counts (BM25F in its simplest form): a term of the text itself counts 1 for each occurrence, a term of its
-surroundings counts less. Formula: Robertson and Zaragoza 2009, with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), which is
-never negative. Positions are dense integers the caller hands out.
+Formula: Robertson and Zaragoza 2009, with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative. The index
+that scores by it and whoever makes its scores anew (`rescoring`) use the same operations, so the results are the same to the last
+bit.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
 from math import log
-from struct import Struct
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.within import Added, Within
 
 Scores = NDArray[np.float32]
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,165 +30,30 @@ class Bm25Settings:
     length_weight: float = 0.6
 
 
-# One occurrence, packed: an agent has a thousand terms, most of them in one or two facts, and Python objects would cost more than
-# the occurrences themselves.
-_ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
-_packed = Struct("<if").pack
-# Up to so much the number of numpy's calls is what costs, so all terms are scored in one go; beyond it is copying them together.
-_TOGETHER_BYTES_MAX = 64 * 1024
+def gains_of(terms: Iterable[str], statistics: TermStatistics, settings: Bm25Settings) -> Scores:
+    """What an occurrence of each term can add at most: BM25 beyond its saturation. Shape (terms,)."""
+    documents, frequency = statistics.documents, statistics.document_frequency
+    idfs = np.array([inverse_document_frequency(documents, frequency.get(term, 0)) for term in terms], dtype=np.float32)
+    gains: Scores = idfs * np.float32(settings.saturation + 1.0)
+    return gains
 
 
-class Bm25Index:
-    """Weighted terms by position. Adding and removing cost O(terms of the document)."""
+def parts_of(lengths: Scores, weights: Scores, gains: Scores | np.float32, mean_length: float, settings: Bm25Settings) -> Scores:
+    """What each occurrence adds to its document, by the lengths of these documents, which are written over."""
+    k1, b = settings.saturation, settings.length_weight
+    # In place: at 100,000 documents the temporaries cost more than the arithmetic.
+    denominator = lengths
+    denominator *= k1 * b / max(mean_length, 1e-9)
+    denominator += k1 * (1.0 - b)
+    denominator += weights
+    parts: Scores = gains * weights
+    parts /= denominator
+    return parts
 
-    def __init__(self, settings: Bm25Settings | None = None) -> None:
-        self._settings = settings or Bm25Settings()
-        self._postings: dict[str, bytearray] = {}
-        # How many of a term's documents have been removed since; usually nothing.
-        self._removed: Counter[str] = Counter()
-        # A removed document gets infinite length: BM25 then gives it exactly 0, so no mask is needed.
-        self._lengths = np.zeros(16, dtype=np.float32)
-        self._size = 0
-        self._documents = 0
-        self._total_length = 0.0
 
-    def add(self, position: int, terms: Mapping[str, float]) -> None:
-        """Index a document at the next free position; `terms` gives each term's weight (> 0)."""
-        if position != self._size:
-            raise ValueError(f"positions are dense: expected {self._size}, got {position}")
-        if position == len(self._lengths):
-            self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
-        postings, packed = self._postings, dict[float, bytes]()
-        for term, weight in terms.items():
-            # Most terms of a document have one of a few weights.
-            entry = packed.get(weight) or packed.setdefault(weight, _packed(position, weight))
-            if (known := postings.get(term)) is None:
-                postings[term] = bytearray(entry)
-            else:
-                known += entry
-        length = sum(terms.values())
-        self._lengths[position] = length
-        self._size += 1
-        self._documents += 1
-        # As it is kept, in float32: what is added must be what a removal takes away.
-        self._total_length += float(self._lengths[position])
-
-    def remove(self, position: int, terms: Iterable[str]) -> None:
-        """Take a document out of scores and statistics; `terms` are those it was added with. Twice is once."""
-        if np.isinf(self._lengths[position]):
-            return
-        self._documents -= 1
-        self._total_length -= float(self._lengths[position])
-        self._lengths[position] = np.inf
-        self._removed.update(set(terms))
-
-    def statistics(self, terms: Iterable[str]) -> TermStatistics:
-        """What a scorer of these terms must know of this corpus; a hive adds up those of its members."""
-        postings, removed, size = self._postings, self._removed, _ENTRY.itemsize
-        frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
-        return TermStatistics(self._documents, self._total_length, frequencies)
-
-    def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
-        """BM25 of every position, shape (size,); 0 where no term occurs. Each distinct term counts once.
-
-        `statistics` are those of the whole hive where this index is one shard of it.
-        """
-        postings = {term: found for term in terms if (found := self._postings.get(term)) is not None}
-        known = statistics or self.statistics(postings)
-        documents, frequency = known.documents, known.document_frequency
-        mean_length = known.total_length / documents if documents else 1.0
-        idfs = np.array([inverse_document_frequency(documents, frequency.get(term, 0)) for term in postings], dtype=np.float32)
-        sizes = list(map(len, postings.values()))
-        if sum(sizes) > _TOGETHER_BYTES_MAX:
-            return self._one_by_one(postings, idfs, mean_length)
-        counts = [size // _ENTRY.itemsize for size in sizes]
-        entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
-        positions = entries["position"].astype(np.intp)
-        parts = self._parts(positions, entries["weight"], self._gains(idfs).repeat(counts), mean_length)
-        return np.bincount(positions, parts, minlength=self._size).astype(np.float32)
-
-    def within(self, rows: Positions) -> Within:
-        """These live positions, ascending, as a part that can be searched alone."""
-        mask = np.zeros(self._size, dtype=np.bool_)
-        mask[rows] = True
-        return Within(mask, rows, float(self._lengths[rows].sum(dtype=np.float64)))
-
-    def scores_within(self, terms: Iterable[str], part: Within) -> Scores:
-        """BM25 of every position of a part, 0 elsewhere. What is outside is neither scored nor counted.
-
-        What a term adds is the same for every query until the index changes, so a part keeps it.
-        """
-        known = [term for term in dict.fromkeys(terms) if term in self._postings]
-        found = {term: kept for term in known if (kept := part.kept.get(term)) is not None}
-        if not known:
-            return np.zeros(self._size, dtype=np.float32)
-        if new := [term for term in known if term not in found]:
-            for term, added in zip(new, self._added_within(new, part), strict=True):
-                found[term] = added
-                part.kept.put(term, *added, part.kept_max)
-        # In the query's order, in which an index of the part alone would add them up.
-        positions = np.concatenate([found[term][0] for term in known])
-        shares = np.concatenate([found[term][1] for term in known])
-        return np.bincount(positions, shares, minlength=self._size).astype(np.float32)
-
-    def _added_within(self, terms: Sequence[str], part: Within) -> list[Added]:
-        """What each term adds to the documents of a part."""
-        postings = [self._postings[term] for term in terms]
-        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(terms) > 1:
-            return [added for term in terms for added in self._added_within([term], part)]
-        entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
-        is_inside = part.mask[entries["position"]]
-        bounds = accumulate([len(one) // _ENTRY.itemsize for one in postings], initial=0)
-        counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
-        idfs = np.array([inverse_document_frequency(len(part.rows), count) for count in counts], dtype=np.float32)
-        gains = self._gains(idfs).repeat(counts)
-        chosen = entries[is_inside]
-        mean_length = part.total_length / len(part.rows) if len(part.rows) else 1.0
-        positions = chosen["position"]
-        shares = self._parts(positions, chosen["weight"], gains, mean_length)
-        # Copies, as a view would keep what all of them add for as long as one of them.
-        return [(positions[start:end].copy(), shares[start:end].copy()) for start, end in pairwise(accumulate(counts, initial=0))]
-
-    def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
-        """Live positions whose document has the term with at least this weight, ascending."""
-        if term not in self._postings:
-            return np.empty(0, dtype=np.int64)
-        entries = self._entries(term)
-        kept = (entries["weight"] >= weight_min) & np.isfinite(self._lengths[entries["position"]])
-        positions: Positions = entries["position"][kept].astype(np.int64)
-        return positions
-
-    def _entries(self, term: str) -> NDArray[np.void]:
-        return np.frombuffer(self._postings[term], dtype=_ENTRY)
-
-    def _one_by_one(self, terms: Iterable[str], idfs: Scores, mean_length: float) -> Scores:
-        """The same figures to the last bit: they too are added in double precision, term after term."""
-        scores = np.zeros(self._size)
-        for term, gain in zip(terms, self._gains(idfs), strict=True):
-            entries = self._entries(term)
-            positions = entries["position"].astype(np.intp)
-            # With these two types it has a fast path, which `scores[positions] += parts` has not.
-            np.add.at(scores, positions, self._parts(positions, entries["weight"], gain, mean_length).astype(np.float64))
-        return scores.astype(np.float32)
-
-    def _gains(self, idfs: Scores) -> Scores:
-        """What an occurrence can add at most: BM25 beyond its saturation."""
-        gains: Scores = idfs * np.float32(self._settings.saturation + 1.0)
-        return gains
-
-    def _parts(
-        self, positions: NDArray[np.integer[Any]], weights: Scores, gains: Scores | np.float32, mean_length: float
-    ) -> Scores:
-        """What each occurrence adds to its document."""
-        k1, b = self._settings.saturation, self._settings.length_weight
-        # In place: at 100,000 documents the temporaries cost more than the arithmetic.
-        denominator = self._lengths[positions]
-        denominator *= k1 * b / max(mean_length, 1e-9)
-        denominator += k1 * (1.0 - b)
-        denominator += weights
-        parts: Scores = gains * weights
-        parts /= denominator
-        return parts
+def mean_length(statistics: TermStatistics) -> float:
+    """Of a document, in terms."""
+    return statistics.total_length / statistics.documents if statistics.documents else 1.0
 
 
 @lru_cache(maxsize=4096)

@@ -12,10 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings
+from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
+from hive_mind.ranking.inverted import Bm25Index
+from hive_mind.ranking.matched import Matched
 from hive_mind.ranking.merge import total
 from hive_mind.ranking.vector import Choosing, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within
@@ -97,17 +100,27 @@ class FactIndex:
         """The same, and where each candidate lies: for who keeps something beside the index."""
         return self.candidates(self.scored(probe), probe.depth, accept)
 
+    def told(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions, Occurrences | None]:
+        """The same, and what the keyword scores are made of, if there are any: for who knows more of the hive."""
+        scored = self.scored(probe)
+        pool, chosen = self.candidates(scored, probe.depth, accept)
+        if scored.matched is None:
+            return pool, chosen, None
+        return pool, chosen, self._keywords.occurrences(probe.terms, scored.matched, chosen)
+
     def scored(self, probe: Probe, part: Within | None = None) -> "Scored":
         """The raw scores of everything, or of what lies in a part: the rest costs nothing and counts for nothing."""
         if part is not None:
             return self._scored_within(probe, part)
-        keyword = self._keywords.scores(probe.terms, probe.statistics)
+        matched = self._keywords.matched(probe.terms, probe.statistics, probe.beside)
         scanned = None
         if self._scanning is not None and probe.vector is not None:
             scanned = self._scanning.scan(probe.vector, len(self._ids), probe.depth)
         nearest = _Nearest(self._vectors, probe.vector, len(self._ids), scanned)
         compared = len(self) if self._vectors is not None and probe.vector is not None else 0
-        return Scored(bool(probe.terms), keyword, self._exact(probe.anchors), nearest, compared)
+        return Scored(
+            bool(probe.terms), matched.scores, self._exact(probe.anchors), nearest, compared, matched if probe.terms else None
+        )
 
     def part(self, positions: Positions) -> Within:
         """The live documents at these positions, ascending, as a part to search alone."""
@@ -203,6 +216,8 @@ class Scored(NamedTuple):
     nearest: "_Nearest"
     compared: int
     """How many the vector arm chose from."""
+    matched: Matched | None = None
+    """What the keyword scores of everything are made of."""
 
     @property
     def looked_at(self) -> int:

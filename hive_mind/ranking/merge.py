@@ -69,29 +69,48 @@ def merge_replicas(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns]) -
     return together.pool, EvidenceColumns(*columns)
 
 
-def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int) -> list[int]:
+class Rescored(NamedTuple):
+    """What is known of what several pools left out, where their keyword scores were made anew by other statistics."""
+
+    most: NDArray[np.float64]
+    """The highest keyword score it can have; 0 where nothing was left out that matters. Shape (pools,)."""
+    named: Sequence[int]
+    """For how many each was asked that name an identifier: of these the best by words were chosen, by the former scores."""
+
+
+def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, rescored: Rescored | None = None) -> list[int]:
     """Numbers of the pools that may have left out candidates of the merged one, where each was `asked` for so many of every arm.
 
     Those are the pools of which, in some arm, so many are among the best `depth`: what they left out is no better than the last
     of these, and may be better than what others gave.
     """
     together = _together(pools)
-    origins, least = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools]), np.array(asked)
+    origins = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
     has_more = np.zeros(len(pools), dtype=np.bool_)
     for name, floor in _FLOORS:
         scores: Scores = getattr(together.pool, name)
         found = scores[scores > floor]
-        if not len(found):
-            continue
-        given = scores if together.numbers is None else _column(pools, name)
-        is_among = given > floor
-        if (beyond := len(found) - depth) > 0:
-            found.partition(beyond)
+        cut = _cut(found, depth)
+        if rescored is not None and name == "keyword":
+            # Written so that what is no number counts as high.
+            has_more |= (rescored.most != 0.0) & ~(rescored.most < (0.0 if cut is None else cut))
+        elif len(found):
+            given = scores if together.numbers is None else _column(pools, name)
             # Of equals at the cut another may be preferred.
-            is_among = given >= found[beyond]
-        has_more |= np.bincount(origins[is_among], minlength=len(pools)) >= least
+            is_among = given > floor if cut is None else given >= cut
+            least = rescored.named if rescored is not None and name == "exact" else asked
+            has_more |= np.bincount(origins[is_among], minlength=len(pools)) >= np.array(least)
     numbers: list[int] = has_more.nonzero()[0].tolist()
     return numbers
+
+
+def _cut(found: Scores, depth: int) -> np.float32 | None:
+    """What a candidate must reach to be among the best `depth`; None where there are no more than these. Reorders them."""
+    if (beyond := len(found) - depth) <= 0:
+        return None
+    found.partition(beyond)
+    cut: np.float32 = found[beyond]
+    return cut
 
 
 def total(statistics: Iterable[TermStatistics]) -> TermStatistics:

@@ -6,13 +6,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import numpy as np
+
 from hive_mind.bus.base import Envelope, EventBus
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology import Topology
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import StatisticsReply, StatisticsRequest
+from hive_mind.model.messages import PoolReply, PoolRequest
+from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.scores import TermStatistics
 from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.runner import NodeRunner
@@ -139,10 +143,12 @@ def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(with_bus: R
             slow: Listener = await world.listener("n1")
             assert (await hive.ask("n0", 1)).silent == ("n1",)
             (late,) = await slow.take()
-            while not isinstance(request := late.envelope.message, StatisticsRequest):
+            while not isinstance(request := late.envelope.message, PoolRequest):
                 await late.ack()
                 (late,) = await slow.take()
-            reply = StatisticsReply(request.query, request.replica_set, TermStatistics(1, 1.0, {"subject1": 1}))
+            pool = Pool((), *[np.empty(0, np.float32)] * 3)
+            words = Occurrences(TermStatistics(1, 1.0, {"subject1": 1}))
+            reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(), (), words)
             await world.bus.publish([world.envelope(reply, "n0", sender="n1")])
             await late.ack()
 

@@ -12,7 +12,7 @@ from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Gathered
-from hive_mind.model.messages import PoolReply, PoolRequest, StatisticsReply, StatisticsRequest
+from hive_mind.model.messages import PoolReply, PoolRequest
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.ranking.index import FactIndex, with_statistics
 from hive_mind.ranking.merge import may_have_more, merge_pools
@@ -65,13 +65,10 @@ def ask(parts: Sequence[FactIndex], probe: Probe, latencies: Latencies | None = 
         request = one.message if isinstance(one, Send) else one.request
         assert not isinstance(one, SearchLocal)
         number = int(request.replica_set[1:])
-        if isinstance(request, StatisticsRequest):
-            reply = StatisticsReply("q", request.replica_set, parts[number].statistics(request.terms))
-        else:
-            asked.append(request)
-            pool = parts[number].pool(request.probe)
-            half = np.full(len(pool), 0.5, np.float32)
-            reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(half, half, half))
+        asked.append(request)
+        pool, _, words = parts[number].told(request.probe)
+        half = np.full(len(pool), 0.5, np.float32)
+        reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(half, half, half), (), words)
         effects += scatter.take(one.to[0], reply, 1)
     assert scatter.is_done
     return scatter.gathered(), asked

@@ -29,8 +29,6 @@ from hive_mind.model.messages import (
     RegistryEntry,
     Replicate,
     Span,
-    StatisticsReply,
-    StatisticsRequest,
     Summary,
     SyncOffer,
     SyncState,
@@ -38,6 +36,7 @@ from hive_mind.model.messages import (
     Tell,
     TellReceipt,
 )
+from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.model.wire import decode, encode
@@ -65,7 +64,9 @@ ENTRY = st.builds(RegistryEntry, TEXT, TEXT, STAMP, TEXT, BYTES)
 SAMPLE = st.builds(ClockSample, MS, MS, MS)
 SPAN = st.builds(Span, BYTES, BYTES, BYTES, st.none() | BYTES, BYTES)
 COUNTS = st.builds(TermStatistics, MS, st.floats(0, 1e9), st.dictionaries(TEXT, MS, max_size=3))
-PROBE = st.builds(Probe, TEXTS, st.builds(Anchors, some(TEXTS), st.booleans()), st.none() | COLUMN, MS, st.none() | COUNTS)
+ANCHORS = st.builds(Anchors, some(TEXTS), st.booleans())
+PROBE = st.builds(Probe, TEXTS, ANCHORS, st.none() | COLUMN, MS, st.none() | COUNTS, st.none() | COUNTS)
+WORDS = st.builds(Occurrences, COUNTS, COLUMN, some(MS), BYTES, COLUMN, SHARE, COLUMN)
 POOL = st.builds(Pool, TEXTS, COLUMN, COLUMN, COLUMN)
 COLUMNS = st.builds(EvidenceColumns, COLUMN, COLUMN, COLUMN)
 STATUS = st.sampled_from(["held", "confirmed", "disputed", "quarantined"])
@@ -89,10 +90,8 @@ MESSAGES = {
     Arrangement: st.builds(Arrangement, MS, some(st.builds(Arranged, BYTES, TEXT, MS, BYTES)), MS),
     Tell: st.builds(Tell, BYTES, MS, MS, TEXT, BYTES),
     TellReceipt: st.builds(TellReceipt, BYTES, MS),
-    StatisticsRequest: st.builds(StatisticsRequest, TEXT, TEXT, MS, TEXTS, MS),
-    StatisticsReply: st.builds(StatisticsReply, TEXT, TEXT, COUNTS, TEXTS),
     PoolRequest: st.builds(PoolRequest, TEXT, TEXT, MS, PROBE, MS, SHARE),
-    PoolReply: st.builds(PoolReply, TEXT, TEXT, POOL, COLUMNS, TEXTS),
+    PoolReply: st.builds(PoolReply, TEXT, TEXT, POOL, COLUMNS, TEXTS, st.none() | WORDS),
     FactsRequest: st.builds(FactsRequest, TEXT, TEXTS, MS),
     FactsReply: st.builds(FactsReply, TEXT, some(FACT)),
     ListRequest: st.builds(ListRequest, TEXT, TEXT, MS, TEXT, MS, MS),

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
-from hive_mind.model.messages import PoolReply, StatisticsReply
+from hive_mind.model.messages import PoolReply
+from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 
@@ -34,8 +36,18 @@ def pool_reply(part: str, *ids: str, missing: tuple[str, ...] = (), confirmation
     return PoolReply("q", part, pool, EvidenceColumns(np.full(len(ids), confirmations, np.float32), half, half), missing)
 
 
-def statistics_reply(part: str, documents: int = 1, missing: tuple[str, ...] = ()) -> StatisticsReply:
-    return StatisticsReply("q", part, TermStatistics(documents, 10.0 * documents, {"red": documents}), missing)
+def red_reply(part: str, *ids: str, documents: int = 1, missing: tuple[str, ...] = ()) -> PoolReply:
+    """To `RED`, of somebody who has so many documents, all red: one of these candidates after the other is longer."""
+    count = len(ids)
+    words = Occurrences(
+        TermStatistics(documents, 10.0 * documents, {"red": documents}),
+        lengths=np.arange(10, 10 + count, dtype=np.float32),
+        counts=(count, 0),
+        rows=np.arange(count, dtype="<u2").tobytes(),
+        weights=np.ones(count, np.float32),
+        left_of=np.zeros(2, np.float32),
+    )
+    return msgspec.structs.replace(pool_reply(part, *ids, missing=missing), words=words)
 
 
 def asked(effects: Sequence[Send | SearchLocal]) -> list[tuple[str, str]]:

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from hive_mind.hive.depths import first_depth, first_depths
+from hive_mind.hive.depths import first_depth
 from hive_mind.hive.effects import Ask, Send
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.scatter import FAVOURED_DEPTH, FOR_MORE, Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
-from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.merge import total
 
 DEPTH, SETS = 100, 50
 FIRST = 12
@@ -59,23 +57,6 @@ def a_half_is_spoken_for(scatter: Scatter, until_ms: int) -> None:
 )
 def test_a_set_is_asked_for_what_it_may_have_by_chance_and_for_all_where_little_would_be_saved(share: float, expected: int):
     assert first_depth(100, share) == expected
-
-
-def test_where_the_words_of_a_question_are_common_more_is_asked_for():
-    counted = {f"s{n}": TermStatistics(100, 1e3, {"red": 1}) for n in range(10)}
-    counted["s3"] = TermStatistics(100, 1e3, {"red": 3, "pump": 5})
-
-    found = first_depths(100, list(counted), counted, total(counted.values()))
-
-    assert found.pop("s3") == 100
-    assert set(found.values()) == {first_depth(100, 1 / 10)}
-
-
-def test_of_what_nobody_counted_everybody_is_expected_to_have_the_same():
-    nothing = TermStatistics(0, 0.0)
-    assert first_depths(100, ["a", "b"], {}, None) == {"a": 100, "b": 100}
-    assert first_depths(100, [str(n) for n in range(50)], {"1": nothing}, nothing) == {str(n): 12 for n in range(50)}
-    assert first_depths(100, [], {}, None) == {}
 
 
 def test_who_gave_all_it_was_asked_for_and_nothing_too_weak_is_asked_for_more():

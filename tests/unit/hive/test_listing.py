@@ -4,8 +4,7 @@ from hive_mind.hive.listing import ListScatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import ListReply, ListRequest, StatisticsReply
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.messages import FactsReply, ListReply, ListRequest
 from tests.hives import Hive, federated, flat, sharded
 
 SETS = (ReplicaSet("set0", ("n0", "n1"), ("p0", "p1")), ReplicaSet("set1", ("n2", "n3"), ("p2",)))
@@ -65,7 +64,7 @@ def test_what_was_not_asked_for_changes_nothing():
 
     assert scatter.take("n9", reply("set0", fact("forged", 1)), 1) == []
     assert scatter.take("n0", reply("no such set", fact("forged", 1)), 1) == []
-    assert scatter.take("n0", StatisticsReply("q", "set0", TermStatistics(0, 0.0)), 1) == []
+    assert scatter.take("n0", FactsReply("q", ()), 1) == []
 
     assert scatter.gathered().facts == ()
 

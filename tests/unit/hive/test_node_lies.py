@@ -119,6 +119,7 @@ def test_a_vector_that_is_none_is_found_by_its_words_and_spoils_no_search(vector
         Probe(("pump",), probe("").anchors, None, 10, TermStatistics(0, 0.0)),
         Probe(("pump",), probe("").anchors, None, 10, TermStatistics(-5, float("nan"), {"pump": -1})),
         Probe(("pump",), probe("").anchors, None, 10, TermStatistics(1, float("inf"), {"pump": 1 << 63})),
+        Probe(("pump",), probe("").anchors, None, 10, beside=TermStatistics(-5, float("nan"), {"pump": -1})),
     ],
     ids=[
         "other model's",
@@ -131,6 +132,7 @@ def test_a_vector_that_is_none_is_found_by_its_words_and_spoils_no_search(vector
         "empty",
         "negative",
         "endless",
+        "negative beside",
     ],
 )
 def test_a_nonsensical_question_gets_an_answer_and_no_error(asked):

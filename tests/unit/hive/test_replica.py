@@ -71,6 +71,10 @@ class Desk:
     def found_near_by(self, query: str = PUMP) -> tuple[str, ...]:
         return self.replica.pool_of_all(probe(query), 0.0, self.judge)[0].ids
 
+    def counted(self, query: str) -> TermStatistics:
+        _, _, words = self.replica.pool(probe(query), 0.0, self.judge)
+        return words.statistics
+
     def fact(self, id: str = PUMP_ID):
         return self.replica.fact(id, self.judge)
 
@@ -109,7 +113,7 @@ def test_what_nobody_vouches_for_any_more_is_no_fact():
     assert desk.fact() is None
     assert desk.found() == desk.found("") == set()
     assert desk.replica.facts("", 10, desk.judge) == []
-    assert desk.replica.statistics(["pump"], desk.judge).documents == 0
+    assert desk.counted("pump").documents == 0
 
 
 def test_an_agent_under_quarantine_neither_asserts_nor_confirms():
@@ -143,7 +147,7 @@ def test_a_copy_counts_at_its_home_only():
     desk.say(into="copies")
     assert desk.found() == set()
     assert desk.found_near_by() == (PUMP_ID,)
-    assert desk.replica.statistics(["pump"], desk.judge).documents == 0
+    assert desk.counted("pump").documents == 0
 
     desk.say(into="home")
     assert desk.found() == {PUMP_ID}
@@ -229,7 +233,7 @@ def test_vectors_of_the_hives_own_model_are_compared_and_no_others():
         statement = Statement(name, model=model, vector=EAST.astype("<f2").tobytes())
         desk.say(assertion(name, statement=statement))
 
-    pool, _ = desk.replica.pool(Probe(("pump",), Anchors(), EAST), 0.0, desk.judge)
+    pool, _, _ = desk.replica.pool(Probe(("pump",), Anchors(), EAST), 0.0, desk.judge)
 
     cosines = dict(zip(pool.ids, pool.semantic.tolist(), strict=True))
     assert cosines[fact_id("north pump")] == 1.0
@@ -265,15 +269,16 @@ def test_a_vector_to_compare_is_a_unit_vector_of_the_hives_length(vector, is_one
 
 
 def test_a_peers_question_is_answered_without_what_can_not_be_asked():
-    asked = Probe(("x",), Anchors(((), ("y",)), True), EAST * np.nan, -3, TermStatistics(-1, 0.0))
+    asked = Probe(("x",), Anchors(((), ("y",)), True), EAST * np.nan, -3, TermStatistics(-1, 0.0), TermStatistics(1, np.nan))
 
     sane = answerable(asked, 4)
 
-    assert (sane.terms, sane.anchors, sane.vector, sane.depth, sane.statistics) == (
+    assert (sane.terms, sane.anchors, sane.vector, sane.depth, sane.statistics, sane.beside) == (
         ("x",),
         Anchors((("y",),), True),
         None,
         1,
+        None,
         None,
     )
     assert answerable(Probe((), Anchors(), EAST, 1 << 60, TermStatistics(3, 9.0, {"x": 2})), 4).depth == DEPTH_MAX

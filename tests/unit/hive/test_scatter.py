@@ -5,52 +5,70 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import SearchLocal
-from hive_mind.hive.scatter import FAVOURED_DEPTH
+from hive_mind.hive.scatter import FAVOURED_DEPTH, FOR_MORE
 from hive_mind.hive.topology import ReplicaSet
-from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply, StatisticsReply, StatisticsRequest
+from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
 from hive_mind.model.probe import EvidenceColumns, Probe
 from hive_mind.model.scores import TermStatistics
-from tests.unit.hive.scattering import ONE, PLAIN, RED, TWO, asked, pool_reply, scatter_of, statistics_reply, wait, without_rivals
+from hive_mind.ranking.bm25 import Bm25Settings, gains_of, parts_of
+from tests.unit.hive.scattering import ONE, RED, TWO, asked, pool_reply, red_reply, scatter_of, wait
 
 
-def test_terms_are_counted_everywhere_before_anybody_scores_by_them():
+def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
     own = TermStatistics(5, 50.0, {"pump": 5})
-    scatter = scatter_of(TWO, Probe(RED.terms, RED.anchors, None, 10, own))
+    scatter = scatter_of(TWO, Probe(RED.terms, RED.anchors, None, 10, beside=own))
 
-    counting = scatter.start(0)
-    assert asked(counting) == [("a", "s"), ("c", "t")]
-    assert all(isinstance(one.message, StatisticsRequest) and one.message.terms == ("red", "pump") for one in counting)
-    assert scatter.take("a", statistics_reply("s", 2), 5) == []
-    searching = scatter.take("c", statistics_reply("t", 3), 8)
+    asking = scatter.start(0)
+    assert asked(asking) == [("a", "s"), ("c", "t")]
+    for one in asking:
+        assert (one.message.probe.statistics, one.message.probe.beside) == (None, own)
+        assert (one.message.epoch, one.message.confidence_min, one.message.left_ms) == (7, 0.3, 2_000)
+    assert scatter.take("a", red_reply("s", "1", documents=2), 5) == []
+    assert scatter.take("c", red_reply("t", "2", "3", documents=3), 8) == []
 
-    assert asked(searching) == [("a", "s"), ("c", "t")]
-    for one in searching:
-        assert one.message.probe.statistics == TermStatistics(10, 100.0, {"pump": 5, "red": 5})
-        assert (one.message.epoch, one.message.confidence_min, one.message.left_ms) == (7, 0.3, 1_992)
-    scatter.take("a", pool_reply("s", "1"), 10)
-    scatter.take("c", pool_reply("t", "2"), 11)
     assert scatter.is_done
     assert scatter.wake_at_ms is None
     found = scatter.gathered()
-    assert (set(found.pool.ids), found.completeness, found.silent) == ({"1", "2"}, 1.0, ())
-    assert found.holders == {"1": "a", "2": "c"}
-    assert (found.asked, found.requests, found.partitions) == (("a", "c"), 4, 3)
-    assert found.statistics.documents == 10
+    assert (set(found.pool.ids), found.completeness, found.silent) == ({"1", "2", "3"}, 1.0, ())
+    assert found.holders == {"1": "a", "2": "c", "3": "c"}
+    assert (found.asked, found.requests, found.partitions) == (("a", "c"), 2, 3)
+    together = TermStatistics(10, 100.0, {"pump": 5, "red": 5})
+    assert found.statistics == together
+    # Both of length 10; the last is longer by one, and so worth less. What members made of it themselves plays no part.
+    settings = Bm25Settings()
+    assert sorted(found.pool.keyword.tolist(), reverse=True) == pytest.approx(
+        parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of(("red",), together, settings), 10.0, settings)
+    )
 
 
-@pytest.mark.parametrize(
-    ("read_set", "probe", "is_counted"),
-    [
-        (TWO, RED, True),
-        (ONE, RED, False),
-        (ONE, Probe(RED.terms, RED.anchors, None, 10, TermStatistics(1, 1.0)), True),
-        (TWO, PLAIN, False),
-    ],
-)
-def test_terms_are_counted_only_where_there_is_something_to_add_up(read_set, probe, is_counted: bool):
-    first = scatter_of(read_set, probe).start(0)[0]
+def test_who_may_have_more_by_the_figures_of_all_is_asked_by_these():
+    scatter = scatter_of(TWO, RED)
+    scatter.start(0)
+    scatter.take("a", red_reply("s", *[f"s{n}" for n in range(10)], documents=90), 5)
+    shallow = red_reply("t", *[f"t{n}" for n in range(10)], documents=30)
+    words = msgspec.structs.replace(shallow.words, left=0.1, left_of=np.float32([0.1, 0.0]))
 
-    assert isinstance(first.message, StatisticsRequest) == is_counted
+    (more,) = scatter.take("c", msgspec.structs.replace(shallow, words=words), 8)
+
+    assert (more.to, more.message.query) == (("c",), "q" + FOR_MORE)
+    assert more.message.probe.statistics == TermStatistics(120, 1200.0, {"red": 120})
+    assert (more.message.probe.beside, more.message.probe.depth) == (None, 10)
+    again = msgspec.structs.replace(shallow, words=words, query="q" + FOR_MORE)
+    assert scatter.take("c", again, 9) == []
+    assert scatter.is_done
+    assert (scatter.gathered().missing, len(scatter.gathered().pool)) == ((), 10)
+
+
+def test_who_left_out_nothing_that_matters_is_not_asked_again():
+    scatter = scatter_of(TWO, RED)
+    scatter.start(0)
+    scatter.take("a", red_reply("s", *[f"s{n}" for n in range(10)], documents=100), 5)
+    shallow = red_reply("t", *[f"t{n}" for n in range(10)], documents=100)
+    # All are worth the same in the hive as here, some 0.005, and this is less.
+    words = msgspec.structs.replace(shallow.words, left=0.001, left_of=np.float32([0.001, 0.0]))
+
+    assert scatter.take("c", msgspec.structs.replace(shallow, words=words), 8) == []
+    assert scatter.is_done
 
 
 def test_a_node_asks_itself_first_and_without_a_message():
@@ -94,46 +112,14 @@ def test_what_nobody_speaks_for_is_missing_and_not_waited_for():
 def test_replicas_are_counted_once_and_the_one_that_speaks_for_most_is_believed():
     scatter = scatter_of(TWO, RED)
     scatter.start(0)
-    scatter.take("a", statistics_reply("s", 2, missing=("p0", "p1")), 3)
-    scatter.take("b", statistics_reply("s", 9), 4)
+    wait(scatter, 450)
+    scatter.take("b", red_reply("s", "1", documents=2, missing=("p0",)), 451)
+    scatter.take("a", red_reply("s", "1", documents=9), 452)
 
-    effects = scatter.take("c", statistics_reply("t", 1), 5)
+    scatter.take("c", red_reply("t", "2"), 453)
 
-    assert effects[0].message.probe.statistics.documents == 10
-
-
-def test_counting_takes_half_of_the_time_at_most():
-    scatter = scatter_of(TWO, RED, latencies=without_rivals())
-    scatter.start(0)
-    scatter.take("a", statistics_reply("s", 2), 3)
-
-    late = [one for one in wait(scatter, 1_000) if one[0] == 1_000]
-
-    assert late == [(1_000, "a", "s"), (1_000, "c", "t"), (1_000, "d", "t")]
-
-
-def test_a_set_that_was_not_counted_in_time_and_answers_later_is_named():
-    scatter = scatter_of(TWO, RED, deadline_ms=1_000)
-    scatter.start(0)
-    scatter.take("a", statistics_reply("s", 2), 5)
-    wait(scatter, 600)
-    scatter.take("a", pool_reply("s", "1"), 610)
-    scatter.take("c", pool_reply("t", "2"), 620)
-
-    found = scatter.gathered()
-
-    assert (set(found.pool.ids), found.completeness, found.uncounted) == ({"1", "2"}, 1.0, ("t",))
-
-
-def test_a_replica_that_speaks_for_less_does_not_replace_better_figures():
-    scatter = scatter_of(TWO, RED)
-    scatter.start(0)
-    scatter.take("a", statistics_reply("s", 9, missing=("p1",)), 3)
-    scatter.take("b", statistics_reply("s", 2, missing=("p0", "p1")), 4)
-
-    effects = scatter.take("c", statistics_reply("t", 1), 5)
-
-    assert effects[0].message.probe.statistics.documents == 10
+    assert scatter.is_done
+    assert scatter.gathered().statistics.documents == 10
 
 
 @pytest.mark.parametrize("deadline_ms", [0, -5])
@@ -161,7 +147,6 @@ def test_a_hive_without_partitions_is_complete():
         ("c", pool_reply("s", "9")),
         ("a", pool_reply("nowhere", "9")),
         ("a", pool_reply("t", "9")),
-        ("a", statistics_reply("s")),
         ("a", FactsReply("q", ())),
         ("a", msgspec.structs.replace(pool_reply("s", "9"), query="other")),
     ],
@@ -201,10 +186,60 @@ def test_columns_that_do_not_fit_together_are_no_answer():
         assert scatter.take("a", reply, 1) == []
         assert not scatter.is_done
 
-    counting = scatter_of(TWO, RED)
-    counting.start(0)
-    counting.take("c", statistics_reply("t"), 1)
-    assert counting.take("a", StatisticsReply("q", "s", TermStatistics(3, 3.0, {"red": -9})), 1) == []
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"statistics": TermStatistics(3, 3.0, {"red": -9})},
+        {"statistics": TermStatistics(3, np.inf, {"red": 3})},
+        {"lengths": np.float32([10])},
+        {"lengths": np.float32([10, -1])},
+        {"lengths": np.float32([10, np.nan])},
+        {"counts": (2,)},
+        {"counts": (3, -1)},
+        {"counts": (1, 0)},
+        {"rows": b"\0\0"},
+        {"rows": b"\0\0\2\0"},
+        {"weights": np.float32([1, -1])},
+        {"weights": np.float32([1, np.inf])},
+        {"weights": np.float32([1])},
+        {"left": -1.0},
+        {"left": np.nan},
+        {"left_of": np.float32([0])},
+        {"left_of": np.float32([0, -1])},
+        {"left_of": np.float32([0, np.nan])},
+    ],
+)
+def test_occurrences_that_can_be_none_are_no_answer(changes: dict):
+    honest = red_reply("s", "1", "2")
+    scatter = scatter_of(ONE, RED)
+    scatter.start(0)
+
+    false = msgspec.structs.replace(honest, words=msgspec.structs.replace(honest.words, **changes))
+    assert scatter.take("a", false, 1) == []
+    assert scatter.take("a", msgspec.structs.replace(honest, words=None), 1) == []
+    assert not scatter.is_done
+
+    scatter.take("a", honest, 1)
+    assert scatter.is_done
+
+
+@pytest.mark.parametrize("documents", [0, 1 << 62])
+def test_absurd_statistics_of_a_member_do_no_harm(documents: int):
+    scatter = scatter_of(TWO, RED)
+    scatter.start(0)
+    scatter.take("a", red_reply("s", "1", "2", documents=documents), 1)
+    lie = red_reply("t", "3")
+    words = msgspec.structs.replace(lie.words, left=1e30, left_of=np.float32([1e18, 1e18]), statistics=TermStatistics(0, 1e300))
+
+    scatter.take("c", msgspec.structs.replace(lie, words=words), 2)
+    wait(scatter)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    # It says that it left out something better, and does not give it.
+    assert found.missing == ("p2",)
+    assert np.isfinite(found.pool.keyword).all()
 
 
 def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_ever():
@@ -218,11 +253,10 @@ def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_
     assert len(scatter.gathered().pool) == 10
 
 
-@pytest.mark.parametrize("request_type", [PoolRequest, StatisticsRequest])
-def test_requests_say_how_much_time_is_left(request_type: type):
-    scatter = scatter_of(TWO, RED if request_type is StatisticsRequest else PLAIN, 1_000)
+def test_requests_say_how_much_time_is_left():
+    scatter = scatter_of(TWO, deadline_ms=1_000)
 
     (first, _) = scatter.start(100)
 
-    assert isinstance(first.message, request_type)
-    assert first.message.left_ms == (450 if request_type is StatisticsRequest else 900)
+    assert isinstance(first.message, PoolRequest)
+    assert first.message.left_ms == 900

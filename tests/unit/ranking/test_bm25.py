@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking import bm25
-from hive_mind.ranking.bm25 import Bm25Index, Bm25Settings, inverse_document_frequency
+from hive_mind.ranking import inverted
+from hive_mind.ranking.bm25 import Bm25Settings, inverse_document_frequency
+from hive_mind.ranking.inverted import Bm25Index
 
 SETTINGS = Bm25Settings()
 WEIGHTS = st.sampled_from([0.5, 1.0, 1.5, 2.0, 7.0])
@@ -47,7 +48,7 @@ def index_of(documents: list[dict[str, float]]) -> Bm25Index:
 def test_terms_give_the_same_scores_to_the_last_bit_whether_taken_together_or_one_by_one(documents, query):
     index = index_of(documents)
 
-    with patch.object(bm25, "_TOGETHER_BYTES_MAX", -1):
+    with patch.object(inverted, "_TOGETHER_BYTES_MAX", -1):
         one_by_one = index.scores(query)
 
     assert one_by_one.tobytes() == index.scores(query).tobytes()

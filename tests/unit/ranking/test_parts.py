@@ -6,8 +6,8 @@ import pytest
 from hive_mind import backends
 from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.bm25 import Bm25Index
 from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.within import Kept
 from tests.builders import words_vector
 

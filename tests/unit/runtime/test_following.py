@@ -42,8 +42,8 @@ def test_all_that_a_question_leads_to_is_one_trace(recorded: InMemorySpanExporte
     spans = recorded.get_finished_spans()
     (search,) = [span for span in spans if span.name == "search_memory"]
     answers = [span for span in spans if span.name == "hive answer" and span.context.trace_id == search.context.trace_id]
-    # Three others: how often the words occur, then the candidates. The facts themselves are fetched from who holds them.
-    assert len(answers) >= 6
+    # Three others: the candidates, and the facts themselves, fetched from who holds them. What is kept here needs no message.
+    assert len(answers) >= 3 + 1
     known = {span.context.span_id for span in spans}
     assert [span.name for span in spans if span.parent is not None and span.parent.span_id not in known] == []
 

@@ -19,13 +19,14 @@ from hive_mind.model.messages import (
     FactsReply,
     FactsRequest,
     Message,
+    PoolRequest,
     Receipt,
     Replicate,
-    StatisticsRequest,
     SyncOffer,
     SyncState,
     SyncStep,
 )
+from hive_mind.model.probe import Anchors, Probe
 from tests.unit.evals.arms.notes import drawn, told
 
 
@@ -100,10 +101,11 @@ def test_memory_in_use_grows_by_what_is_used():
 
 
 def test_a_question_weighs_the_same_whichever_it_is_and_however_much_time_is_left():
-    first, late = StatisticsRequest("a1", "set0", 1, ("pump",), 60_000), StatisticsRequest("a" * 40, "set0", 1, ("pump",), 3)
+    pump, door = Probe(("pump",), Anchors()), Probe(("pump", "door"), Anchors())
+    first, late = PoolRequest("a1", "set0", 1, pump, 60_000), PoolRequest("a" * 40, "set0", 1, pump, 3)
 
     assert weight_of(first) == weight_of(late)
-    assert weight_of(first) != weight_of(StatisticsRequest("a1", "set0", 1, ("pump", "door"), 60_000))
+    assert weight_of(first) != weight_of(PoolRequest("a1", "set0", 1, door, 60_000))
 
 
 def test_a_reply_weighs_the_same_whenever_its_facts_were_shared():

@@ -1,0 +1,33 @@
+"""What the keyword scores of a pool are made of, so that whoever knows more of the hive makes them anew, to the last bit."""
+
+import msgspec
+import numpy as np
+
+from hive_mind.model.probe import Scores
+from hive_mind.model.scores import TermStatistics
+
+
+def _none() -> Scores:
+    return np.empty(0, dtype=np.float32)
+
+
+class Occurrences(msgspec.Struct, frozen=True):
+    """Where the terms of a probe occur in the candidates of a pool, and what at most they are worth in the rest.
+
+    Each distinct term counts once, in the probe's order. `counts`, `rows` and `weights` list the occurrences term after term.
+    """
+
+    statistics: TermStatistics
+    """Of the index that gave the pool."""
+    lengths: Scores = msgspec.field(default_factory=_none)
+    """Of the candidates, in terms; shape (candidates,)."""
+    counts: tuple[int, ...] = ()
+    """How many candidates have each term; shape (terms,)."""
+    rows: bytes = b""
+    """Which they are: places in the pool as little-endian uint16, of which an arm's depth allows no more."""
+    weights: Scores = msgspec.field(default_factory=_none)
+    """What the term weighs in each of them."""
+    left: float = 0.0
+    """The best keyword score that was left out, 0 if none was: by the statistics by which the pool was asked to be scored."""
+    left_of: Scores = msgspec.field(default_factory=_none)
+    """The most that each term adds to one that was left out, by the same statistics; shape (terms,)."""

@@ -1,0 +1,209 @@
+"""An inverted index that scores by BM25 and grows one document at a time: no rebuild, no batch step.
+
+Weights instead of counts (BM25F in its simplest form): a term of the text itself counts 1 for each occurrence, a term of its
+surroundings counts less. Positions are dense integers the caller hands out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
+from hive_mind.ranking.matched import Among, Matched, among
+from hive_mind.ranking.within import Added, Within
+
+Scores = NDArray[np.float32]
+Positions = NDArray[np.int64]
+
+
+# One occurrence, packed: an agent has a thousand terms, most of them in one or two facts, and Python objects would cost more than
+# the occurrences themselves.
+_ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
+_packed = Struct("<if").pack
+# Up to so much the number of numpy's calls is what costs, so all terms are scored in one go; beyond it is copying them together.
+_TOGETHER_BYTES_MAX = 64 * 1024
+
+
+class Bm25Index:
+    """Weighted terms by position. Adding and removing cost O(terms of the document)."""
+
+    def __init__(self, settings: Bm25Settings | None = None) -> None:
+        self._settings = settings or Bm25Settings()
+        self._postings: dict[str, bytearray] = {}
+        # How many of a term's documents have been removed since; usually nothing.
+        self._removed: Counter[str] = Counter()
+        # A removed document gets infinite length: BM25 then gives it exactly 0, so no mask is needed.
+        self._lengths = np.zeros(16, dtype=np.float32)
+        self._size = 0
+        self._documents = 0
+        self._total_length = 0.0
+
+    def add(self, position: int, terms: Mapping[str, float]) -> None:
+        """Index a document at the next free position; `terms` gives each term's weight (> 0)."""
+        if position != self._size:
+            raise ValueError(f"positions are dense: expected {self._size}, got {position}")
+        if position == len(self._lengths):
+            self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
+        postings, packed = self._postings, dict[float, bytes]()
+        for term, weight in terms.items():
+            # Most terms of a document have one of a few weights.
+            entry = packed.get(weight) or packed.setdefault(weight, _packed(position, weight))
+            if (known := postings.get(term)) is None:
+                postings[term] = bytearray(entry)
+            else:
+                known += entry
+        length = sum(terms.values())
+        self._lengths[position] = length
+        self._size += 1
+        self._documents += 1
+        # As it is kept, in float32: what is added must be what a removal takes away.
+        self._total_length += float(self._lengths[position])
+
+    def remove(self, position: int, terms: Iterable[str]) -> None:
+        """Take a document out of scores and statistics; `terms` are those it was added with. Twice is once."""
+        if np.isinf(self._lengths[position]):
+            return
+        self._documents -= 1
+        self._total_length -= float(self._lengths[position])
+        self._lengths[position] = np.inf
+        self._removed.update(set(terms))
+
+    def statistics(self, terms: Iterable[str]) -> TermStatistics:
+        """What a scorer of these terms must know of this corpus; a hive adds up those of its members."""
+        postings, removed, size = self._postings, self._removed, _ENTRY.itemsize
+        frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
+        return TermStatistics(self._documents, self._total_length, frequencies)
+
+    def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
+        """BM25 of every position, shape (size,); 0 where no term occurs. Each distinct term counts once.
+
+        `statistics` are those of the whole hive where this index is one shard of it.
+        """
+        return self.matched(terms, statistics).scores
+
+    def matched(
+        self, terms: Iterable[str], statistics: TermStatistics | None = None, beside: TermStatistics | None = None
+    ) -> Matched:
+        """The same, with what the scores are sums of. Where `statistics` are not known, `beside` is added to this index's own."""
+        postings = {term: found for term in terms if (found := self._postings.get(term)) is not None}
+        known = statistics or self.statistics(postings)
+        if beside is not None and statistics is None:
+            known += beside
+        gains = gains_of(postings, known, self._settings)
+        sizes = list(map(len, postings.values()))
+        if sum(sizes) > _TOGETHER_BYTES_MAX:
+            return Matched(self._one_by_one(postings, gains, mean_length(known)), tuple(postings), gains)
+        counts = [size // _ENTRY.itemsize for size in sizes]
+        entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
+        positions = entries["position"].astype(np.intp)
+        weights = entries["weight"]
+        parts = self._parts(positions, weights, gains.repeat(counts), mean_length(known))
+        scores = np.bincount(positions, parts, minlength=self._size).astype(np.float32)
+        return Matched(scores, tuple(postings), gains, counts, positions, weights, parts)
+
+    def occurrences(self, terms: Iterable[str], matched: Matched, chosen: Positions) -> Occurrences:
+        """Of the terms in the documents at some ascending positions, and what they are worth in the others."""
+        found = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
+        others = matched.scores.copy()
+        others[chosen] = 0.0
+        left = float(np.maximum.reduce(others, initial=0.0))
+        own = self.statistics(matched.terms)
+        by_term = dict(zip(matched.terms, zip(found.counts, found.left.tolist(), strict=True), strict=True))
+        told = [by_term.get(term, (0, 0.0)) for term in dict.fromkeys(terms)]
+        return Occurrences(
+            statistics=own,
+            lengths=self._lengths[chosen],
+            counts=tuple([count for count, _ in told]),
+            rows=found.rows.astype("<u2").tobytes(),
+            weights=found.weights,
+            left=left,
+            left_of=np.array([most if left else 0.0 for _, most in told], dtype=np.float32),
+        )
+
+    def _among_all(self, matched: Matched, chosen: Positions) -> Among:
+        """Where there are too many occurrences to look at each. What a term adds at most is then what it could add to any."""
+        counts, rows, weights, narrow = list[int](), list[Positions](), list[Scores](), chosen.astype(np.int32)
+        for term in matched.terms:
+            entries = self._entries(term)
+            places = np.minimum(entries["position"].searchsorted(narrow), len(entries) - 1)
+            has_term = (entries["position"][places] == narrow).nonzero()[0]
+            counts.append(len(has_term))
+            rows.append(has_term)
+            weights.append(entries["weight"][places[has_term]])
+        return Among(counts, np.concatenate(rows), np.concatenate(weights), matched.gains)
+
+    def within(self, rows: Positions) -> Within:
+        """These live positions, ascending, as a part that can be searched alone."""
+        mask = np.zeros(self._size, dtype=np.bool_)
+        mask[rows] = True
+        return Within(mask, rows, float(self._lengths[rows].sum(dtype=np.float64)))
+
+    def scores_within(self, terms: Iterable[str], part: Within) -> Scores:
+        """BM25 of every position of a part, 0 elsewhere. What is outside is neither scored nor counted.
+
+        What a term adds is the same for every query until the index changes, so a part keeps it.
+        """
+        known = [term for term in dict.fromkeys(terms) if term in self._postings]
+        found = {term: kept for term in known if (kept := part.kept.get(term)) is not None}
+        if not known:
+            return np.zeros(self._size, dtype=np.float32)
+        if new := [term for term in known if term not in found]:
+            for term, added in zip(new, self._added_within(new, part), strict=True):
+                found[term] = added
+                part.kept.put(term, *added, part.kept_max)
+        # In the query's order, in which an index of the part alone would add them up.
+        positions = np.concatenate([found[term][0] for term in known])
+        shares = np.concatenate([found[term][1] for term in known])
+        return np.bincount(positions, shares, minlength=self._size).astype(np.float32)
+
+    def _added_within(self, terms: Sequence[str], part: Within) -> list[Added]:
+        """What each term adds to the documents of a part."""
+        postings = [self._postings[term] for term in terms]
+        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(terms) > 1:
+            return [added for term in terms for added in self._added_within([term], part)]
+        entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
+        is_inside = part.mask[entries["position"]]
+        bounds = accumulate([len(one) // _ENTRY.itemsize for one in postings], initial=0)
+        counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
+        within = TermStatistics(len(part.rows), part.total_length, dict(zip(terms, counts, strict=True)))
+        gains = gains_of(terms, within, self._settings).repeat(counts)
+        chosen = entries[is_inside]
+        positions = chosen["position"]
+        shares = self._parts(positions, chosen["weight"], gains, mean_length(within))
+        # Copies, as a view would keep what all of them add for as long as one of them.
+        return [(positions[start:end].copy(), shares[start:end].copy()) for start, end in pairwise(accumulate(counts, initial=0))]
+
+    def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
+        """Live positions whose document has the term with at least this weight, ascending."""
+        if term not in self._postings:
+            return np.empty(0, dtype=np.int64)
+        entries = self._entries(term)
+        kept = (entries["weight"] >= weight_min) & np.isfinite(self._lengths[entries["position"]])
+        positions: Positions = entries["position"][kept].astype(np.int64)
+        return positions
+
+    def _entries(self, term: str) -> NDArray[np.void]:
+        return np.frombuffer(self._postings[term], dtype=_ENTRY)
+
+    def _one_by_one(self, terms: Iterable[str], gains: Scores, mean_length: float) -> Scores:
+        """The same figures to the last bit: they too are added in double precision, term after term."""
+        scores = np.zeros(self._size)
+        for term, gain in zip(terms, gains, strict=True):
+            entries = self._entries(term)
+            positions = entries["position"].astype(np.intp)
+            # With these two types it has a fast path, which `scores[positions] += parts` has not.
+            np.add.at(scores, positions, self._parts(positions, entries["weight"], gain, mean_length).astype(np.float64))
+        return scores.astype(np.float32)
+
+    def _parts(
+        self, positions: NDArray[np.integer[Any]], weights: Scores, gains: Scores | np.float32, mean_length: float
+    ) -> Scores:
+        """What each occurrence adds to its document."""
+        return parts_of(self._lengths[positions], weights, gains, mean_length, self._settings)

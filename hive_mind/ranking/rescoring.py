@@ -1,0 +1,59 @@
+"""Keyword scores by the statistics of a whole hive, of what its members found by their own.
+
+A term is worth as much as it is rare, and how rare it is in the hive nobody knows before all have answered. So each member
+chooses candidates by its own statistics and tells what BM25 made their scores of (`Occurrences`). Here they are made anew, by the
+same operations in the same order, hence to the last bit as if every member had known. Of what a member left out two figures are
+known: none of it scored more than `left`, and no term added more than `left_of` to any of it. What it can score at most by other
+statistics is a fractional knapsack (Dantzig 1957): the terms that gain most by the change are filled up first.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import Scores
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
+
+_ROUNDING = 1.0001
+"""Scores are float32, whose rounding is a thousand times less."""
+_LEAST_GAIN = 1e-12
+"""No honest statistics make a term worth less."""
+
+
+def rescored(
+    told: Sequence[Occurrences], terms: Sequence[str], together: TermStatistics, settings: Bm25Settings | None = None
+) -> Scores:
+    """BM25 of the candidates of several pools, one pool after the other, by the statistics of all.
+
+    `terms` are those of the query, each once; `settings` those of the indexes.
+    """
+    chosen = settings or Bm25Settings()
+    lengths = np.concatenate([one.lengths for one in told])
+    starts = np.cumsum([0, *(len(one.lengths) for one in told[:-1])])
+    counts = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(terms))
+    rows = np.frombuffer(b"".join([one.rows for one in told]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
+    gains = np.tile(gains_of(terms, together, chosen), len(told)).repeat(counts.ravel())
+    weights = np.concatenate([one.weights for one in told])
+    parts = parts_of(lengths[rows], weights, gains, mean_length(together), chosen)
+    return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
+
+
+def most_left(
+    told: Sequence[Occurrences], scored_by: Sequence[TermStatistics], terms: Sequence[str], together: TermStatistics
+) -> NDArray[np.float64]:
+    """What a document that each of several pools left out can score at most by the statistics of all; shape (pools,)."""
+    settings = Bm25Settings()
+    known = np.array([gains_of(terms, one, settings) for one in scored_by], dtype=np.float64).reshape(len(told), len(terms))
+    grows = gains_of(terms, together, settings) / np.maximum(known, _LEAST_GAIN)
+    order = np.argsort(-grows, axis=1)
+    caps = np.array([one.left_of for one in told], dtype=np.float64).reshape(len(told), len(terms))
+    left = np.array([one.left for one in told], dtype=np.float64)
+    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
+    shares = np.diff(filled, axis=1, prepend=0.0)
+    # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
+    longer = np.array([max(1.0, mean_length(together) / max(mean_length(one), 1e-9)) for one in scored_by])
+    most: NDArray[np.float64] = (shares * np.take_along_axis(grows, order, axis=1)).sum(axis=1) * longer * _ROUNDING
+    return most
