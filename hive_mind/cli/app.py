@@ -23,16 +23,20 @@ _EPILOG = examples(
 )
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
-    **{name: name for name in ("learn", "ask", "facts", "simulate", "stats", "doctor", "demo")},
-    "eval": "evaluate",
-    "retrieval": "retrieval",
-    **{name: name for name in ("reembed", "agent", "broker", "bus", "events")},
-    **{name: name for name in ("manifest", "apply", "plan")},
-    "diff": "plan",
-    **{name: name for name in ("get", "describe", "status", "top", "wait", "scale", "rollout", "logs", "drain", "delete")},
-    "controller": "controller",
-    "export": "fleet_archive",
-    "import": "fleet_archive",
+    **{name: name for name in ("learn", "ask", "facts", "simulate", "stats", "doctor")},
+    "demo": "demo.demo",
+    "eval": "evals.app",
+    "retrieval": "retrieval.app",
+    **{name: name for name in ("reembed", "agent")},
+    "broker": "bus.broker",
+    "bus": "bus.check",
+    "events": "bus.events",
+    **{name: f"fleet.{name}" for name in ("manifest", "apply", "plan")},
+    "diff": "fleet.plan",
+    **{name: f"fleet.{name}" for name in ("get", "describe", "status", "top", "wait", "scale", "rollout", "logs", "drain")},
+    **{name: f"fleet.{name}" for name in ("delete", "controller")},
+    "export": "fleet.archive",
+    "import": "fleet.archive",
 }
 
 

@@ -13,7 +13,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_text
-from hive_mind.cli.fleet_agents import Agent, Fleet, fleet_agent
+from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.learners import Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
 from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source

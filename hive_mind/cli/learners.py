@@ -4,7 +4,7 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from hive_mind.cli.fleet_agents import FleetAgent
+from hive_mind.cli.fleet.agents import FleetAgent
 from hive_mind.model.content import Content
 
 # At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.

@@ -5,14 +5,14 @@ import json
 import typer
 from typer.testing import CliRunner, Result
 
-from hive_mind.cli import eval_generate
+from hive_mind.cli.evals import generate as command
 from hive_mind.evals.datasets import load_jsonl
 from hive_mind.evals.generating import generate
 
 
 def ran(*words: str) -> Result:
     app = typer.Typer()
-    eval_generate.register(app)
+    command.register(app)
     # A second command, or Typer leaves out the first one's name.
     app.command("other")(lambda: None)
     return CliRunner().invoke(app, ["generate", *words])

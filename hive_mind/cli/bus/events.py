@@ -1,0 +1,178 @@
+"""`hive-mind events`: what goes over a bus, what waits on it, and the dead letters, to be looked at, sent again or dropped."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.bus.base import DeadLetter, Envelope, EventBus
+from hive_mind.bus.codec import as_cloud_event
+from hive_mind.cli import options
+from hive_mind.cli.bus import events_shown
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, say, show, show_json, show_table
+from hive_mind.cli.running import CommandError, command
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.member import open_bus
+from hive_mind.runtime.settings import from_environment
+
+_CLOSE_S = 2.0
+# Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and is told.
+_WAITING_MAX = 10_000
+_LETTERS_MAX = 100_000
+
+group = typer.Typer(name="events", help="Look at what goes over a bus, and at its dead letters.", no_args_is_help=True)
+dead = typer.Typer(name="dlq", help="Dead letters: messages that could not be handled.", no_args_is_help=True)
+group.add_typer(dead)
+
+Bus = Annotated[str, typer.Option("--bus", metavar="URL", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
+Hive = Annotated[str, typer.Option("--hive", help="Whose messages.")]
+State = Annotated[
+    Path | None,
+    typer.Option("--state", help="Folder where a member keeps its dead letters, for a bus that keeps none (Event Hubs)."),
+]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As in `dlq list`.")]
+All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Count = Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many.", show_default="until Ctrl-C")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group)
+
+
+@group.command(epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type"))
+@command
+async def tail(
+    bus: Bus = "", hive: Hive = "hive", state: State = None, count: Count = None, output: options.Output = Format.TEXT
+) -> None:
+    """Print every message from now on, a line each; as CloudEvents with --output json. Takes nothing away from anybody."""
+    waiting: asyncio.Queue[Envelope] = asyncio.Queue(_WAITING_MAX)
+    missed = 0
+
+    def see(envelope: Envelope) -> None:
+        nonlocal missed
+        try:
+            waiting.put_nowait(envelope)
+        except asyncio.QueueFull:
+            missed += 1
+
+    async with _opened(bus, state) as opened:
+        watch = await opened.watch(hive, see)
+        say(f"watching hive {hive!r}; Ctrl-C ends it")
+        try:
+            for _ in iter(int, 1) if count is None else range(count):
+                events_shown.show_line(await waiting.get(), output)
+        finally:
+            await watch.close()
+            if missed:
+                say(f"{missed} messages came faster than they could be printed and are not shown", style="yellow")
+
+
+@group.command(epilog=examples("hive-mind events stats --hive research"))
+@command
+async def stats(bus: Bus = "", hive: Hive = "hive", state: State = None, output: options.Output = Format.TEXT) -> None:
+    """Say what waits for whom."""
+    async with _opened(bus, state) as opened:
+        queues = await opened.queues(hive)
+    if output is Format.JSON:
+        show_json(plain(queues))
+    elif not queues:
+        show(f"nobody ever subscribed in hive {hive!r} on this bus")
+    else:
+        rows = [events_shown.queue_row(queue) for queue in queues]
+        show_table(["name", "waiting", "in hand", "dead", "oldest"], rows, right=(1, 2, 3, 4))
+
+
+@dead.command(name="list", epilog=examples("hive-mind events dlq list --hive research"))
+@command
+async def list_(
+    bus: Bus = "", hive: Hive = "hive", state: State = None, limit: options.Limit = 100, output: options.Output = Format.TEXT
+) -> None:
+    """List dead letters, oldest first."""
+    async with _opened(bus, state) as opened:
+        letters = await opened.dead_letters(hive, limit=limit)
+    if output is Format.JSON:
+        show_json([events_shown.letter_fields(letter) for letter in letters])
+    elif not letters:
+        show(f"no dead letters in hive {hive!r}")
+    else:
+        show_table(["id", "for", "when", "attempts", "type", "reason"], map(events_shown.letter_row, letters), right=(3,))
+
+
+@dead.command(name="show", epilog=examples("hive-mind events dlq show 12"))
+@command
+async def show_(
+    id: Annotated[str, typer.Argument(metavar="ID", help="As in `dlq list`.")],
+    bus: Bus = "",
+    hive: Hive = "hive",
+    state: State = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show one dead letter with its message."""
+    async with _opened(bus, state) as opened:
+        (letter,) = await _chosen(opened, hive, [id], is_all=False)
+    if output is Format.JSON:
+        cloud_event = as_cloud_event(letter.envelope) if letter.envelope is not None else None
+        show_json({**events_shown.letter_fields(letter), "event": cloud_event})
+    else:
+        events_shown.show_letter(letter)
+
+
+@dead.command(epilog=examples("hive-mind events dlq replay 12 13", "hive-mind events dlq replay --all --yes"))
+@command
+async def replay(
+    ids: Ids = None, bus: Bus = "", hive: Hive = "hive", state: State = None, is_all: All = False, is_sure: Yes = False
+) -> None:
+    """Deliver dead letters again, each to the name it was put aside for. What can't be read stays."""
+    async with _opened(bus, state) as opened:
+        letters = await _chosen(opened, hive, ids or [], is_all=is_all)
+        _ask(f"deliver {len(letters)} messages again?", is_needed=is_all and not is_sure)
+        replayed = await opened.replay(hive, [letter.id for letter in letters])
+    show(f"{replayed} of {len(letters)} sent again")
+    if replayed < len(letters):
+        raise CommandError("the others can't be read by this version; `dlq show` says why")
+
+
+@dead.command(epilog=examples("hive-mind events dlq drop 12", "hive-mind events dlq drop --all --yes"))
+@command
+async def drop(
+    ids: Ids = None, bus: Bus = "", hive: Hive = "hive", state: State = None, is_all: All = False, is_sure: Yes = False
+) -> None:
+    """Forget dead letters, for good."""
+    async with _opened(bus, state) as opened:
+        letters = await _chosen(opened, hive, ids or [], is_all=is_all)
+        _ask(f"forget {len(letters)} messages for good?", is_needed=is_all and not is_sure)
+        show(f"{await opened.drop(hive, [letter.id for letter in letters])} dropped")
+
+
+@asynccontextmanager
+async def _opened(url: str, state: Path | None) -> AsyncIterator[EventBus]:
+    url = url or from_environment().bus
+    if not url:
+        raise InvalidInput("which bus? Give its URL with --bus, or set HIVE_MIND_BUS")
+    opened = await open_bus(url, state)
+    try:
+        yield opened
+    finally:
+        await opened.close(drain_s=_CLOSE_S)
+
+
+async def _chosen(opened: EventBus, hive: str, ids: Sequence[str], *, is_all: bool) -> list[DeadLetter]:
+    """The dead letters that are meant. Raises `InvalidInput` where none are named, `CommandError` where one is not there."""
+    if bool(ids) == is_all:
+        raise InvalidInput("which dead letters? Give their ids, as `dlq list` prints them, or --all")
+    letters = await opened.dead_letters(hive, limit=_LETTERS_MAX)
+    known = {letter.id: letter for letter in letters}
+    if missing := [id for id in ids if id not in known]:
+        raise CommandError(f"hive {hive!r} has no dead letter {', '.join(missing)}; `dlq list` shows those there are")
+    return [known[id] for id in dict.fromkeys(ids or known)]
+
+
+def _ask(question: str, *, is_needed: bool) -> None:
+    if is_needed and not typer.confirm(question, err=True):
+        raise CommandError("nothing was done")

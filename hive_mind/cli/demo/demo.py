@@ -1,0 +1,159 @@
+"""`hive-mind demo`: learn a small invented world, ask about it, and measure how well that went.
+
+Needs nothing and keeps nothing, unless it is told where.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cli import options
+from hive_mind.cli.demo.fleet import show_fleet
+from hive_mind.cli.demo.processes import ProcessesPlan, show_processes
+from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
+from hive_mind.cli.running import command
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.arms.dealing import names_of
+from hive_mind.evals.demo import documents, questions
+from hive_mind.evals.demo.scoring import summaries
+from hive_mind.runtime.fleet import TOPOLOGIES, FleetPlan
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_agent
+
+AGENT = "demo"
+
+# A relative date, a code with a near twin, other words than the question has, a figure that changed, and what nobody ever said.
+_SHOWN = ("q06", "q20", "q13", "q32", "q35")
+
+_INTRODUCTION = """\
+One agent reads {documents} short documents of an invented tidal power cooperative: chats, notes, an incident log. \
+It uses no language model{but}: it keeps statements word for word, finds them by {by}, and quotes them."""
+
+Embed = Annotated[str, typer.Option("--embed", help="sentence_transformers or openai, to find by meaning as well.")]
+Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this folder, to ask it more.", show_default=False)]
+
+
+_EPILOG = examples(
+    "hive-mind demo",
+    "hive-mind demo --topology sharded --agents 6",
+    "hive-mind demo --bus redis://127.0.0.1:6379 --processes 4",
+    "hive-mind demo --keep demo-home",
+    "hive-mind demo --embed sentence_transformers",
+)
+
+Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(TOPOLOGIES)}.")]
+Agents = Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")]
+Bus = Annotated[str, typer.Option("--bus", help="Run every agent as a process of its own, over this bus.", show_default=False)]
+Processes = Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(demo)
+
+
+@command
+async def demo(
+    keep: Keep = None,
+    topology: Topology = "single",
+    agents: Agents = 4,
+    bus: Bus = "",
+    processes: Processes = 4,
+    embed: Embed = "none",
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """See it work in a few seconds: learn an example, answer questions, measure.
+
+    With --topology flat, federated or sharded several agents each learn a part of it, and one of them answers from what all have
+    shared. With --bus each of them is a process of its own. Databases are temporary unless --keep says where to put them. Nothing
+    else is needed or touched.
+    """
+    is_text = output is Format.TEXT
+    if topology not in TOPOLOGIES:
+        raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(TOPOLOGIES)}")
+    with _folder(keep) as home:
+        if bus:
+            over = "sharded" if topology == "single" else topology
+            # Two copies of each fact, so that already four processes have something to ask one another.
+            given = ("--replicas", "2", "--embed", embed, *(("--model", model) if model else ()))
+            await show_processes(ProcessesPlan(bus, over, names_of(processes), home, given), is_text=is_text)
+            return
+        if topology != "single":
+            plan = FleetPlan(topology, names_of(agents), group_size=2)
+            await show_fleet(plan, _settings(home, embed, model), keep, is_text=is_text)
+            return
+        async with await open_agent(_settings(home, embed, model), AGENT) as agent:
+            learned = await _learn(agent)
+            if is_text:
+                _show_learned(learned, keep)
+            asked = [(question, *await ask(agent, question)) for question in questions()]
+    summary = summaries(result for _, _, result in asked)
+    if not is_text:
+        show_json(learned | {"summary": plain(summary), "questions": [plain_result(*one) for one in asked]})
+        return
+    for question, answer, _ in (one for name in _SHOWN for one in asked if one[0].id == name):
+        show_question(question, answer)
+    show_summary(summary)
+    _show_next(keep)
+
+
+def _settings(home: Path, embed: str, model: str | None) -> Settings:
+    return replace(settings_for(home, embed, model), store="kuzu", ann="exact", llm="")
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="hive-mind-demo-") as folder:
+            yield Path(folder)
+        return
+    if keep.exists() and not keep.is_dir():
+        raise InvalidInput(f"{keep} is a file: give a folder to keep the demo in")
+    yield keep
+
+
+async def _learn(agent: LearningAgent) -> dict[str, object]:
+    started = time.perf_counter()
+    contents = documents()
+    with progress("documents") as report:
+        for number, content in enumerate(contents):
+            report(number, len(contents), content.source)
+            await agent.learn_from_content(content)
+    held = await agent.memory.get_statistics()
+    seconds = round(time.perf_counter() - started, 2)
+    return {"documents": len(contents), "facts": held.facts, "seconds": seconds, "embedding": held.embedding}
+
+
+def _show_learned(learned: dict[str, object], keep: Path | None) -> None:
+    show("hive-mind demo", style="bold")
+    model = learned["embedding"]
+    but, by = ("", f"keywords and by meaning ({model})") if model else (" and no embeddings", "keywords")
+    show_prose(_INTRODUCTION.format(documents=learned["documents"], but=but, by=by))
+    where = f"kept in {keep}" if keep else "in a temporary database"
+    show(f"\nLearned {learned['facts']} facts in {learned['seconds']} s, each with its source and time, {where}.")
+
+
+def _show_next(keep: Path | None) -> None:
+    show("\nWhat to type next", style="bold")
+    ask_more = (
+        f'hive-mind ask "What happened in INC-2025-011?" --agent {AGENT} --home {keep}'
+        if keep
+        else "hive-mind demo --keep demo-home"
+    )
+    rows = [
+        (ask_more, "ask this world more" if keep else "the same, kept, so that you can ask more"),
+        ("hive-mind learn notes/", "learn texts of your own"),
+        ('hive-mind ask "…"', "and ask about them"),
+        ("hive-mind doctor", "see how to get search by meaning, and answers by a model"),
+    ]
+    show_table(["", ""], [(f"  {call}", what) for call, what in rows])

@@ -1,0 +1,28 @@
+"""`hive-mind eval`: its commands put together."""
+
+import typer
+
+from hive_mind.cli.evals import compare, gate, generate, listing, report, retrieval, run
+from hive_mind.cli.options import examples
+
+_EPILOG = examples(
+    "hive-mind eval list",
+    "hive-mind eval run quick",
+    "hive-mind eval run standard --data ../shared/data --out runs/before",
+    "hive-mind eval compare runs/before runs/after",
+)
+
+group = typer.Typer(name="eval", help="Compare topologies, sizes and ways to retrieve on questions with known answers.")
+# In the order in which one needs them.
+for module in (listing, run, report, compare, gate, generate, retrieval):
+    module.register(group)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, no_args_is_help=True, epilog=_EPILOG)
+
+
+@group.callback()
+def about() -> None:
+    """Compare topologies, sizes and ways to retrieve on questions with known answers."""

@@ -1,0 +1,115 @@
+"""`hive-mind eval compare`: by how much two runs, or two cells, differ, and which of the differences are real."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from hive_mind.cli import options
+from hive_mind.cli.evals.wide_table import show_wide_table
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import Cell, plain, show, show_json, show_prose, show_table
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.evals.scorecards.comparing import CellChange, MetricChange, RunChange
+
+_EPILOG = examples(
+    "hive-mind eval compare runs/before runs/after",
+    "hive-mind eval compare runs/all:demo-single-hybrid-s1 runs/all:demo-flat-10-round-robin-hybrid-s1",
+    "hive-mind eval compare runs/before runs/after --metric ndcg --metric messages",
+)
+_LEGEND = """\
+Paired by question: 95 % bootstrap interval and randomisation test of the mean difference. Real is what stays below p = 0.05 \
+after Holm's correction for all {tests} comparisons made here. Times: medians, and the median difference with its 95 % \
+interval; they depend on the machine, so nothing is tested."""
+_NAMED_MAX = 5
+
+RunA = Annotated[str, typer.Argument(metavar="RUN_A", help="A run's folder, or one of its cells as RUN:CELL.")]
+RunB = Annotated[str, typer.Argument(metavar="RUN_B", help="What it is compared with, the same way.")]
+Metrics = Annotated[list[str] | None, typer.Option("--metric", help="Only these; ndcg means ndcg@k. May be repeated.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command(epilog=_EPILOG)(compare)
+
+
+@command
+async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Output = Format.TEXT) -> None:
+    """Compare two runs cell by cell, or two cells, and say which differences are real.
+
+    Questions are paired; those that only one side was asked or answered are counted and named.
+    """
+    from hive_mind.evals.scorecards.comparing import compare_sides, side_of
+
+    found = compare_sides(side_of(a), side_of(b), metric or ())
+    if output is Format.JSON:
+        show_json(plain(found))
+        return
+    show_change(found)
+
+
+def show_change(found: "RunChange") -> None:
+    """Every cell with all that differs, and what could not be compared."""
+    for cell in found.cells:
+        _show_cell(cell)
+        show()
+    if found.left_out:
+        show("not compared", style="yellow")
+        show_table(["cell", "why"], found.left_out)
+        show()
+    show_prose(_LEGEND.format(tests=found.tests), style="dim")
+
+
+def _show_cell(cell: "CellChange") -> None:
+    from hive_mind.evals.report.figures import share
+
+    name = cell.before if cell.before == cell.after else f"{cell.before} → {cell.after}"
+    same = f", {share(cell.identical_top_k.mean)} with the same facts in the same order" if cell.identical_top_k else ""
+    show(f"{name}: {cell.questions} questions{same}", style="bold")
+    titles = ["", "before", "after", "change", "95 % interval", "p", "p (Holm)", "questions", ""]
+    rows = [_row(one) for one in cell.metrics if any(one.defined)]
+    rows += [
+        [one.time, f"{one.before:.2f}", f"{one.after:.2f}", f"{one.difference:+.2f}", _interval(one.low, one.high, 2), *[""] * 4]
+        for one in cell.times
+    ]
+    show_wide_table(titles, rows)
+    for why, questions in cell.unpaired.items():
+        more = f" and {len(questions) - _NAMED_MAX} more" if len(questions) > _NAMED_MAX else ""
+        show(f"{len(questions)} {why}: {', '.join(questions[:_NAMED_MAX])}{more}", style="yellow")
+
+
+def _row(one: "MetricChange") -> list[Cell]:
+    from hive_mind.evals.report.figures import chance
+    from hive_mind.evals.report.naming import metric_name
+
+    found = one.difference
+    if found is None or one.before is None or one.after is None:
+        told = f"defined before for {one.defined[0]} questions, after for {one.defined[1]}, for none on both sides"
+        return [metric_name(one.metric), *["–"] * 6, "0", told]
+    return [
+        metric_name(one.metric),
+        f"{one.before:.3f}",
+        f"{one.after:.3f}",
+        f"{found.difference:+.3f}",
+        _interval(found.low, found.high, 3),
+        chance(found.p),
+        chance(found.p_holm),
+        str(found.n),
+        _verdict(one),
+    ]
+
+
+def _verdict(one: "MetricChange") -> Cell:
+    found = one.difference
+    if found is None or not found.is_real:
+        return ""
+    if one.sense == "neither":
+        return "really different"
+    is_better = (found.difference > 0) == (one.sense == "better")
+    return Text("really better", style="green") if is_better else Text("really worse", style="red")
+
+
+def _interval(low: float | None, high: float | None, digits: int) -> str:
+    return "–" if low is None or high is None else f"{low:+.{digits}f} to {high:+.{digits}f}"

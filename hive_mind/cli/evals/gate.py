@@ -1,0 +1,65 @@
+"""`hive-mind eval gate`: refuse a run that is worse than its baseline, so that a pipeline can stop there."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.evals.compare import Metrics
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.cli.running import FAILED, USAGE, command
+
+if TYPE_CHECKING:
+    from hive_mind.evals.scorecards.gating import Judgement
+
+_EPILOG = examples(
+    "hive-mind eval gate runs/today --against runs/baseline",
+    "hive-mind eval gate runs/today --against runs/baseline --metric recall --metric completeness",
+    "hive-mind eval gate runs/all:demo-flat-10-round-robin-hybrid-s1 --against runs/all:demo-single-hybrid-s1",
+)
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run to judge, or one of its cells as RUN:CELL.")]
+Against = Annotated[str, typer.Option("--against", metavar="BASELINE", help="What it must not fall behind, the same way.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command(epilog=_EPILOG)(gate)
+
+
+@command
+async def gate(run: Run, against: Against, metric: Metrics = None, output: options.Output = Format.TEXT) -> None:
+    """Judge a run against a baseline.
+
+    Exit code 0: no metric dropped beyond its 95 % interval. 1: one did, with the evidence. 2: it can't be judged, because
+    questions, documents or k differ, or a cell is missing, failed or has questions without a result; that does not pass either.
+    """
+    from hive_mind.evals.scorecards.comparing import side_of
+    from hive_mind.evals.scorecards.gating import judge_run
+
+    found = judge_run(side_of(against), side_of(run), metric or ())
+    if output is Format.JSON:
+        show_json(plain(found) | {"allowed": found.allowed})
+    else:
+        show_judgement(found, run, against)
+    if not found.allowed:
+        raise typer.Exit(USAGE if found.unjudged else FAILED)
+
+
+def show_judgement(found: "Judgement", run: str, against: str) -> None:
+    """Whether it passes, and the evidence if it does not."""
+    if found.unjudged:
+        say(f"{run} can't be judged against {against}, so it does not pass:", style="red")
+        for reason in found.unjudged:
+            say(f"  {reason}", style="red")
+        say("measure both with the same experiment and data, until every cell is done", style="dim")
+    elif found.grounds:
+        say(f"refused: {run} is worse than {against}", style="red")
+        for ground in found.grounds:
+            say(f"  {ground.cell}: {ground.told}", style="red")
+        say("see every difference with hive-mind eval compare", style="dim")
+    else:
+        count = sum(len(cell.metrics) for cell in found.cells)
+        passed = f"no drop beyond a 95 % interval in {count} comparisons of {len(found.cells)} cells with {against}"
+        show(f"{run} passes: {passed}", style="green")

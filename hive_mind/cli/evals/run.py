@@ -1,0 +1,140 @@
+"""`hive-mind eval run`: an experiment from its file to its report."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.evals.report import show_report
+from hive_mind.cli.notices import shown_notices
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import Report, progress, say, spell_out_unknown_characters
+from hive_mind.cli.running import FAILED, Stopped, exit_codes
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.evals.experiments.reading import ReadExperiment
+    from hive_mind.evals.experiments.values import Experiment
+    from hive_mind.evals.running.harness import RunOrder, RunResult
+
+_EPILOG = examples(
+    "hive-mind eval run quick",
+    "hive-mind eval run standard --data ../shared/data --out runs/today",
+    "hive-mind eval run mine.yaml --subset q01,q02 --mode lexical --no-synthesis",
+)
+
+
+class ModeName(StrEnum):
+    """How to rank, whatever the experiment says."""
+
+    HYBRID = "hybrid"
+    SEMANTIC = "semantic"
+    LEXICAL = "lexical"
+    RECENT = "recent"
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("run", epilog=_EPILOG)(run_experiment)
+
+
+def run_experiment(
+    experiment: Annotated[str, typer.Argument(help="A file, or one that comes along: standard, quick.")],
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets the experiment names.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; one that was interrupted goes on.", show_default="runs/NAME-TIME")
+    ] = None,
+    subset: Annotated[str, typer.Option(help="Only these questions, ids with commas.")] = "",
+    limit: Annotated[int | None, typer.Option("--limit", "-k", min=1, max=1000, help="Measure the first k.")] = None,
+    mode: Annotated[ModeName | None, typer.Option(help="Rank this way in every arm.")] = None,
+    synthesis: Annotated[bool, typer.Option("--synthesis/--no-synthesis", help="Word answers of what is found.")] = True,
+    judge: Annotated[bool, typer.Option("--judge/--no-judge", help="Have answers judged, where the experiment does.")] = True,
+    questions: Annotated[Path | None, typer.Option(help="A question file instead of the data's own questions.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    cache: Annotated[Path, typer.Option(help="Folder of vectors, so that nothing is embedded twice.")] = Path(".cache/eval"),
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Compare arms on data sets: quality, messages, bytes, time and cost, with intervals.
+
+    Every question of every arm is a line in the run's folder, and every figure of the report is computed from those. Exit code 1
+    when an arm failed, and the report says why.
+    """
+    from hive_mind.evals.experiments.reading import read_experiment
+    from hive_mind.evals.running.harness import RunOrder, default_folder
+
+    spell_out_unknown_characters()
+    with exit_codes(), shown_notices():
+        found = read_experiment(experiment, data)
+        _tell_absent(found)
+        asked = _asked(found.experiment, subset, limit, mode, questions)
+        asked = replace(asked, answerer=asked.answerer if synthesis else "none")
+        asked = replace(asked, judge=asked.judge if judge and synthesis else "none")
+        folder = out or default_folder(asked.name)
+        order = RunOrder(asked, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), found.absent)
+        result = _run(order, out is None)
+        show_report(result.folder, output)
+    if result.failed:
+        raise typer.Exit(FAILED)
+
+
+def _asked(
+    experiment: "Experiment", subset: str, limit: int | None, mode: ModeName | None, questions: Path | None
+) -> "Experiment":
+    """The experiment with what the command line says instead. Raises `InvalidInput`."""
+    from hive_mind.evals.experiments.values import Retrieval
+
+    if subset:
+        experiment = replace(experiment, subset=tuple(one.strip() for one in subset.split(",") if one.strip()))
+    if limit:
+        experiment = replace(experiment, limit=limit)
+    if mode:
+        first = experiment.retrieval[0]
+        experiment = replace(experiment, retrieval=(Retrieval(mode.value, mode.value, first.ranking),))
+    if questions:
+        if not questions.is_file():
+            raise InvalidInput(f"there is no file {questions}; give --questions a question file")
+        experiment = replace(experiment, data=tuple(replace(one, questions=questions.absolute()) for one in experiment.data))
+    return experiment
+
+
+def _tell_absent(found: "ReadExperiment") -> None:
+    if found.absent:
+        say(f"note: left out, because their files are not there: {', '.join(found.absent)} (see --data)", style="yellow")
+
+
+def _run(order: "RunOrder", is_new: bool) -> "RunResult":
+    from hive_mind.evals.running.harness import run
+
+    try:
+        with _reports() as report:
+            return run(order, report)
+    except KeyboardInterrupt:
+        again = f"the same command with --out {order.folder} goes on" if is_new else "the same command goes on"
+        raise Stopped(f"stopped; what was asked so far is kept, and {again}") from None
+
+
+@contextmanager
+def _reports() -> Iterator[Report]:
+    """A bar for a person; for a log, a line for each cell that ends."""
+    if sys.stderr.isatty():
+        with progress("cells") as bar:
+            yield bar
+        return
+    said = -1
+
+    def line(done: int, total: int, what: str = "") -> None:
+        nonlocal said
+        if done != said and total and what:
+            said = done
+            say(f"{done} of {total}: {what}")
+
+    yield line

@@ -1,0 +1,1 @@
+"""Commands about fleets: what a manifest says, applying it, and looking at what runs; `fleets` says which one is meant."""

@@ -1,0 +1,106 @@
+"""Which agent of a running fleet `ask` and `learn` mean, and how it is asked.
+
+A fleet's agents have their databases open, so they are asked where they run. Where no fleet runs in the home folder nothing here
+costs more than a look at a folder, and the agent's database is opened as ever.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import fleet_names
+from hive_mind.cli.options import DEFAULT_AGENT
+from hive_mind.cli.output import say
+from hive_mind.cli.running import CommandError
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.control.controller import HiveController
+    from hive_mind.control.fleet_status import FleetStatus
+
+Agent = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        "-a",
+        help="Whose memory; each agent has a database of its own.",
+        show_default="one that is ready, where a fleet runs here; else default",
+        autocompletion=fleets.agent_names,
+    ),
+]
+Fleet = Annotated[
+    str,
+    typer.Option("--fleet", help="An agent of this fleet.", show_default="the one that runs here", autocompletion=fleet_names),
+]
+
+
+# A language model may read a long file for minutes.
+_CALL_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAgent:
+    """One agent of a fleet that runs."""
+
+    controller: "HiveController"
+    fleet: str
+    name: str
+
+    async def call(self, what: str, **fields: object) -> Any:
+        """Put a request to it, see `runtime.calls`. Raises `BackendError`."""
+        return await self.controller.call(self.name, what, timeout_s=_CALL_S, **fields)
+
+
+@asynccontextmanager
+async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[FleetAgent | None]:
+    """The agent of a running fleet that is meant, told in one line; None where it is one that has no fleet around it.
+
+    Raises `InvalidInput` for a fleet that is not there, `CommandError` for one that does not run or has no such agent.
+    """
+    if fleet and fleet not in fleets.fleets_in(home):
+        raise InvalidInput(f"there is no fleet {fleet!r} in {home}; there is {', '.join(fleets.fleets_in(home)) or 'none'}")
+    names = [fleet] if fleet else [name for name in fleets.fleets_in(home) if not fleets.is_stopped(home, name)]
+    async with AsyncExitStack() as stack:
+        running: list[tuple[HiveController, FleetStatus]] = []
+        for name in names:
+            controller = await stack.enter_async_context(fleets.opened(home, name))
+            status = await controller.status()
+            if any(process.pid for process in status.processes):
+                running.append((controller, status))
+        if fleet and not running:
+            raise CommandError(f"fleet {fleet!r} does not run: hive-mind apply -f MANIFEST")
+        found = _meant(running, agent, is_named=bool(fleet))
+        if names:
+            say(_used(found, running, agent), style="dim")
+        yield found
+
+
+def _meant(running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str, *, is_named: bool) -> FleetAgent | None:
+    if agent:
+        for controller, status in running:
+            if any(one.name == agent for one in status.agents):
+                return FleetAgent(controller, status.name, agent)
+        if is_named:
+            raise CommandError(f"fleet {running[0][1].name!r} has no agent {agent!r}; hive-mind get agents lists them")
+        return None
+    if len(running) != 1:
+        return None
+    controller, status = running[0]
+    ready = [one.name for one in status.agents if one.is_ready]
+    if not ready:
+        raise CommandError(f"no agent of fleet {status.name!r} is ready ({status.phase}): hive-mind status says why")
+    return FleetAgent(controller, status.name, ready[0])
+
+
+def _used(found: FleetAgent | None, running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str) -> str:
+    if found is not None:
+        return f"using agent {found.name} of fleet {found.fleet}"
+    alone = f"using agent {agent or DEFAULT_AGENT}, which is in no fleet that runs"
+    if len(running) > 1 and not agent:
+        alone += f"; --fleet {' or '.join(status.name for _, status in running)} asks a fleet"
+    return alone

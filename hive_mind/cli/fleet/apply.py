@@ -1,0 +1,174 @@
+"""`hive-mind apply`: make a fleet what its manifest says: what will be done, how it goes, and what runs then."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.agent_config import told_by_signals
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat
+from hive_mind.cli.fleet.plan import show_planned
+from hive_mind.cli.fleet.plan_shown import show_plan
+from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet_line
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import plain, say
+from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.errors import HiveError, InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.control.controller import HiveController, Outcome
+    from hive_mind.control.reading import Source
+
+_EPILOG = examples(
+    "hive-mind apply -f manifests/flat.yaml",
+    "hive-mind apply -f fleet.yaml --dry-run",
+    "hive-mind apply -f fleet.yaml --gate questions.yaml",
+    "hive-mind apply -f fleet.yaml --render objects/",
+)
+
+Render = Annotated[
+    Path | None,
+    typer.Option("--render", metavar="DIR", help="Write the objects for Kubernetes or Azure there, and do nothing else."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing, as hive-mind plan does.")]
+Gate = Annotated[
+    str,
+    typer.Option(
+        "--gate", metavar="EXPERIMENT", help="Ask this experiment's questions first, and refuse what may find worse than now."
+    ),
+]
+GateData = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
+]
+# Who waits for longer wonders whether anything happens.
+_TELL_S = 3.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(apply)
+
+
+@command
+def apply(
+    file: fleets.Manifest,
+    allow_data_loss: fleets.DataLoss = False,
+    timeout: fleets.Timeout = 120.0,
+    render: Render = None,
+    dry_run: DryRun = False,
+    gate: Gate = "",
+    data: GateData = None,
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
+) -> Coroutine[Any, Any, None]:
+    """Make a fleet what its manifest says.
+
+    It may be stopped and run again at any moment: it goes on where it was, and nothing is lost. Exit code 1 means that something
+    did not become what it should in time, and what that is; or that --gate refused it, with the evidence, and nothing was done.
+    """
+    source, folder = fleets.source_of(file), fleets.home_of(home)
+    if gate:
+        from hive_mind.cli.fleet.apply_gate import pass_or_end
+
+        pass_or_end(source, folder, gate, data)
+    elif data is not None:
+        raise InvalidInput("--data says where --gate finds its data sets: name the experiment with --gate, or leave out --data")
+    if render is not None:
+        from hive_mind.cli.fleet.rendering import render_into
+
+        return render_into(source, render)
+    if dry_run:
+        return show_planned(source, folder, output)
+    return _apply(source, folder, Ways(timeout, output, is_losing_allowed=allow_data_loss))
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How something is done, and how it is shown."""
+
+    timeout_s: float
+    output: FleetFormat
+    is_losing_allowed: bool = False
+
+
+async def _apply(source: "Source", home: Path, ways: Ways) -> None:
+    name = source.manifest.metadata.name
+    async with fleets.opened(home, name, is_telling=True) as controller:
+        if ways.output is FleetFormat.TABLE:
+            show_plan(await controller.plan(source), name, ways.output)
+        async with under_way(controller):
+            outcome = await controller.apply(source, allow_data_loss=ways.is_losing_allowed, timeout_s=ways.timeout_s)
+        await show_outcome(controller, outcome, ways.output)
+        if source.manifest.spec.platform.kind == "inprocess":
+            await _stay(controller, name)
+
+
+async def _stay(controller: "HiveController", fleet: str) -> None:
+    """A fleet of this process runs as long as this process does."""
+    stop, received = asyncio.Event(), list[signal.Signals]()
+    sys.stdout.flush()
+    say(f"fleet {fleet} runs in this process; Ctrl-C ends it")
+    with told_by_signals(stop, received):
+        await controller.watch(stop)
+    if signal.SIGINT in received:
+        raise Stopped(f"fleet {fleet} has ended; what it learned is kept")
+
+
+@asynccontextmanager
+async def under_way(controller: "HiveController") -> AsyncIterator[None]:
+    """While it lasts, how far the fleet is is told on stderr. Ctrl-C leaves things half done, and says how to go on."""
+    telling = asyncio.create_task(_tell_progress(controller))
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise Stopped("stopped; what was started runs on and nothing is lost: run it again to go on") from None
+    finally:
+        telling.cancel()
+        await asyncio.wait([telling])
+
+
+async def _tell_progress(controller: "HiveController") -> None:
+    told = ""
+    while True:
+        await asyncio.sleep(_TELL_S)
+        # Something may just be replaced; the next look will do.
+        with suppress(HiveError):
+            line = fleet_line(await controller.status())
+            if line != told:
+                say(told := line, style="dim")
+
+
+async def carry_out(
+    home: Path | None, fleet: str, output: FleetFormat, change: "Callable[[HiveController], Awaitable[Outcome]]"
+) -> None:
+    """Change the fleet that is meant by `--home` and `--fleet`, tell how it goes, and show what came of it."""
+    async with fleets.chosen(home, fleet, is_telling=True) as controller:
+        async with under_way(controller):
+            outcome = await change(controller)
+        await show_outcome(controller, outcome, output)
+
+
+async def show_outcome(controller: "HiveController", outcome: "Outcome", output: FleetFormat) -> None:
+    """What was done and what runs now. Ends with exit code 1 where something is not as it should be."""
+    status = await controller.status()
+
+    def show_table() -> None:
+        show_fleet_line(status)
+        show_agents(status.agents)
+
+    names = [f"agent/{agent.name}" for agent in status.agents]
+    told = plain(outcome) | {"is_converged": outcome.is_converged}
+    fleets.show_as(output, {"outcome": told, "status": plain(status)}, names, show_table)
+    if not outcome.is_converged:
+        for problem in outcome.problems:
+            say(f"not as it should be: {problem}", style="red")
+        say("look closer with hive-mind status and hive-mind logs AGENT, or run it again to go on")
+        raise typer.Exit(FAILED)

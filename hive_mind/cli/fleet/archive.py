@@ -1,0 +1,67 @@
+"""`hive-mind export` and `hive-mind import`: all that a fleet knows in one file, to be kept, or restored into any topology."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import say, show
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.control.archive import Archived
+
+_EXPORT = examples("hive-mind export research.zip", "hive-mind export research.zip --fleet research")
+_IMPORT = examples("hive-mind import research.zip", "hive-mind import research.zip --fleet copy")
+
+ToFile = Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write.")]
+FromFile = Annotated[Path, typer.Argument(metavar="FILE", help="An archive that export wrote.")]
+NewName = Annotated[str, typer.Option("--fleet", help="Another name for it.", show_default="the one it had")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("export", epilog=_EXPORT, rich_help_panel=fleets.PANEL)(export_fleet)
+    app.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)(import_fleet)
+
+
+@command
+async def export_fleet(
+    file: ToFile, fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+) -> None:
+    """Write all that a fleet knows into one archive: its manifest, every agent's memory, and what the hive holds.
+
+    The fleet may run meanwhile or be stopped.
+    """
+    from hive_mind.control.archive import export
+
+    folder = fleets.home_of(home)
+    name = fleets.chosen_fleet(folder, fleet)
+    async with fleets.opened(folder, name) as controller:
+        archived = await export(folder.absolute(), name, file, call=controller.call)
+    _tell(archived, f"fleet {name} is in {file}", output)
+
+
+@command
+async def import_fleet(
+    file: FromFile, fleet: NewName = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+) -> None:
+    """Restore an archive into a home folder that has neither this fleet nor its agents. It is stopped until it is applied.
+
+    To restore it into another topology, apply its manifest with that topology afterwards.
+    """
+    from hive_mind.control.archive import import_
+
+    archived = await import_(file, fleets.home_of(home).absolute(), fleet)
+    _tell(archived, f"fleet {archived.fleet} is restored from {file}", output)
+    if output is FleetFormat.TABLE:
+        say("it does not run yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
+
+
+def _tell(archived: "Archived", what: str, output: FleetFormat) -> None:
+    figures = f"{len(archived.agents)} agents with {archived.lines} lines of memory, {archived.assertions} assertions of the hive"
+    show_as(output, archived, [f"hive/{archived.fleet}"], lambda: show(f"{what}: {figures}"))

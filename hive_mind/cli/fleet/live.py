@@ -1,0 +1,147 @@
+"""A screen that shows a fleet as it is now: agents, facts, lag, messages per second, memory, CPU, and what was logged last.
+
+It is drawn anew in place on a terminal, and never scrolls. Where not all has room, what is in trouble is shown first.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from hive_mind.cli.fleet.log_lines import LogLine, latest_lines
+from hive_mind.cli.fleet.sizes import megabytes
+from hive_mind.cli.fleet.status_shown import AGENT_FIGURES, AGENT_TITLES, agent_rows, fleet_line, phase_cell
+from hive_mind.cli.output import Cell, printable, table_of
+from hive_mind.cli.running import Stopped
+
+if TYPE_CHECKING:
+    from hive_mind.control.controller import HiveController
+    from hive_mind.control.fleet_status import FleetStatus, ProcessView
+
+PROCESS_TITLES = ("process", "phase", "pid", "agents", "memory", "cpu", "messages/s", "restarts", "error")
+PROCESS_FIGURES = (2, 3, 4, 5, 6, 7)
+LOG_LINES = 8
+
+
+class Rates:
+    """What changed per second between two looks. The first look gives nothing."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, Mapping[str, ProcessView]] | None = None
+        self.cpu: dict[str, float] = {}
+        self.messages: dict[str, float] = {}
+
+    def see(self, status: "FleetStatus", now_s: float) -> None:
+        """Take a look. A process that was started again in between begins anew."""
+        current = {process.name: process for process in status.processes}
+        if self._before is not None:
+            then_s, before = self._before
+            same = [(now, before[name]) for name, now in current.items() if name in before and before[name].pid == now.pid]
+            took_s = max(now_s - then_s, 1e-3)
+            self.cpu = {now.name: max(now.cpu_s - then.cpu_s, 0.0) / took_s for now, then in same}
+            self.messages = {now.name: max(now.messages - then.messages, 0) / took_s for now, then in same}
+        self._before = now_s, current
+
+
+class Screen:
+    """The screen, from `with` to its end. The terminal is as it was afterwards."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, markup=False, emoji=False)
+        self._live = Live(console=self._console, screen=True, auto_refresh=False, vertical_overflow="crop")
+
+    def show(self, status: "FleetStatus", rates: Rates, lines: Sequence[LogLine]) -> None:
+        """Draw it anew."""
+        self._live.update(picture(status, rates, lines, self._console.height), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._live.stop()
+
+
+async def watched(controller: "HiveController", every_s: float, folder: Path | None = None) -> NoReturn:
+    """Show how it is, again and again, until it is cancelled. With the fleet's folder also what was logged."""
+    try:
+        with Screen() as screen:
+            await _watched(controller, screen, every_s, folder)
+    except asyncio.CancelledError:
+        raise Stopped(f"stopped watching; fleet {controller.folder.fleet} is as it was") from None
+
+
+async def _watched(controller: "HiveController", screen: Screen, every_s: float, folder: Path | None) -> NoReturn:
+    rates, clock = Rates(), asyncio.get_running_loop().time
+    while True:
+        status = await controller.status()
+        rates.see(status, clock())
+        processes = [process.name for process in status.processes]
+        lines = await latest_lines(folder, processes, LOG_LINES) if folder is not None else []
+        screen.show(status, rates, lines)
+        await asyncio.sleep(every_s)
+
+
+def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:
+    """The whole screen, in so many lines."""
+    now = f"{datetime.now(UTC):%H:%M:%S} UTC"
+    wrong = [Text(f"{one.type}: {one.message}", style="red") for one in status.conditions if one.status == "False"]
+    logged = [Text(), Text("last lines", style="bold"), *map(_log_line, lines)] if lines else []
+    # Titles, and the empty lines between tables.
+    left = height - len(wrong) - len(logged) - 5
+    processes, agents = process_rows(status, rates), agent_rows(status.agents)
+    top = fitting(processes, [one.is_ready for one in status.processes], max(left - len(agents), left // 2))
+    bottom = fitting(agents, [one.is_ready for one in status.agents], left - len(top))
+    return Group(
+        Text(f"{fleet_line(status)} · {now}", style="bold"),
+        *wrong,
+        Text(),
+        table_of(PROCESS_TITLES, top, right=PROCESS_FIGURES),
+        Text(),
+        table_of(AGENT_TITLES, bottom, right=AGENT_FIGURES),
+        *logged,
+    )
+
+
+def fitting(rows: Sequence[tuple[Cell, ...]], are_ready: Sequence[bool], room: int) -> list[tuple[Cell, ...]]:
+    """As many as there is room for: first those that are not ready. The last line says how many are missing."""
+    if len(rows) <= room:
+        return list(rows)
+    order = sorted(range(len(rows)), key=lambda number: (are_ready[number], number))
+    kept = order[: max(room - 1, 0)]
+    more = (f"and {len(rows) - len(kept)} more", *("" for _ in rows[0][1:]))
+    return [*(rows[number] for number in sorted(kept)), more]
+
+
+def process_rows(status: "FleetStatus", rates: Rates) -> list[tuple[Cell, ...]]:
+    """A line for each process; of rates nothing where there was only one look."""
+    agents = Counter(agent.process for agent in status.agents)
+    return [
+        (
+            process.name,
+            phase_cell(process.phase),
+            str(process.pid or ""),
+            str(agents[process.name]),
+            megabytes(process.memory_bytes),
+            _share(rates.cpu.get(process.name)),
+            "" if (rate := rates.messages.get(process.name)) is None else f"{rate:.1f}",
+            str(process.restarts),
+            process.last_error,
+        )
+        for process in status.processes
+    ]
+
+
+def _log_line(line: LogLine) -> Text:
+    return Text(printable(f"{line.process}  {line.text}"), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _share(cores: float | None) -> str:
+    return "" if cores is None else f"{cores:.0%}"

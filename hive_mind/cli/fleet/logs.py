@@ -1,0 +1,72 @@
+"""`hive-mind logs`: what the process of an agent logged, and goes on to log."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.fleet.log_lines import latest_lines
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import say, show
+from hive_mind.cli.running import CommandError, command
+
+if TYPE_CHECKING:
+    from hive_mind.control.state import FleetState
+
+_EPILOG = examples("hive-mind logs ada", "hive-mind logs ada -f -n 100", "hive-mind logs")
+
+Agent = Annotated[
+    str,
+    typer.Argument(metavar="[AGENT]", help="An agent or a process.", show_default="all", autocompletion=agent_names),
+]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with lines to come, until Ctrl-C.")]
+Lines = Annotated[int, typer.Option("--lines", "-n", min=0, max=100_000, help="How many of the last lines.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(logs)
+
+
+@command
+async def logs(
+    agent: Agent = "", follow: Follow = False, lines: Lines = 50, fleet: fleets.Fleet = "", home: options.Home = None
+) -> None:
+    """Print what an agent's process logged, also of one that ended. Agents of one process share its log."""
+    folder = fleets.folder_of(home, fleet)
+    processes = processes_of(folder.state(), agent)
+    prefix = "" if len(processes) == 1 else "{}: "
+    if not follow:
+        for line in await latest_lines(folder.path, processes, lines):
+            show(prefix.format(line.process) + line.text)
+        return
+    say(f"following {', '.join(processes)}; Ctrl-C ends it")
+    async with asyncio.TaskGroup() as group:
+        for process in processes:
+            group.create_task(_follow(folder.path, process, lines, prefix.format(process)))
+
+
+async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
+    from hive_mind.control.log_reading import follow
+    from hive_mind.control.process_files import ProcessFiles
+
+    async for text in follow(ProcessFiles(folder, process).log, lines=lines):
+        show(prefix + text)
+        sys.stdout.flush()
+
+
+def processes_of(state: "FleetState", agent: str) -> list[str]:
+    """The process of an agent, or the one called so, or all. Raises `CommandError` where there is none."""
+    if not agent:
+        return sorted(state.allocation)
+    if agent in state.allocation:
+        return [agent]
+    found = [name for name, nodes in state.allocation.items() if any(agent in agents for agents in nodes.values())]
+    if not found:
+        raise CommandError(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")
+    return found

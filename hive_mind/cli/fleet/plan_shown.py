@@ -1,0 +1,87 @@
+"""How a plan looks: what is done to what and why, field by field, and what each step does to memory."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.output import printable, show, show_indented
+
+if TYPE_CHECKING:
+    from hive_mind.control.plan import Action, Plan
+
+
+class _Look(NamedTuple):
+    """How a kind of step is marked, and in which colour on a terminal."""
+
+    mark: str
+    style: str
+
+
+_LOOKS = {
+    "create": _Look("+", "green"),
+    "update": _Look("~", "yellow"),
+    "restart": _Look("~", "yellow"),
+    "learn": _Look("~", "green"),
+    "move": _Look(">", "magenta"),
+    "replace": _Look("±", "magenta"),
+    "delete": _Look("-", "red"),
+}
+_OTHER = _Look("*", "")
+_VALUE_CHARACTERS = 60
+
+
+def show_plan(plan: "Plan", fleet: str, output: FleetFormat) -> None:
+    """The plan, in the form that was asked for."""
+    names = [f"{action.kind}/{action.subject}" for action in plan.actions]
+    show_as(output, plan.to_json(), names, lambda: _show(plan.actions, fleet))
+
+
+def summary(actions: Sequence["Action"]) -> str:
+    """How many steps of which kind, on one line."""
+    counted = Counter(action.kind for action in actions)
+    return ", ".join(f"{count} to {kind}" for kind, count in counted.items())
+
+
+def _show(actions: Sequence["Action"], fleet: str) -> None:
+    if not actions:
+        show(f"fleet {fleet}: nothing to do, it is as the manifest says")
+        return
+    show(f"fleet {fleet}: {summary(actions)}", style="bold")
+    # What is done to a hundred agents alike takes one paragraph.
+    for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
+        _show_alike(list(alike))
+
+
+def _show_alike(alike: Sequence["Action"]) -> None:
+    """Steps that differ in whom they are done to, and in nothing else."""
+    action, subjects = alike[0], ", ".join(one.subject for one in alike)
+    look = _LOOKS.get(action.kind, _OTHER)
+    # What only lists the fields is told by the lines below.
+    why = "" if action.changes and all(change.path in action.why for change in action.changes) else action.why
+    show_indented(f"{action.kind} {subjects}" + (f": {why}" if why else ""), look.style, f"  {look.mark}")
+    for change in action.changes:
+        show_indented(f"{change.path}: {_value(change.old)} → {_value(change.new)}", lead="    ")
+    if action.memory:
+        show_indented(f"memory: {action.memory}", "red" if action.loses else "dim")
+    if action.loses:
+        show_indented("this loses facts, and is done with --allow-data-loss only", "bold red")
+
+
+def _value(value: object) -> str:
+    """A value in few characters; nothing is shown as such."""
+    if value is None or value == "":
+        return "(none)"
+    text = printable(value if isinstance(value, str) else _spelled(value)).replace("\n", "⏎")
+    return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(map(str, value)) or "(none)"
+    return str(value)

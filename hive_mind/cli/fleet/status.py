@@ -1,0 +1,64 @@
+"""`hive-mind status`: how a fleet is, once or for as long as somebody looks."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.fleet.live import watched
+from hive_mind.cli.fleet.status_shown import show_agents, show_conditions, show_fleet_line
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import show
+from hive_mind.cli.running import FAILED, command
+
+if TYPE_CHECKING:
+    from hive_mind.control.fleet_status import FleetStatus
+
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    epilog = examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase")
+    app.command(epilog=epilog, rich_help_panel=fleets.PANEL)(status)
+
+
+@command
+async def status(
+    watch: Watch = False,
+    every: Every = 1.0,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
+) -> None:
+    """Show how a fleet is: its phase, its conditions, and every agent.
+
+    Exit code 1 means that something is broken: the phase is then Degraded, and the conditions say why.
+    """
+    async with fleets.chosen(home, fleet) as controller:
+        if watch and output is FleetFormat.TABLE and sys.stdout.isatty():
+            await watched(controller, every)
+        show_status(now := await controller.status(), output)
+        while watch:
+            sys.stdout.flush()
+            await asyncio.sleep(every)
+            show_status(now := await controller.status(), output)
+    if now.phase == "Degraded":
+        raise typer.Exit(FAILED)
+
+
+def show_status(status: "FleetStatus", output: FleetFormat) -> None:
+    """The fleet, its conditions and its agents, in the form that was asked for."""
+
+    def show_table() -> None:
+        show_fleet_line(status)
+        show_conditions(status.conditions)
+        show()
+        show_agents(status.agents)
+
+    show_as(output, status, [f"hive/{status.name}"], show_table)

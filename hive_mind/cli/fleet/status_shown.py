@@ -1,0 +1,82 @@
+"""How a fleet's status looks: one line for the fleet, a line for each agent and process, and conditions."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from hive_mind.cli.fleet.sizes import ago
+from hive_mind.cli.output import Cell, show, show_table
+
+if TYPE_CHECKING:
+    from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus
+
+AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
+AGENT_FIGURES = (4, 5, 6, 7, 8)
+CONDITION_TITLES = ("condition", "status", "since", "reason", "message")
+
+_STYLES = {
+    "ready": "green",
+    "true": "green",
+    "asleep": "dim",
+    "stopped": "dim",
+    "unknown": "yellow",
+    "starting": "yellow",
+    "learning": "yellow",
+    "progressing": "yellow",
+    "draining": "yellow",
+    "degraded": "red",
+    "failed": "red",
+    "missing": "red",
+    "silent": "red",
+    "drained": "dim",
+    "false": "red",
+}
+
+
+def phase_cell(phase: str) -> Text:
+    """A word in the colour that says how well things are."""
+    return Text(phase, style=_STYLES.get(phase.lower(), ""))
+
+
+def fleet_line(status: "FleetStatus") -> str:
+    """Everything on one line."""
+    ready = sum(agent.is_ready for agent in status.agents)
+    parts = [f"{ready} of {len(status.agents)} agents ready", f"{len(status.processes)} processes", f"{status.facts} facts"]
+    return f"fleet {status.name}: {status.phase} · " + " · ".join(parts)
+
+
+def show_fleet_line(status: "FleetStatus") -> None:
+    """The line, in the colour of its phase."""
+    show(fleet_line(status), style=_STYLES.get(status.phase.lower(), "bold"))
+
+
+def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None) -> None:
+    """A line for each agent."""
+    if agents:
+        show_table(AGENT_TITLES, agent_rows(agents, now_ms), right=AGENT_FIGURES)
+
+
+def agent_rows(agents: Iterable["AgentView"], now_ms: int | None = None) -> list[tuple[Cell, ...]]:
+    """The cells of those lines."""
+    return [
+        (
+            agent.name,
+            phase_cell(agent.phase),
+            agent.process,
+            agent.group,
+            str(agent.facts),
+            str(agent.pending),
+            str(agent.lag),
+            str(agent.restarts),
+            ago(agent.since_ms, now_ms),
+            agent.last_error,
+        )
+        for agent in agents
+    ]
+
+
+def show_conditions(conditions: Sequence["Condition"], now_ms: int | None = None) -> None:
+    """A line for each."""
+    rows = [(one.type, phase_cell(one.status), ago(one.since_ms, now_ms), one.reason, one.message) for one in conditions]
+    show_table(CONDITION_TITLES, rows, right=(2,))

@@ -1,0 +1,69 @@
+"""`hive-mind top`: a fleet on one screen, drawn anew every second; or once, for a file or a pipe."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.fleet.live import LOG_LINES, PROCESS_FIGURES, PROCESS_TITLES, Rates, process_rows, watched
+from hive_mind.cli.fleet.log_lines import LogLine, latest_lines
+from hive_mind.cli.fleet.status_shown import show_agents, show_fleet_line
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import plain, show, show_table
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.control.controller import HiveController
+    from hive_mind.control.fleet_status import FleetStatus
+
+Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching, as where there is no terminal.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)(top)
+
+
+@command
+async def top(
+    once: Once = False,
+    every: Every = 1.0,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
+) -> None:
+    """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
+    async with fleets.chosen(home, fleet) as controller:
+        if output is FleetFormat.TABLE and sys.stdout.isatty() and not once:
+            await watched(controller, every, controller.folder.path)
+        await _show_once(controller, every, output, controller.folder.path)
+
+
+async def _show_once(controller: "HiveController", every_s: float, output: FleetFormat, folder: Path) -> None:
+    """Two looks, because rates need two."""
+    rates, clock = Rates(), asyncio.get_running_loop().time
+    rates.see(await controller.status(), clock())
+    await asyncio.sleep(every_s)
+    status = await controller.status()
+    rates.see(status, clock())
+    lines = await latest_lines(folder, [process.name for process in status.processes], LOG_LINES)
+    value = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
+    value["lines"] = [line._asdict() for line in lines]
+    show_as(output, value, [process.name for process in status.processes], lambda: _show(status, rates, lines))
+
+
+def _show(status: "FleetStatus", rates: Rates, lines: list[LogLine]) -> None:
+    show_fleet_line(status)
+    show()
+    show_table(PROCESS_TITLES, process_rows(status, rates), right=PROCESS_FIGURES)
+    show()
+    show_agents(status.agents)
+    if lines:
+        show("\nlast lines", style="bold")
+        show_table(["", ""], [(line.process, line.text) for line in lines])

@@ -1,0 +1,107 @@
+"""`hive-mind wait`: until a fleet or an agent is as a script needs it."""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import show
+from hive_mind.cli.running import CommandError, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.control.fleet_status import Condition, FleetStatus
+
+_EPILOG = examples(
+    "hive-mind wait --for=condition=Ready",
+    "hive-mind wait --for=condition=Ready agent/ada --timeout 30",
+    "hive-mind wait --for=delete",
+)
+# A look costs every process a request.
+_POLL_S = 0.3
+
+For = Annotated[
+    str,
+    typer.Option("--for", metavar="WHAT", help="condition=NAME, condition=NAME=False, or delete: nothing runs any more."),
+]
+Subject = Annotated[str, typer.Argument(metavar="[agent/NAME]", help="One agent.", show_default="the whole fleet")]
+
+
+class Wish(NamedTuple):
+    """What is waited for. `condition` "": that nothing runs any more."""
+
+    condition: str
+    value: str = "true"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(wait)
+
+
+@command
+async def wait(
+    subject: Subject = "",
+    for_: For = "condition=Ready",
+    timeout_s: fleets.Timeout = 60.0,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+) -> None:
+    """Wait until a condition is met. Exit code 1 means that it was not met in time."""
+    wish, agent, folder = wish_of(for_), agent_of(subject), fleets.home_of(home)
+    async with fleets.opened(folder, name := fleets.chosen_fleet(folder, fleet)) as controller:
+        status = await controller.status()
+        until_s = asyncio.get_running_loop().time() + timeout_s
+        while not is_met(wish, status, agent):
+            if asyncio.get_running_loop().time() > until_s:
+                raise CommandError(f"{subject or name}: not within {timeout_s:g} s: {for_}{_reason(wish, status, agent)}")
+            await asyncio.sleep(_POLL_S)
+            status = await controller.status()
+    show(f"{subject or f'hive/{name}'}: {for_} is met")
+
+
+def wish_of(text: str) -> Wish:
+    """What `--for` says. Raises `InvalidInput`."""
+    if text == "delete":
+        return Wish("")
+    found = re.fullmatch(r"condition=([A-Za-z]+)(?:=([A-Za-z]+))?", text)
+    if found is None:
+        raise InvalidInput(f"--for is condition=Ready, condition=Ready=False or delete, not {text!r}")
+    return Wish(found[1].lower(), (found[2] or "true").lower())
+
+
+def agent_of(subject: str) -> str:
+    """The agent's name, or "" for the whole fleet. Raises `InvalidInput`."""
+    kind, slash, name = subject.rpartition("/")
+    if kind not in ("", "agent") or (slash and not name):
+        raise InvalidInput(f"wait for the whole fleet, or for agent/NAME, not for {subject!r}")
+    return name
+
+
+def is_met(wish: Wish, status: "FleetStatus", agent: str) -> bool:
+    """Whether it is so. Raises `CommandError` where there is no such agent."""
+    if not wish.condition:
+        return not any(process.pid for process in status.processes)
+    return any(one.status.lower() == wish.value for one in _conditions(wish, status, agent))
+
+
+def _conditions(wish: Wish, status: "FleetStatus", agent: str) -> Iterable["Condition"]:
+    conditions = status.conditions
+    if agent:
+        found = next((one for one in status.agents if one.name == agent), None)
+        if found is None:
+            raise CommandError(f"fleet {status.name!r} has no agent {agent!r}; hive-mind get agents lists them")
+        conditions = found.conditions
+    return [one for one in conditions if one.type.lower() == wish.condition]
+
+
+def _reason(wish: Wish, status: "FleetStatus", agent: str) -> str:
+    if not wish.condition:
+        return ""
+    said = [one.message for one in _conditions(wish, status, agent) if one.message]
+    return f" ({'; '.join(said)})" if said else f" (there is no condition {wish.condition!r})"

@@ -1,0 +1,32 @@
+"""`hive-mind retrieval`: how to search, as files that are checked, measured, compared and only then deployed.
+
+Every command works in a workspace, a folder of files. What reads them brings pydantic, so the commands that need it load it.
+"""
+
+import typer
+
+from hive_mind.cli.options import examples
+from hive_mind.cli.retrieval import compare, deploy, describe, evaluate, history, index, init, query, tune, validate
+
+_EPILOG = examples(
+    "hive-mind retrieval init",
+    "hive-mind retrieval index",
+    "hive-mind retrieval evaluate v1-naive",
+    "hive-mind retrieval tune v1-naive --name better",
+    "hive-mind retrieval deploy better",
+)
+
+group = typer.Typer(name="retrieval", help="Tune retrieval: configurations as files, measured before they are used.")
+# In the order in which one needs them.
+for module in (init, describe, validate, index, query, evaluate, compare, tune, deploy, history):
+    module.register(group)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, no_args_is_help=True, epilog=_EPILOG)
+
+
+@group.callback()
+def about() -> None:
+    """Tune retrieval: configurations as files, measured before they are used."""

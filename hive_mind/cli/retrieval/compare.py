@@ -1,0 +1,171 @@
+"""`hive-mind retrieval compare` and `diff`: two configurations side by side, by what they find and by what they say."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, show, show_indented, show_json, show_table
+from hive_mind.cli.retrieval import workspaces
+from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
+from hive_mind.cli.retrieval.measured import SHOWN_AS, figure, plain_evaluation, questions_of, short, signed
+from hive_mind.cli.retrieval.pictures import Plot, picture_file
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.comparing import Comparison, Difference, Place
+    from hive_mind.retrieval.configuration import RetrievalConfig
+    from hive_mind.retrieval.workspace import Workspace
+
+First = Annotated[str, typer.Argument(metavar="[A]", help="What to compare with.", autocompletion=workspaces.config_names)]
+Second = Annotated[
+    str,
+    typer.Argument(
+        metavar="[B]", help="What to look at.", show_default="A, and the active one in place of A",
+        autocompletion=workspaces.config_names,
+    ),
+]  # fmt: skip
+Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="List so many questions, the greatest loss first.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands."""
+    group.command(epilog=examples("hive-mind retrieval compare v1-naive better", "hive-mind retrieval compare better -o json"))(
+        compare
+    )
+    group.command(epilog=examples("hive-mind retrieval diff v1-naive better", "hive-mind retrieval diff better"))(diff)
+
+
+@command
+async def compare(
+    a: First,
+    b: Second = "",
+    questions: Part = Questions.ALL,
+    moves: Moves = 10,
+    plot: Plot = None,
+    workspace: workspaces.Folder = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Measure two configurations with the same questions, and say what moved and whether that is more than noise.
+
+    Differences are paired: the interval is a bootstrap over questions, p a randomisation test. Nothing is deployed.
+    """
+    from hive_mind.retrieval import comparing
+
+    picture = picture_file(plot)
+    folder = workspaces.opened(workspace)
+    both = [workspaces.usable(folder, one) for one in _pair(folder, a, b)]
+    async with workspaces.bench_for(folder, both, embed, model) as bench:
+        before, after = [await evaluated(bench, one, questions) for one in both]
+    found = comparing.compare(before, after)
+    if picture:
+        picture.draw([found.before, found.after])
+    if output is Format.JSON:
+        show_json(plain_comparison(found))
+        return
+    show_comparison(found, moves, can_show_more=True)
+
+
+@command
+async def diff(
+    a: First,
+    b: Second = "",
+    workspace: workspaces.Folder = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show in which settings two configurations differ, defaults included. The active one is taken as it was deployed."""
+    folder = workspaces.opened(workspace)
+    before, after = _pair(folder, a, b)
+    changes = list(_changes(_flat(before.model_dump(by_alias=True)), _flat(after.model_dump(by_alias=True))))
+    if output is Format.JSON:
+        rows = [{"setting": path, "before": old, "after": new} for path, old, new in changes]
+        show_json({"before": before.name, "after": after.name, "changes": rows})
+        return
+    show(f"{before.name} → {after.name}", style="bold")
+    if not changes:
+        show("no setting differs")
+    for path, old, new in changes:
+        show(f"  {path}: {_told(old)} → {_told(new)}")
+
+
+def plain_comparison(found: "Comparison") -> dict[str, Any]:
+    """Everything that was compared."""
+    return {
+        "before": plain_evaluation(found.before, with_questions=False),
+        "after": plain_evaluation(found.after, with_questions=False),
+        "differences": {one.metric: plain(one) | {"change": one.change} for one in found.differences},
+        "won": found.won,
+        "lost": found.lost,
+        "more_distractors": found.more_distractors,
+        "moves": [plain(one) | {"change": one.change, "came": one.came, "went": one.went} for one in found.moves],
+    }
+
+
+def show_comparison(found: "Comparison", moves: int, *, can_show_more: bool = False) -> None:
+    """Means of both, what became of the distractors, and the questions that moved."""
+    before, after = found.before, found.after
+    count = len(after.rows)
+    names = f"{before.config.name} → {after.config.name}"
+    show(f"{names}: {questions_of(after)}", style="bold")
+    titles = ["", "before", "after", "change", "95 % interval", "p"]
+    show_table(titles, [_difference_row(one) for one in found.differences], right=range(1, len(titles)))
+    show(
+        f"distractors: {before.distractors} → {after.distractors}, in the first 5 {before.distractors_in(5)} → "
+        f"{after.distractors_in(5)}; at {before.contaminated} → {after.contaminated} questions; "
+        f"results {before.results} → {after.results}"
+    )
+    show(f"questions: {found.won} better, {found.lost} worse, {count - found.won - found.lost} with the same nUDCG")
+    for one in found.moves[:moves]:
+        show()
+        style = "red" if one.change < 0 else "green" if one.change > 0 else ""
+        show(f"{one.id}  nUDCG {one.before:.3f} → {one.after:.3f} ({one.change:+.3f})  {short(one.query)}", style=style)
+        for place in one.places:
+            show_indented(_place(place))
+    if can_show_more and moves < len(found.moves):
+        show(f"\n{len(found.moves) - moves} more questions moved; see them with --moves {len(found.moves)}", style="dim")
+
+
+def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "RetrievalConfig"]:
+    first, second = (a, b) if b else ("active", a)
+    return workspaces.config_of(folder, first), workspaces.config_of(folder, second)
+
+
+def _difference_row(one: "Difference") -> Sequence[str]:
+    interval = f"{one.interval.low:+.3f} to {one.interval.high:+.3f}" if one.interval else "–"
+    change = signed(one.change if one.interval else None)
+    return SHOWN_AS[one.metric], figure(one.before), figure(one.after), change, interval, figure(one.p, ".4f")
+
+
+def _place(one: "Place") -> str:
+    where = f"{_rank(one.before)} → {_rank(one.after)}"
+    return f"{one.label} {one.document}: {where}"
+
+
+def _rank(rank: int | None) -> str:
+    return "not shown" if rank is None else str(rank)
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, one in value.items():
+        # Filters are a table of their own: a field that is not there is no value.
+        found |= _flat(one, f"{prefix}{name}.") if isinstance(one, dict) else {f"{prefix}{name}": one}
+    return found
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    for path in dict.fromkeys((*before, *after)):
+        if path != "name" and before.get(path) != after.get(path):
+            yield path, before.get(path), after.get(path)
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value) or '""'

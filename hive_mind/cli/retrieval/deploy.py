@@ -1,0 +1,176 @@
+"""`hive-mind retrieval deploy`: put a configuration into use, if it finds better than what is in use now."""
+
+import getpass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.cli.retrieval import workspaces
+from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
+from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation
+from hive_mind.cli.running import FAILED, USAGE, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.bench import Bench
+    from hive_mind.retrieval.deploying import Outcome
+    from hive_mind.retrieval.verdict import Verdict
+    from hive_mind.retrieval.workspace import Workspace
+
+_EPILOG = examples(
+    "hive-mind retrieval deploy better",
+    "hive-mind retrieval deploy better --dry-run",
+    'hive-mind retrieval deploy v1-naive --force --reason "the index of better is being rebuilt"',
+)
+_LOSERS_SHOWN = 3
+
+Force = Annotated[bool, typer.Option("--force", help="Although the measurements speak against it; needs --reason.")]
+Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may; nothing is put into use.")]
+By = Annotated[str, typer.Option("--by", help="Who is responsible.", show_default="the user of this process")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command(epilog=_EPILOG)(deploy)
+
+
+@command
+async def deploy(
+    config: workspaces.NamedConfig,
+    force: Force = False,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    by: By = "",
+    workspace: workspaces.Folder = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Put a configuration into use, if it finds better than the active one.
+
+    Three levels: its form, whether it makes sense for these documents, and what it finds, measured with the held-out questions.
+    Refused are a lower nUDCG, more distractors, and a loss that the 95 % interval does not rule out: exit code 1, with the
+    evidence. A file that is wrong is never deployed: exit code 2.
+    """
+    from hive_mind.retrieval.deploying import Order
+    from hive_mind.retrieval.deploying import deploy as deployed
+
+    if force and not reason.strip():
+        raise InvalidInput('--force overrules the measurements and is recorded: say why with --reason "…"')
+    folder, name = workspaces.opened(workspace), workspaces.known(workspaces.opened(workspace), config)
+    both = workspaces.readable(folder, [name, "active"])
+    async with workspaces.bench_for(folder, both, embed, model) as bench:
+        if dry_run:
+            outcome = await _judged(bench, name)
+        else:
+            outcome = await deployed(bench, Order(name, by or user(), reason, force))
+    _show(folder, name, outcome, output, is_dry=dry_run)
+    if code := _exit_code(outcome, is_dry=dry_run):
+        raise typer.Exit(code)
+
+
+def user() -> str:
+    """Who runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that has no name.
+        return "unknown"
+
+
+def figures(told: dict[str, Any]) -> str:
+    """Figures of the gate, in a line."""
+    if "nudcg_before" not in told:
+        return f"nUDCG {told['nudcg']:.3f}, distractors {told['distractors']}" if told else ""
+    low, high = told.get("interval", (None, None))
+    interval = f" [{low:+.3f} to {high:+.3f}]" if low is not None else ""
+    return (
+        f"nUDCG {told['nudcg_before']:.3f} → {told['nudcg']:.3f}{interval}, "
+        f"distractors {told['distractors_before']} → {told['distractors']}"
+    )
+
+
+async def _judged(bench: "Bench", name: str) -> "Outcome":
+    from hive_mind.retrieval.deploying import Outcome
+    from hive_mind.retrieval.gate import judge_file
+
+    _, verdict = await judge_file(bench, bench.workspace.active(), name)
+    return Outcome(verdict, None)
+
+
+def _is_unchanged(verdict: "Verdict") -> bool:
+    return any(one.kind == "unchanged" for one in verdict.grounds)
+
+
+def _exit_code(outcome: "Outcome", *, is_dry: bool) -> int:
+    verdict = outcome.verdict
+    if outcome.entry or _is_unchanged(verdict) or (is_dry and verdict.allowed):
+        return 0
+    return FAILED if verdict.level == "behavioural" else USAGE
+
+
+def _show(folder: "Workspace", name: str, outcome: "Outcome", output: Format, *, is_dry: bool) -> None:
+    if output is Format.JSON:
+        show_json(_plain(name, outcome))
+        return
+    verdict = outcome.verdict
+    for remark in verdict.remarks:
+        say(f"note: {remark}", style="yellow")
+    if verdict.comparison:
+        show_comparison(verdict.comparison, 0 if verdict.allowed else _LOSERS_SHOWN)
+        show()
+    elif verdict.candidate:
+        show_evaluation(verdict.candidate)
+        show()
+    if _is_unchanged(verdict):
+        show(verdict.told)
+    elif outcome.entry:
+        _show_deployed(outcome)
+    elif verdict.allowed and is_dry:
+        show(f"{name} may be deployed: {verdict.why}", style="green")
+    else:
+        _show_refused(folder, name, verdict)
+
+
+def _show_deployed(outcome: "Outcome") -> None:
+    entry = outcome.entry
+    if entry is None:
+        return
+    former = f" in place of {entry.former}" if entry.former else ""
+    if not entry.forced:
+        show(f"{entry.config} is active{former}: {outcome.verdict.why}", style="green")
+        return
+    show(f"{entry.config} is active{former}, against the gate; recorded with the reason: {entry.why}", style="yellow")
+    for message in entry.overruled:
+        show(f"  overruled: {message}", style="yellow")
+
+
+def _show_refused(folder: "Workspace", name: str, verdict: "Verdict") -> None:
+    active = folder.deployment()
+    stays = f"{active.config} stays active" if active else "nothing is active"
+    say(f"refused: {name} is not deployed, {stays}", style="red")
+    for ground in verdict.grounds:
+        say(f"  {ground.message}", style="red")
+    if verdict.level == "behavioural":
+        say("look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded", style="dim")
+
+
+def _plain(name: str, outcome: "Outcome") -> dict[str, Any]:
+    verdict = outcome.verdict
+    return {
+        "config": name,
+        "deployed": outcome.entry is not None,
+        "allowed": verdict.allowed,
+        "level": verdict.level,
+        "why": verdict.why,
+        "grounds": [plain(one) for one in verdict.grounds],
+        "remarks": list(verdict.remarks),
+        "entry": plain(outcome.entry) if outcome.entry else None,
+        "results": [str(path) for path in outcome.results],
+        "evaluation": plain_evaluation(verdict.candidate, with_questions=False) if verdict.candidate else None,
+        "comparison": plain_comparison(verdict.comparison) if verdict.comparison else None,
+    }

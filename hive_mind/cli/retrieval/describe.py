@@ -1,0 +1,116 @@
+"""`hive-mind retrieval describe`: what there is to search, and what a configuration may filter by."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, say, show, show_json, show_table
+from hive_mind.cli.retrieval import workspaces
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.collection import Collection as CollectionFile
+    from hive_mind.retrieval.describing import Description, FieldDescription
+    from hive_mind.retrieval.workspace import Workspace
+
+_EPILOG = examples("hive-mind retrieval describe", "hive-mind retrieval describe handbook -o json")
+_VALUES_SHOWN = 8
+_FINDINGS = 5
+
+Collection = Annotated[str, typer.Argument(metavar="[COLLECTION]", help="Which one.", show_default="all of them")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command(epilog=_EPILOG)(describe)
+
+
+@command
+async def describe(
+    collection: Collection = "",
+    workspace: workspaces.Folder = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show what there is: fields, which of them can filter and their values with counts, configurations and questions.
+
+    Read it before you write a configuration: a filter on a value that no document has finds nothing.
+    """
+    from hive_mind.retrieval.describing import contents, described
+
+    folder = workspaces.opened(workspace)
+    names = (collection,) if collection else folder.collections()
+    files = [folder.collection(name) for name in names]
+    held = [contents(folder, one) for one in files]
+    shown = [described(one, h.facets, len(h.documents), h.skipped) for one, h in zip(files, held, strict=True)]
+    about = _about(folder)
+    if output is Format.JSON:
+        show_json({"collections": [plain(one) for one in shown], **about})
+        return
+    for file, one in zip(files, shown, strict=True):
+        _show_collection(file, one)
+    _show_about(about)
+
+
+def _about(folder: "Workspace") -> dict[str, object]:
+    deployment = folder.deployment()
+    return {
+        "configs": list(folder.configs()),
+        "active": deployment.config if deployment else None,
+        "questions": _questions(folder),
+    }
+
+
+def _questions(folder: "Workspace") -> dict[str, int] | None:
+    if not folder.golden_file.exists():
+        return None
+    golden = folder.golden()
+    labels = {"relevant": sum(len(one.relevant) for one in golden.queries)}
+    labels["distractors"] = sum(len(one.distractors) for one in golden.queries)
+    splits = {name: sum(one.split == name for one in golden.queries) for name in ("train", "test")}
+    return {"all": len(golden.queries), **splits, **labels}
+
+
+def _show_collection(file: "CollectionFile", one: "Description") -> None:
+    cut = file.chunking
+    how = f"at headings up to level {cut.heading_level}" if cut.strategy == "by_heading" else "by length"
+    show(f"collection {one.name}: {one.documents} documents in {file.documents_dir}/", style="bold")
+    show(f"cut {how}, at most {cut.max_tokens} tokens, {cut.overlap_tokens} of them repeated")
+    show_table(["field", "type", "can filter", "values (documents that have each)"], [_row(field) for field in one.fields])
+    for skipped in one.skipped[:_FINDINGS]:
+        say(f"note: {skipped.id} is left out: it {skipped.why}", style="yellow")
+    if len(one.skipped) > _FINDINGS:
+        say(f"note: {len(one.skipped) - _FINDINGS} more are left out; -o json names them", style="yellow")
+    show()
+
+
+def _row(field: "FieldDescription") -> tuple[str, str, str, str]:
+    if field.type == "text" or not field.values:
+        values = f"{field.values_count} values" if field.values else ""
+    elif field.type in ("date", "number"):
+        ordered = sorted(value for value, _ in field.values)
+        values = f"{ordered[0]} to {ordered[-1]}, {field.values_count} values"
+    else:
+        some = field.values[:_VALUES_SHOWN] if sys.stdout.isatty() else field.values
+        values = " · ".join(f"{value} {count}" for value, count in some)
+        values += f" · … {field.values_count} in all" if len(some) < field.values_count else ""
+    return field.name, field.type, "yes" if field.is_filterable else "no", values
+
+
+def _show_about(about: dict[str, object]) -> None:
+    configs = [f"{name} (active)" if name == about["active"] else name for name in _strings(about["configs"])]
+    show(f"configurations: {', '.join(configs) or 'none'}")
+    counts = about["questions"]
+    if isinstance(counts, dict):
+        show(
+            f"golden set: {counts['all']} questions, {counts['train']} to tune on, {counts['test']} held out; "
+            f"{counts['relevant']} relevant documents, {counts['distractors']} distractors"
+        )
+    else:
+        show("golden set: none; without evals/golden.json nothing can be measured")
+
+
+def _strings(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []

@@ -1,0 +1,102 @@
+"""`hive-mind retrieval evaluate`: ask every golden question, and measure what comes back against its labels."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import say, show_json, shown_source
+from hive_mind.cli.retrieval import workspaces
+from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation, show_questions
+from hive_mind.cli.retrieval.pictures import Plot, picture_file
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.bench import Bench
+    from hive_mind.retrieval.configuration import RetrievalConfig
+    from hive_mind.retrieval.golden import Split
+    from hive_mind.retrieval.measured import Evaluation
+
+_EPILOG = examples(
+    "hive-mind retrieval evaluate v1-naive",
+    "hive-mind retrieval evaluate --questions test --plot evaluation.svg",
+    "hive-mind retrieval evaluate v1-naive -o json",
+)
+
+
+class Questions(StrEnum):
+    """Which part of the golden set."""
+
+    ALL = "all"
+    TRAIN = "train"
+    TEST = "test"
+
+    @property
+    def as_split(self) -> "Split | None":
+        """As golden sets call it."""
+        match self:
+            case Questions.TRAIN:
+                return "train"
+            case Questions.TEST:
+                return "test"
+            case _:
+                return None
+
+
+Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
+Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="List so many questions, the worst first.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command(epilog=_EPILOG)(evaluate)
+
+
+@command
+async def evaluate(
+    config: workspaces.Config = "",
+    questions: Part = Questions.ALL,
+    worst: Worst = 5,
+    plot: Plot = None,
+    workspace: workspaces.Folder = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Measure a configuration with the golden set.
+
+    nUDCG counts +1 for a relevant document and -1 for a distractor, less the further down, over the best there could be: -1 to 1.
+    nDCG beside it does not see distractors. Contamination is the share of shown chunks that come from distractors. The result is
+    kept under results/.
+    """
+    from hive_mind.retrieval.result_files import environment, write_results
+
+    picture = picture_file(plot)
+    folder = workspaces.opened(workspace)
+    chosen = workspaces.usable(folder, workspaces.config_of(folder, config))
+    async with workspaces.bench_for(folder, [chosen], embed, model) as bench:
+        measured = await evaluated(bench, chosen, questions)
+        file = write_results(folder, measured, environment(bench), datetime.now(UTC))
+    if picture:
+        picture.draw([measured])
+    if output is Format.JSON:
+        show_json(plain_evaluation(measured) | {"file": str(file)})
+        return
+    show_evaluation(measured)
+    show_questions(measured, worst)
+    say(f"kept as {shown_source(str(file.absolute()))}", style="dim")
+
+
+async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questions) -> "Evaluation":
+    """What was measured. What was done otherwise than configured is said."""
+    from hive_mind.retrieval.evaluation import evaluate
+
+    golden = workspaces.golden_of(bench.workspace, config)
+    async with bench.open(config.collection) as index:
+        measured = await evaluate(index, config, golden, questions.as_split, bench.progress)
+    for note in measured.notes:
+        say(f"note: {config.name}: {note}", style="yellow")
+    return measured

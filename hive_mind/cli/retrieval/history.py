@@ -1,0 +1,78 @@
+"""`hive-mind retrieval history` and `rollback`: who put what into use, when and why; and the way back."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, show, show_indented, show_json
+from hive_mind.cli.retrieval import workspaces
+from hive_mind.cli.retrieval.deploy import By, figures, user
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.history import Entry
+
+_WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
+
+WhyBack = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands."""
+    group.command(epilog=examples("hive-mind retrieval history", "hive-mind retrieval history -n 3 -o json"))(history)
+    group.command(epilog=examples("hive-mind retrieval rollback", 'hive-mind retrieval rollback --reason "answers got slower"'))(
+        rollback
+    )
+
+
+@command
+async def history(
+    limit: options.Limit = 20,
+    workspace: workspaces.Folder = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show what was put into use, the latest first: who, when, why, and by which figures."""
+    from hive_mind.retrieval.deploying import told_history
+
+    folder = workspaces.opened(workspace)
+    entries = told_history(folder)[::-1][:limit]
+    if output is Format.JSON:
+        show_json([plain(one) for one in entries])
+        return
+    if not entries:
+        show("Nothing was deployed yet: hive-mind retrieval deploy CONFIG")
+    for one in entries:
+        _show(one)
+
+
+@command
+async def rollback(
+    reason: WhyBack = "",
+    by: By = "",
+    workspace: workspaces.Folder = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Put back what was in use before, as it was then, even if its file has changed since. Once more goes back further."""
+    from hive_mind.retrieval.deploying import rollback as rolled_back
+
+    entry = rolled_back(workspaces.opened(workspace), by or user(), reason)
+    if output is Format.JSON:
+        show_json(plain(entry))
+        return
+    show(f"{entry.config} is active again, in place of {entry.former}")
+
+
+def _show(one: "Entry") -> None:
+    forced = " against the gate" if one.forced else ""
+    former = f" in place of {one.former}" if one.former else ""
+    by = f" by {one.by}" if one.by else ""
+    when = one.at[:19].replace("T", " ") or "at an unknown time"
+    show(f"{when}  {_WHAT[one.what]} {one.config}{former}{forced}{by}", style="yellow" if one.forced else "")
+    if one.figures:
+        show_indented(figures(one.figures), style="dim")
+    if one.why:
+        show_indented(f"reason: {one.why}")
+    for message in one.overruled:
+        show_indented(f"overruled: {message}", style="yellow")

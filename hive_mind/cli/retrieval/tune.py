@@ -1,0 +1,210 @@
+"""`hive-mind retrieval tune`: propose, measure, learn from it, again: by search, by a language model, or by a person."""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.agent_config import told_by_signals
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import say, show, show_indented, show_json
+from hive_mind.cli.retrieval import workspaces
+from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
+from hive_mind.cli.running import STOPPED, CommandError, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.retrieval.tuner import Step, Tuner
+    from hive_mind.retrieval.tuning import Tuned
+
+_EPILOG = examples(
+    "hive-mind retrieval tune v1-naive --name better",
+    "hive-mind retrieval tune --rounds 3 --seed 7",
+    "hive-mind retrieval tune --how llm --rounds 5",
+    "hive-mind retrieval tune --how person",
+)
+_ROUNDS = {"search": 8, "llm": 8, "person": 24}
+
+
+class How(StrEnum):
+    """Who proposes what to try next."""
+
+    SEARCH = "search"
+    LLM = "llm"
+    PERSON = "person"
+
+
+Ways = Annotated[
+    How,
+    typer.Option("--how", help="search: no model needed. llm: the model of HIVE_MIND_LLM. person: you, at the keyboard."),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        "--rounds",
+        min=1,
+        max=1000,
+        help="How long at most: rounds of a search, proposals of a model or a person.",
+        show_default=", ".join(f"{count} for {how}" for how, count in _ROUNDS.items()),
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed does the same.")]
+Name = Annotated[str, typer.Option("--name", help="What the best is called.", show_default="CONFIG-tuned")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command(epilog=_EPILOG)(tune)
+
+
+@command
+async def tune(
+    config: workspaces.Config = "",
+    how: Ways = How.SEARCH,
+    rounds: Rounds = None,
+    seed: Seed = 0,
+    name: Name = "",
+    workspace: workspaces.Folder = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Look for a better configuration: propose, measure, learn from it, again.
+
+    Only training questions are used; at the end the held-out ones say whether the best may be deployed, which deploy does. Each
+    step is a file with its reason under configs/. Ctrl-C keeps the best so far.
+    """
+    from hive_mind.retrieval.tuning import Order
+    from hive_mind.retrieval.tuning import tune as tuned
+
+    folder = workspaces.opened(workspace)
+    begin = workspaces.usable(folder, workspaces.config_of(folder, config))
+    start = "" if folder.has_active and config in ("", workspaces.ACTIVE) else begin.name
+    count = rounds or _ROUNDS[how]
+    stop, received = asyncio.Event(), list[signal.Signals]()
+    async with workspaces.quiet_bench(folder, begin.collection, embed, model) as bench, _tuner(how, count, seed) as tuner:
+        with told_by_signals(stop, received):
+            order = Order(start, name) if how is How.SEARCH else Order(start, name, count)
+            found = await tuned(bench, tuner, order, _Telling(output), stop)
+    _show(found, output)
+    if received:
+        say("stopped; the best so far is kept")
+        raise typer.Exit(STOPPED)
+    if found.is_failed and found.verdict is None:
+        raise CommandError(found.ended)
+
+
+@asynccontextmanager
+async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
+    """Who proposes. Raises `InvalidInput` where no language model is set."""
+    if how is How.LLM:
+        async with _llm_tuner() as tuner:
+            yield tuner
+    elif how is How.PERSON:
+        from hive_mind.cli.retrieval.keyboard import Keyboard
+        from hive_mind.retrieval.person_tuner import PersonTuner
+
+        yield PersonTuner(Keyboard().ask, say)
+    else:
+        from hive_mind.retrieval.search_tuner import SearchSettings, SearchTuner
+
+        yield SearchTuner(SearchSettings(rounds_max=rounds, seed=seed))
+
+
+@asynccontextmanager
+async def _llm_tuner() -> "AsyncIterator[Tuner]":
+    from hive_mind.cognition.budget import Budget
+    from hive_mind.retrieval.llm_tuner import LlmTuner
+    from hive_mind.runtime.wiring import open_model
+
+    settings = settings_for()
+    if not settings.llm:
+        raise InvalidInput("--how llm needs a language model: set HIVE_MIND_LLM, such as openai:gpt-5-mini, or use --how search")
+    model, budget = await open_model(settings), Budget(settings.token_budget)
+    try:
+        yield LlmTuner(model, budget, rng=random.Random())  # noqa: S311 - spreads retries in time
+    finally:
+        await model.close()
+        spent = budget.spent
+        say(f"{model.name}: {spent.calls} calls, {spent.tokens} of {budget.max_tokens} tokens spent", style="dim")
+
+
+class _Telling:
+    """A line for each step as it is measured; tries with a part of the questions are counted."""
+
+    def __init__(self, output: Format) -> None:
+        self._is_shown = output is Format.TEXT
+        self._tries = 0
+
+    def __call__(self, step: "Step", is_best: bool) -> None:
+        if not step.is_whole:
+            self._tries += 1
+            return
+        tries = f"after {self._tries} tries with fewer questions" if self._tries else ""
+        self._tries = 0
+        if not self._is_shown:
+            return
+        mark = "*" if is_best else " "
+        measured = step.measured
+        show(
+            f"{mark} {step.number:>3}  nUDCG {step.nudcg:.3f}  distractors {measured.distractors:>3}, "
+            f"in the first 5 {step.misleading:>3}  {step.config.name}",
+            style="green" if is_best else "",
+        )
+        show_indented("; ".join(part for part in (step.reason, tries) if part), style="dim")
+
+
+def _show(found: "Tuned", output: Format) -> None:
+    if output is Format.JSON:
+        show_json(_plain(found))
+        return
+    for note in found.notes:
+        say(f"note: {note}", style="yellow")
+    show(f"ended: {found.ended}; {len(found.steps) - 1} configurations were tried")
+    verdict = found.verdict
+    if verdict is None:
+        show(f"nothing better than {found.start.config.name} was found")
+        return
+    if verdict.comparison:
+        show()
+        show_comparison(verdict.comparison, 0)
+        show()
+    if verdict.allowed:
+        show(f"{found.name} may be deployed: hive-mind retrieval deploy {found.name}", style="green")
+        return
+    show(f"{found.name} is the best with training questions, and would be refused:", style="yellow")
+    for ground in verdict.grounds:
+        show(f"  {ground.message}", style="yellow")
+
+
+def _plain(found: "Tuned") -> dict[str, Any]:
+    verdict = found.verdict
+    return {
+        "name": found.name or None,
+        "best": found.best.config.name,
+        "ended": found.ended,
+        "failed": found.is_failed,
+        "tries": len(found.steps) - 1,
+        "steps": [_plain_step(step) for step in found.steps if step.is_whole],
+        "notes": list(found.notes),
+        "allowed": verdict.allowed if verdict else None,
+        "grounds": [{"kind": one.kind, "message": one.message} for one in verdict.grounds] if verdict else [],
+        "comparison": plain_comparison(verdict.comparison) if verdict and verdict.comparison else None,
+    }
+
+
+def _plain_step(step: "Step") -> dict[str, Any]:
+    return {
+        "number": step.number,
+        "config": step.config.name,
+        "reason": step.reason,
+        "nudcg": step.nudcg,
+        "distractors": step.measured.distractors,
+        "distractors_in_5": step.misleading,
+    }

@@ -1,0 +1,111 @@
+"""Which agent `ask` and `learn` mean where fleets run."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.running import CommandError
+from hive_mind.control.fleet_status import AgentView, FleetStatus, ProcessView
+from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.errors import InvalidInput
+
+
+class Fleet:
+    """Stands for the controller of a fleet."""
+
+    def __init__(self, name, agents, *, pid=7):
+        self.name, self.agents, self.pid = name, agents, pid
+
+    async def status(self):
+        views = tuple(AgentView(name, "ready" if ready else "starting", ready, "p") for name, ready in self.agents.items())
+        return FleetStatus(self.name, "Ready", "flat", 1, 1, (), (ProcessView("p", "ready", self.pid),), views)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    known = {}
+
+    @asynccontextmanager
+    async def opened(home, name):
+        assert home == tmp_path
+        yield known[name]
+
+    def add(name, *, is_stopped=False, pid=7, **agents):
+        FleetFolder(tmp_path, name).make().keep(FleetState(is_stopped=is_stopped))
+        known[name] = Fleet(name, agents, pid=pid)
+
+    monkeypatch.setattr(fleets, "opened", opened)
+    add.path = tmp_path
+    return add
+
+
+def chosen(home, fleet="", agent=""):
+    async def choose():
+        async with fleet_agent(home.path, fleet, agent) as found:
+            return (found.fleet, found.name) if found else None
+
+    return asyncio.run(choose())
+
+
+def test_without_a_fleet_nothing_is_said(home, capsys):
+    assert chosen(home) is None
+    assert capsys.readouterr().err == ""
+
+
+def test_an_agent_that_is_ready_is_used_and_named(home, capsys):
+    home("research", ada=False, ben=True)
+
+    assert chosen(home) == ("research", "ben")
+    assert capsys.readouterr().err == "using agent ben of fleet research\n"
+
+
+def test_an_agent_that_is_named_is_used(home):
+    home("research", ada=True, ben=True)
+
+    assert chosen(home, agent="ben") == ("research", "ben")
+
+
+def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
+    home("research", ada=True)
+
+    assert chosen(home, agent="default") is None
+    assert "using agent default, which is in no fleet that runs" in capsys.readouterr().err
+
+
+def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
+    home("stopped", ada=True, is_stopped=True)
+    home("died", ben=True, pid=0)
+
+    assert chosen(home) is None
+
+
+def test_of_several_fleets_one_has_to_be_named(home, capsys):
+    home("north", ada=True)
+    home("south", ben=True)
+
+    assert chosen(home) is None
+    assert "--fleet north or south" in capsys.readouterr().err
+    assert chosen(home, fleet="south") == ("south", "ben")
+    assert chosen(home, agent="ada") == ("north", "ada")
+
+
+def test_a_fleet_without_a_ready_agent_says_so(home):
+    home("research", ada=False)
+
+    with pytest.raises(CommandError, match="no agent of fleet 'research' is ready"):
+        chosen(home)
+
+
+def test_what_is_named_has_to_be_there(home):
+    home("research", ada=True)
+    home("died", ben=True, pid=0)
+
+    with pytest.raises(InvalidInput, match="no fleet 'reserch'"):
+        chosen(home, fleet="reserch")
+    with pytest.raises(CommandError, match="no agent 'zoe'"):
+        chosen(home, fleet="research", agent="zoe")
+    with pytest.raises(CommandError, match="does not run"):
+        chosen(home, fleet="died")

@@ -1,0 +1,98 @@
+"""Which fleet a command means, and what the shell is offered."""
+
+import asyncio
+
+import pytest
+
+from hive_mind.cli.fleet import fleets, logs
+from hive_mind.cli.fleet.log_lines import latest_lines
+from hive_mind.cli.running import CommandError
+from hive_mind.control.process_files import ProcessFiles
+from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.errors import InvalidInput, ManifestError
+
+
+def fleet(home, name, **state):
+    folder = FleetFolder(home, name).make()
+    folder.keep(FleetState(**state))
+    return folder
+
+
+def test_the_only_fleet_needs_no_name(tmp_path):
+    fleet(tmp_path, "research")
+
+    assert fleets.chosen_fleet(tmp_path, "") == "research"
+
+
+def test_of_several_the_one_that_was_not_stopped_is_meant(tmp_path):
+    fleet(tmp_path, "old", is_stopped=True)
+    fleet(tmp_path, "new")
+
+    assert fleets.chosen_fleet(tmp_path, "") == "new"
+    assert fleets.chosen_fleet(tmp_path, "old") == "old"
+
+
+def test_a_manifest_on_standard_input_is_checked_like_one_in_a_file(monkeypatch):
+    text = """apiVersion: hive-mind/v1
+kind: Hive
+metadata: {name: town}
+spec: {agents: [{name: ada, sources: [nowhere.txt], env: {KEY: "${env:TOWN_KEY}"}}]}
+"""
+    monkeypatch.setattr(fleets, "read_stdin", lambda _: text.encode())
+
+    with pytest.raises(ManifestError) as refused:
+        fleets.source_of("-")
+
+    assert "${env:TOWN_KEY} is not set" in str(refused.value)
+    assert "nothing is there" in str(refused.value)
+
+
+def test_where_several_could_be_meant_all_are_named(tmp_path):
+    fleet(tmp_path, "north")
+    fleet(tmp_path, "south")
+
+    with pytest.raises(InvalidInput, match=r"which fleet.*north, south"):
+        fleets.chosen_fleet(tmp_path, "")
+
+
+def test_a_home_without_fleets_says_how_to_get_one(tmp_path):
+    with pytest.raises(InvalidInput, match="hive-mind apply -f"):
+        fleets.chosen_fleet(tmp_path, "")
+
+
+def test_a_fleet_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    fleet(tmp_path, "research")
+
+    with pytest.raises(InvalidInput, match=r"no fleet 'reserch'.*there is research"):
+        fleets.chosen_fleet(tmp_path, "reserch")
+
+
+def test_the_shell_is_offered_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path))
+    fleet(tmp_path, "research", agents=("ada", "anna", "ben"), allocation={"ada": {"ada": ("ada",)}})
+
+    assert fleets.fleet_names("re") == ["research"]
+    assert fleets.agent_names("a") == ["ada", "anna"]
+    assert fleets.process_names("") == ["ada"]
+
+
+def test_logs_are_those_of_the_process_an_agent_runs_in():
+    state = FleetState(allocation={"team-0": {"team-0": ("ada", "ben")}, "team-1": {"team-1": ("cleo",)}})
+
+    assert logs.processes_of(state, "ben") == ["team-0"]
+    assert logs.processes_of(state, "team-1") == ["team-1"]
+    assert logs.processes_of(state, "") == ["team-0", "team-1"]
+    with pytest.raises(CommandError, match="'zoe'"):
+        logs.processes_of(state, "zoe")
+
+
+def test_lines_of_several_logs_are_put_in_the_order_of_their_times(tmp_path):
+    folder = fleet(tmp_path, "research")
+    ProcessFiles(folder.path, "ada").log.write_text(
+        "2026-01-02 10:00:00,100 INFO one\nTraceback\n2026-01-02 10:00:03,000 INFO four\n", "utf-8"
+    )
+    ProcessFiles(folder.path, "ben").log.write_text('{"time":"2026-01-02T10:00:02.000+00:00","message":"three"}\n', "utf-8")
+
+    lines = asyncio.run(latest_lines(folder.path, ["ada", "ben", "cleo"], 3))
+
+    assert [(line.process, line.text[:9]) for line in lines] == [("ada", "Traceback"), ("ben", '{"time":"'), ("ada", "2026-01-0")]

@@ -1,0 +1,74 @@
+"""How a plan looks."""
+
+import json
+
+from hive_mind.cli.fleet.fleets import FleetFormat
+from hive_mind.cli.fleet.plan_shown import show_plan
+from hive_mind.control.plan import Action, Change, Plan
+
+PLAN = Plan(
+    (
+        Action("create", "ada", "it does not run yet", memory="nothing is held yet"),
+        Action(
+            "update", "ben", "its settings changed", (Change("spec.gossip.periodS", 10.0, 5.0), Change("spec.bus.url", "", "x"))
+        ),
+        Action("delete", "cleo", "it is not in the manifest any more", memory="312 facts are held nowhere else", loses=True),
+    )
+)
+
+
+def lines_of(capsys, plan, output=FleetFormat.TABLE):
+    show_plan(plan, "research", output)
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_every_step_says_what_why_and_what_it_does_to_memory(capsys):
+    lines = lines_of(capsys, PLAN)
+
+    assert lines[0] == "fleet research: 1 to create, 1 to update, 1 to delete"
+    assert lines[1].split() == ["+", "create", "ada:", "it", "does", "not", "run", "yet"]
+    assert lines[2].strip() == "memory: nothing is held yet"
+
+
+def test_a_change_is_shown_field_by_field_from_old_to_new(capsys):
+    lines = lines_of(capsys, PLAN)
+
+    assert "spec.gossip.periodS: 10.0 → 5.0" in [line.strip() for line in lines]
+    assert "spec.bus.url: (none) → x" in [line.strip() for line in lines]
+
+
+def test_a_step_that_loses_facts_says_how_to_allow_it(capsys):
+    assert "--allow-data-loss" in lines_of(capsys, PLAN)[-1]
+
+
+def test_a_long_or_strange_value_stays_on_its_line(capsys):
+    strange = Plan((Action("update", "ada", "", (Change("spec.agents[0].prompt", "a\nb\x1b[2J", "x" * 500),)),))
+
+    _, _, change = lines_of(capsys, strange)
+
+    assert "\x1b" not in change
+    assert "a⏎b" in change
+    assert len(change) < 160
+
+
+def test_a_plan_of_nothing_says_so(capsys):
+    assert lines_of(capsys, Plan()) == ["fleet research: nothing to do, it is as the manifest says"]
+
+
+def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
+    show_plan(PLAN, "research", FleetFormat.JSON)
+    show_plan(Plan(), "research", FleetFormat.JSON)
+
+    some, none = (json.loads(part) for part in capfdbinary.readouterr().out.decode().replace("}\n{", "}\0{").split("\0"))
+    assert [action["kind"] for action in some["actions"]] == ["create", "update", "delete"]
+    assert none == {"actions": []}
+
+
+def test_names_of_steps_are_one_a_line(capsys):
+    assert lines_of(capsys, PLAN, FleetFormat.NAME) == ["create/ada", "update/ben", "delete/cleo"]
+
+
+def test_what_is_done_to_several_alike_is_said_once(capsys):
+    alike = Plan(tuple(Action("create", f"a{number}", "it does not run", memory="it joins") for number in range(3)))
+
+    assert [line.strip() for line in lines_of(capsys, alike)[1:]] == ["+  create a0, a1, a2: it does not run", "memory: it joins"]

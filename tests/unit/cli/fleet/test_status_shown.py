@@ -1,0 +1,145 @@
+"""How the status of a fleet looks."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from hive_mind.cli.fleet import describe, get, live, status, status_shown
+from hive_mind.cli.fleet.fleets import FleetFormat
+from hive_mind.cli.fleet.log_lines import LogLine
+from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus, ProcessView
+from hive_mind.runtime.worker_status import NodeStatus
+
+NOW_MS = 1_700_000_000_000
+
+
+def a_status(**changes):
+    conditions = (Condition("Ready", "False", "NotReady", "ben", NOW_MS - 90_000),)
+    agents = (
+        AgentView("ada", "ready", True, "ada", "north", facts=12, pending=1, since_ms=NOW_MS - 5_000, conditions=conditions),
+        AgentView("ben", "missing", False, "ben", last_error="it does not run", restarts=3),
+    )
+    processes = (
+        ProcessView(
+            "ada", "ready", 4711, True, 55_000_000, 1.5, 120, nodes=(NodeStatus("ada", is_ready=True, members=("ada",)),)
+        ),
+        ProcessView("ben", "missing", last_error="it does not run"),
+    )
+    fields = {"phase": "Degraded", "conditions": conditions, "agents": agents, "processes": processes, "facts": 12} | changes
+    return FleetStatus(name="research", topology="flat", generation=1, revision=2, **fields)
+
+
+def test_the_first_line_says_how_many_are_ready():
+    assert status_shown.fleet_line(a_status()) == "fleet research: Degraded · 1 of 2 agents ready · 2 processes · 12 facts"
+
+
+def test_an_agent_that_is_missing_is_shown_with_why(capsys):
+    status_shown.show_agents(a_status().agents, NOW_MS)
+
+    header, ada, ben = capsys.readouterr().out.splitlines()
+    assert header.split() == "agent phase process group facts pending lag restarts since last error".split()
+    assert ada.split() == ["ada", "ready", "ada", "north", "12", "1", "0", "0", "5s"]
+    assert ben.split() == ["ben", "missing", "ben", "0", "0", "0", "3", "it", "does", "not", "run"]
+
+
+def test_no_colour_goes_into_a_pipe(capsys):
+    status_shown.show_fleet_line(a_status())
+    status_shown.show_agents(a_status().agents)
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_text_of_others_can_not_steer_the_terminal(capsys):
+    status_shown.show_agents([AgentView("ada", "failed", False, "ada", last_error="\x1b]0;evil\x07gone")])
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_conditions_say_since_when_and_why(capsys):
+    status_shown.show_conditions(a_status().conditions, NOW_MS)
+
+    assert capsys.readouterr().out.splitlines()[1].split() == ["Ready", "False", "1m", "NotReady", "ben"]
+
+
+@pytest.mark.parametrize(("output", "begin"), [(FleetFormat.JSON, "{"), (FleetFormat.YAML, "name: research\n")])
+def test_programs_get_everything(output, begin, capfdbinary):
+    status.show_status(a_status(), output)
+
+    out = capfdbinary.readouterr().out.decode()
+    assert out.startswith(begin)
+    assert "it does not run" in out
+    if output is FleetFormat.JSON:
+        assert json.loads(out)["agents"][1]["restarts"] == 3
+
+
+def test_names_alone_are_what_other_commands_take(capsys):
+    status.show_status(a_status(), FleetFormat.NAME)
+
+    assert capsys.readouterr().out == "hive/research\n"
+
+
+def test_a_description_shows_agent_process_and_node(capsys):
+    shown = a_status()
+
+    describe.show_agent(shown.agents[0], shown.processes[0])
+
+    out = capsys.readouterr().out
+    for part in ("north", "12 learned, 1 of them not yet confirmed", "55 MB, 1.5 s of CPU", "4711", "Ready", "node"):
+        assert part in out
+
+
+def test_a_description_of_a_fleet_shows_nodes_and_agents(capsys):
+    describe.show_hive(a_status())
+
+    out = capsys.readouterr().out
+    assert "generation" in out
+    assert "NotReady" in out
+    assert "ben" in out
+
+
+def test_fleets_are_listed_a_line_each(capsys, tmp_path):
+    get.show_hives([a_status(), a_status(phase="Stopped", agents=(), processes=())], tmp_path)
+
+    assert [line.split()[:4] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["research", "Degraded", "flat", "2"],
+        ["research", "Stopped", "flat", "0"],
+    ]
+
+
+def test_rates_need_two_looks_at_the_same_process():
+    rates = live.Rates()
+    before, after = ProcessView("ada", "ready", 1, cpu_s=1.0, messages=10), ProcessView("ada", "ready", 1, cpu_s=2.0, messages=50)
+    restarted = ProcessView("ada", "ready", 2, messages=3)
+
+    rates.see(a_status(processes=(before,)), 100.0)
+    assert rates.messages == {}
+    rates.see(a_status(processes=(after,)), 102.0)
+    assert (rates.messages, rates.cpu) == ({"ada": 20.0}, {"ada": 0.5})
+    rates.see(a_status(processes=(restarted,)), 104.0)
+    assert rates.messages == {}
+
+
+def test_what_is_wrong_stands_on_top_of_the_screen():
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(live.picture(a_status(), live.Rates(), [], 25))
+
+    lines = console.export_text().splitlines()
+    assert "Degraded" in lines[0]
+    assert lines[1] == "Ready: ben"
+
+
+def test_where_a_screen_has_no_room_for_all_what_is_in_trouble_is_shown_and_the_rest_counted():
+    agents = tuple(AgentView(f"a{number}", "ready", number != 70, "p") for number in range(100))
+    console = Console(width=120, record=True, file=io.StringIO())
+    lines = [LogLine("", "ada", f"line {number}") for number in range(8)]
+
+    console.print(live.picture(a_status(agents=agents), live.Rates(), lines, 25))
+
+    shown = console.export_text().splitlines()
+    first = [line.split()[0] for line in shown if line.strip()]
+    assert "a70" in first
+    assert "a99" not in first
+    assert len(shown) <= 25
+    assert shown[-1] == "ada  line 7"
