@@ -1,1 +1,5 @@
-"""Fleets from manifests: what should run, what runs, the difference, and doing something about it."""
+"""Fleets from manifests: what should run, what runs, the difference, and doing something about it.
+
+Here is what observes and acts, begun by `controller`. It reads `manifests`, has `planning` decide, and acts on `platforms`; those
+of this machine are made of `processes`.
+"""

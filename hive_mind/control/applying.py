@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hive_mind.control.desired import Desired
-from hive_mind.control.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_told_as
-from hive_mind.control.plan import Action
-from hive_mind.control.platform import Platform, Running
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.planning.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_told_as
+from hive_mind.control.planning.plan import Action
+from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.surroundings import Report, Surroundings
 from hive_mind.control.waiting import Patience, is_of_use, is_settled, until

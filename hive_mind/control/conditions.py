@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from hive_mind.control.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
-from hive_mind.control.platform import Running
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.waiting import behind as late_nodes
 from hive_mind.runtime.worker_status import AgentStatus, NodeStatus

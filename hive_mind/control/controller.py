@@ -1,7 +1,7 @@
 """HiveController: makes one fleet what its manifest says, and keeps it so.
 
 It remembers little and observes the rest, so it can end at any moment and another one goes on; several may look at a fleet, one
-at a time changes it. What it does in which order is in `converging` and `applying`; what is decided, in `plan`.
+at a time changes it. What it does in which order is in `converging` and `applying`; what is decided, in `planning`.
 """
 
 import asyncio
@@ -10,20 +10,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.control import plan as plans
 from hive_mind.control import removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.conditions import fleet_status
 from hive_mind.control.converging import Converging, Outcome
 from hive_mind.control.fleet_status import FleetStatus
 from hive_mind.control.locking import FleetLocked, fleet_lock
+from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
+from hive_mind.control.manifests.revisions import scaled
+from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.neighbours import refuse_taken_names
-from hive_mind.control.plan import Plan
-from hive_mind.control.platform import Platform, Running
-from hive_mind.control.reading import Source, read_text, refuse_unresolved, settled
+from hive_mind.control.planning import plan as plans
+from hive_mind.control.planning.plan import Plan
+from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.remembering import Remembered
-from hive_mind.control.revisions import scaled
-from hive_mind.control.sources import SourceReader
 from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.control.watching import PERIOD_S, Watching, pause

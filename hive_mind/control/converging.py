@@ -13,15 +13,15 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.control.applying import Applying
-from hive_mind.control.desired import Desired, desired
-from hive_mind.control.expansion import expanded
-from hive_mind.control.plan import Action, Plan, plan
-from hive_mind.control.platform import Platform, Running
-from hive_mind.control.reading import Source
+from hive_mind.control.manifests.expansion import expanded
+from hive_mind.control.manifests.reading import Source
+from hive_mind.control.manifests.sources import SourceReader
+from hive_mind.control.planning.desired import Desired, desired
+from hive_mind.control.planning.plan import Action, Plan, plan
+from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.relocation import relocate
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.shortcomings import shortcomings
-from hive_mind.control.sources import SourceReader
 from hive_mind.control.surroundings import Report, Surroundings
 from hive_mind.control.waiting import Patience, behind, is_done, until
 from hive_mind.errors import ConfigError, HiveError

@@ -1,7 +1,7 @@
 """Other fleets of the same home: an agent has one database, so it belongs to one of them."""
 
-from hive_mind.control.expansion import expanded
-from hive_mind.control.reading import Source
+from hive_mind.control.manifests.expansion import expanded
+from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.errors import ManifestError, Problem
 

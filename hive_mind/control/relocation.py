@@ -7,8 +7,8 @@ again from those.
 from collections.abc import Mapping
 
 from hive_mind.control.applying import Applying
-from hive_mind.control.desired import Desired
-from hive_mind.control.platform import Running
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.surroundings import Move
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.control.desired import Desired
 from hive_mind.control.files import checked_name
-from hive_mind.control.platform import Running
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder, FleetState, Restarts
 from hive_mind.errors import InvalidInput
 from hive_mind.retry import RetrySettings, delay_s

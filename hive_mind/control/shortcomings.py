@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from hive_mind.control.desired import Desired
-from hive_mind.control.plan import Plan
-from hive_mind.control.platform import Running
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.planning.plan import Plan
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.waiting import behind, is_ready
 from hive_mind.runtime.worker_status import WorkerStatus
 

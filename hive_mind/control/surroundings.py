@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hive_mind.control import inprocess, local, private_redis
-from hive_mind.control.platform import Platform
+from hive_mind.control.platforms import inprocess, local
+from hive_mind.control.platforms.base import Platform
+from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
@@ -60,7 +61,7 @@ class PrivateBus(Protocol):
 
 
 class PrivateRedis:
-    """`control.private_redis` as it is asked here."""
+    """`processes.private_redis` as it is asked here."""
 
     async def ensure(self, folder: FleetFolder) -> int:
         """See `PrivateBus`."""

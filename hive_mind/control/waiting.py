@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from hive_mind.control.platform import Platform, Running
+from hive_mind.control.platforms.base import Platform, Running
 
 # Each look asks every process. The first ones come soon, because most starts take a second.
 _LOOK_FIRST_S = 0.1

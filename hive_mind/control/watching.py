@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hive_mind.control.converging import Converging, Look
-from hive_mind.control.plan import Action
-from hive_mind.control.platform import Running
+from hive_mind.control.planning.plan import Action
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.remembering import BACK_OFF
 from hive_mind.control.state import FleetState
 from hive_mind.control.surroundings import Report

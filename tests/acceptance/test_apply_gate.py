@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control.desired import desired
-from hive_mind.control.reading import read_manifest
+from hive_mind.control.manifests.reading import read_manifest
+from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
 from hive_mind.evals.experiments.values import DataSource

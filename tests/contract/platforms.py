@@ -10,9 +10,9 @@ from signal import SIGKILL
 
 import psutil
 
-from hive_mind.control import inprocess, local
-from hive_mind.control.platform import Platform, Running
-from hive_mind.control.process_files import prepare
+from hive_mind.control.platforms import inprocess, local
+from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.processes.process_files import prepare
 from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from tests.servers.guard import Guard
 

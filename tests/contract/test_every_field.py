@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import pytest
 
-from hive_mind.control import kubernetes
 from hive_mind.control.controller import HiveController, fleets
-from hive_mind.control.manifest import HiveManifest
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.platforms import kubernetes
 from hive_mind.forms.fields import everywhere, section_of
 from tests.contract import field_probes, field_processes, field_servers
 from tests.contract.field_fleets import PATIENCE_S, VARIABLES, Story, Told, source_of, told

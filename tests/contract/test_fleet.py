@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.control.controller import HiveController
-from hive_mind.control.reading import Source, read_text
+from hive_mind.control.manifests.reading import Source, read_text
 from tests.builders import run
 
 FLAT = "topology: flat"

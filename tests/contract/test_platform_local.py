@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hive_mind.control import local
-from hive_mind.control.platform import Platform
+from hive_mind.control.platforms import local
+from hive_mind.control.platforms.base import Platform
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill, play, with_fakes
 

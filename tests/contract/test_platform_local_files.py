@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hive_mind.control import local
+from hive_mind.control.platforms import local
 from hive_mind.errors import BackendRejected, InvalidInput
 from tests.contract.platforms import FAKE, Ground, contact_of, play, with_fakes
 

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from hive_mind import backends
-from hive_mind.control import private_redis, redis_files
-from hive_mind.control.private_redis import RedisState, bus_config, state
+from hive_mind.control.processes import private_redis, redis_files
+from hive_mind.control.processes.private_redis import RedisState, bus_config, state
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.worker_config import BusConfig

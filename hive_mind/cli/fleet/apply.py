@@ -25,7 +25,7 @@ from hive_mind.errors import HiveError, InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController, Outcome
-    from hive_mind.control.reading import Source
+    from hive_mind.control.manifests.reading import Source
 
 _EPILOG = examples(
     "hive-mind apply -f manifests/flat.yaml",

@@ -10,7 +10,7 @@ from hive_mind.cli.output import progress, say
 from hive_mind.cli.running import FAILED, USAGE
 
 if TYPE_CHECKING:
-    from hive_mind.control.reading import Source
+    from hive_mind.control.manifests.reading import Source
     from hive_mind.evals.scorecards.fleet_gate import FleetChange
     from hive_mind.evals.scorecards.gating import Judgement
 

@@ -20,7 +20,7 @@ from hive_mind.errors import ConfigError, HiveError
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.reading import Source
+    from hive_mind.control.manifests.reading import Source
 
 _EPILOG = examples("hive-mind controller -f fleet.yaml", "hive-mind controller --fleet research")
 # Somebody who saves a file looks up after about so long.
@@ -103,7 +103,7 @@ async def _watch(opened: "HiveController", source: "Source | None", stop: asynci
 
 async def _changed(source: "Source") -> "Source":
     """The manifest, as soon as its file says something else that can be read. What can't be is told once."""
-    from hive_mind.control.reading import read_manifest
+    from hive_mind.control.manifests.reading import read_manifest
 
     path, seen = source.folder / Path(source.name).name, source.text
     while True:

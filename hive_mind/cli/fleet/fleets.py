@@ -21,7 +21,7 @@ from hive_mind.runtime.settings import from_environment
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.reading import Source
+    from hive_mind.control.manifests.reading import Source
     from hive_mind.control.state import FleetFolder
 
 PANEL = "Fleets"
@@ -114,7 +114,7 @@ def is_stopped(home: Path, fleet: str) -> bool:
 
 def source_of(file: str) -> "Source":
     """The manifest in a file or on standard input; not for a coroutine, see `files.read_stdin`. Raises `ManifestError`."""
-    from hive_mind.control.reading import read_manifest, read_text
+    from hive_mind.control.manifests.reading import read_manifest, read_text
 
     if file == STDIN:
         source = read_text(_text_of(file), Path.cwd(), "standard input", is_to_be_applied=True)
@@ -126,7 +126,7 @@ def source_of(file: str) -> "Source":
 
 def say_without_effect(source: "Source") -> None:
     """What a fleet does not heed of the retrieval configuration that its manifest names; no reason to refuse the rest."""
-    from hive_mind.control.retrieval_file import without_effect
+    from hive_mind.control.manifests.retrieval_file import without_effect
 
     for clause in without_effect(source.manifest, source.folder):
         say(f"note: {source.manifest.spec.retrieval.config} has no effect here in {clause}", style="yellow")
@@ -134,7 +134,7 @@ def say_without_effect(source: "Source") -> None:
 
 def named_in(file: str) -> str:
     """The name in a manifest of which everything else may be outdated: what it needs may be gone by now."""
-    from hive_mind.control.reading import read_text
+    from hive_mind.control.manifests.reading import read_text
 
     return read_text(_text_of(file), Path(file).absolute().parent, file).manifest.metadata.name
 

@@ -26,8 +26,8 @@ async def latest_lines(folder: Path, processes: Iterable[str], count: int) -> li
 
 
 def _latest(folder: Path, processes: tuple[str, ...], count: int) -> list[LogLine]:
-    from hive_mind.control.log_reading import last_lines
-    from hive_mind.control.process_files import ProcessFiles
+    from hive_mind.control.processes.log_reading import last_lines
+    from hive_mind.control.processes.process_files import ProcessFiles
 
     lines: list[LogLine] = []
     for process in processes:

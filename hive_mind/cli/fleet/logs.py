@@ -52,8 +52,8 @@ async def logs(
 
 
 async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
-    from hive_mind.control.log_reading import follow
-    from hive_mind.control.process_files import ProcessFiles
+    from hive_mind.control.processes.log_reading import follow
+    from hive_mind.control.processes.process_files import ProcessFiles
 
     async for text in follow(ProcessFiles(folder, process).log, lines=lines):
         show(prefix + text)

@@ -19,7 +19,7 @@ from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import InvalidInput, ManifestError, Problem
 
 if TYPE_CHECKING:
-    from hive_mind.control.explaining import Explained
+    from hive_mind.control.manifests.explaining import Explained
 
 _HELP = "Begin a manifest, check it, and look up what can stand in it."
 _STDOUT = Path("-")
@@ -66,8 +66,8 @@ async def init(
     name: Name = "my-fleet",
 ) -> None:
     """Write a commented manifest to go on from. A file that is there stays as it is."""
-    from hive_mind.control.manifest import NAME
-    from hive_mind.control.starting import first_manifest
+    from hive_mind.control.manifests.manifest import NAME
+    from hive_mind.control.manifests.starting import first_manifest
 
     if not re.fullmatch(NAME, name):
         raise InvalidInput(f"--name is lower-case letters, digits and dashes, at most 52 of them, not {name!r}")
@@ -104,7 +104,7 @@ async def validate(files: Files, form: Form = False, output: options.Output = Fo
 @command
 async def explain(path: Place = "", output: options.Output = Format.TEXT) -> None:
     """Fields, types, defaults and what they mean, at a place of the manifest."""
-    from hive_mind.control.explaining import explained
+    from hive_mind.control.manifests.explaining import explained
 
     place = explained(path)
     if output is Format.JSON:
@@ -117,13 +117,13 @@ async def explain(path: Place = "", output: options.Output = Format.TEXT) -> Non
 @command
 async def print_schema() -> None:
     """The form of a manifest as JSON Schema, for editors."""
-    from hive_mind.control.explaining import schema
+    from hive_mind.control.manifests.explaining import schema
 
     show_json(schema())
 
 
 def _problems(file: Path, *, is_form_only: bool) -> tuple[Problem, ...]:
-    from hive_mind.control.reading import read_form, read_manifest
+    from hive_mind.control.manifests.reading import read_form, read_manifest
 
     try:
         source = (read_form if is_form_only else read_manifest)(file)

@@ -14,7 +14,7 @@ from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.control.reading import Source
+    from hive_mind.control.manifests.reading import Source
 
 
 def register(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.output import printable, show, show_indented
 
 if TYPE_CHECKING:
-    from hive_mind.control.plan import Action, Plan
+    from hive_mind.control.planning.plan import Action, Plan
 
 
 class _Look(NamedTuple):

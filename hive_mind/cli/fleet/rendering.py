@@ -9,7 +9,7 @@ from hive_mind.cli.output import say, show
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.control.reading import Source
+    from hive_mind.control.manifests.reading import Source
     from hive_mind.runtime.worker_config import WorkerConfig
 
 # Where containers keep what they keep, and say where they are.
@@ -43,7 +43,7 @@ def rendered(source: "Source", before: "Mapping[str, str]") -> "Mapping[str, str
     if kind not in ("kubernetes", "containerapps"):
         raise InvalidInput(f"--render is for platform kubernetes or containerapps; this fleet's is {kind}")
     # Both have the same two functions.
-    platform = import_module(f"hive_mind.control.{kind}")
+    platform = import_module(f"hive_mind.control.platforms.{kind}")
     files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)))
     return files
 
@@ -55,10 +55,10 @@ def _texts_in(folder: Path) -> dict[str, str]:
 
 
 def _configs(source: "Source", before: "Mapping[str, WorkerConfig]") -> "Mapping[str, WorkerConfig]":
-    from hive_mind.control.desired import desired
-    from hive_mind.control.expansion import expanded
+    from hive_mind.control.manifests.expansion import expanded
+    from hive_mind.control.manifests.sources import SourceReader
+    from hive_mind.control.planning.desired import desired
     from hive_mind.control.rendered import remembered
-    from hive_mind.control.sources import SourceReader
 
     wanted = {agent.name: agent.sources for agent in expanded(source.manifest)}
     sources = SourceReader().read(wanted, source.folder)

@@ -106,8 +106,8 @@ async def history(fleet: fleets.Fleet = "", home: options.Home = None, output: f
 
 
 def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
-    from hive_mind.control.expansion import expanded
-    from hive_mind.control.reading import read_text
+    from hive_mind.control.manifests.expansion import expanded
+    from hive_mind.control.manifests.reading import read_text
 
     text = folder.manifest_text(number)
     manifest = read_text(text, folder.path, f"revision {number}").manifest

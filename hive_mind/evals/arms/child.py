@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 import psutil
 
-from hive_mind.control import private_redis
-from hive_mind.control.log_reading import last_lines
+from hive_mind.control.processes import private_redis
+from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.evals.arms.keeper import Kept
 from hive_mind.evals.arms.member_wire import LINE_BYTES_MAX, Reply, Request

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.control import private_redis
-from hive_mind.control.identity import Identity, identity_of, is_running, send
+from hive_mind.control.processes import private_redis
+from hive_mind.control.processes.identity import Identity, identity_of, is_running, send
 from hive_mind.errors import HiveError
 from hive_mind.runtime.references import resolved_here
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hive_mind.control.changes import READ, Change
-from hive_mind.control.desired import desired
-from hive_mind.control.reading import Source, settled
+from hive_mind.control.manifests.reading import Source, settled
+from hive_mind.control.planning.changes import READ, Change
+from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
 from hive_mind.evals.experiments.matrix import BASELINES

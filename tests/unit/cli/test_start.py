@@ -10,7 +10,7 @@ import typer
 from hive_mind.cli.app import MODULES
 
 # Each takes long to load, and only fleets need it. Not pydantic: typer itself loads it for every command.
-HEAVY = ("aiohttp", "psutil", "yaml", "hive_mind.control.manifest")
+HEAVY = ("aiohttp", "psutil", "yaml", "hive_mind.control.manifests.manifest")
 
 
 def loaded(*arguments: str) -> set[str]:

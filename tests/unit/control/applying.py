@@ -4,8 +4,8 @@ from pathlib import Path
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import Outcome
-from hive_mind.control.plan import Plan
-from hive_mind.control.reading import Source, read_text
+from hive_mind.control.manifests.reading import Source, read_text
+from hive_mind.control.planning.plan import Plan
 from tests.unit.control.fake_platform import World, surroundings
 
 

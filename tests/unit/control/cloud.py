@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from hive_mind.control.desired import desired
-from hive_mind.control.in_containers import HOME, RUN
-from hive_mind.control.reading import Source, read_text
+from hive_mind.control.manifests.reading import Source, read_text
+from hive_mind.control.planning.desired import desired
+from hive_mind.control.platforms.in_containers import HOME, RUN
 from hive_mind.control.state import FleetState
 from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
 

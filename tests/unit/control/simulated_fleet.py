@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from hive_mind.control.desired import Desired, desired
-from hive_mind.control.manifest import HiveManifest
-from hive_mind.control.plan import Action, Plan, plan
-from hive_mind.control.platform import Running
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.planning.desired import Desired, desired
+from hive_mind.control.planning.plan import Action, Plan, plan
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
 from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, WorkerStatus

@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.control.archive import Archived, export, import_
 from hive_mind.control.controller import HiveController
-from hive_mind.control.reading import read_text
+from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, DatabaseLocked, InvalidInput
 from hive_mind.runtime.generations import held

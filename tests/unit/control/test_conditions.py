@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.control.conditions import fleet_status
 from hive_mind.control.fleet_status import FleetStatus
-from hive_mind.control.platform import Running
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, WorkerConfig
 from hive_mind.runtime.worker_status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus

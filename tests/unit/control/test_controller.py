@@ -10,7 +10,7 @@ from hive_mind.control import converging
 from hive_mind.control.controller import fleets
 from hive_mind.control.converging import DataLoss, Outcome
 from hive_mind.control.locking import FleetLocked, fleet_lock
-from hive_mind.control.plan import Plan
+from hive_mind.control.planning.plan import Plan
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError, ManifestError
 from tests.unit.control.applying import FLAT, agents, apply, planned, source

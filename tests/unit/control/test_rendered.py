@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control import containerapps, kubernetes
-from hive_mind.control.desired import Desired, desired
-from hive_mind.control.in_containers import HOME, RUN
+from hive_mind.control.planning.desired import Desired, desired
+from hive_mind.control.platforms import containerapps, kubernetes
+from hive_mind.control.platforms.in_containers import HOME, RUN
 from hive_mind.control.rendered import remembered
 from hive_mind.control.state import FleetState
 from hive_mind.errors import InvalidInput

@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from hive_mind.control.desired import Desired
-from hive_mind.control.plan import Plan
-from hive_mind.control.platform import Running
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.planning.plan import Plan
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.shortcomings import shortcomings
 from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, Phase, WorkerStatus
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.control.desired import desired
-from hive_mind.control.in_containers import HOME, RUN
-from hive_mind.control.reading import read_text
+from hive_mind.control.manifests.reading import read_text
+from hive_mind.control.planning.desired import desired
+from hive_mind.control.platforms.in_containers import HOME, RUN
 from hive_mind.control.state import FleetState
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "compose"

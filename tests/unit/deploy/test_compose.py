@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hive_mind.control import in_containers
+from hive_mind.control.platforms import in_containers
 from hive_mind.runtime.worker_config import read_config
 from tests.unit.deploy.compose_configs import FOLDER, configs
 

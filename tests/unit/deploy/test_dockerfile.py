@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control import in_containers
+from hive_mind.control.platforms import in_containers
 
 ROOT = Path(__file__).parents[3]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"

@@ -7,7 +7,7 @@ import pytest
 from hive_mind.cli.fleet import fleets, logs
 from hive_mind.cli.fleet.log_lines import latest_lines
 from hive_mind.cli.running import CommandError
-from hive_mind.control.process_files import ProcessFiles
+from hive_mind.control.processes.process_files import ProcessFiles
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
 

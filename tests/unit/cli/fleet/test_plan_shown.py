@@ -4,7 +4,7 @@ import json
 
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.plan_shown import show_plan
-from hive_mind.control.plan import Action, Change, Plan
+from hive_mind.control.planning.plan import Action, Change, Plan
 
 PLAN = Plan(
     (

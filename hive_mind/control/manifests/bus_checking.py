@@ -1,0 +1,104 @@
+"""What contradicts itself about buses: their URLs, and whether they reach every process. Pure."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from hive_mind.bus.address import BusAddress, address_of
+from hive_mind.control.manifests.manifest import Bus, HiveManifest
+from hive_mind.control.manifests.naming import number_of_agents
+from hive_mind.errors import InvalidInput
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.tree import Path
+
+SCHEMES = ("memory", "redis", "rediss", "servicebus", "eventhubs")
+_BUS: Path = ("spec", "bus")
+_PLATFORM: Path = ("spec", "platform")
+_TOPOLOGY: Path = ("spec", "topology", "kind")
+# In every cloud of Azure's; an emulator elsewhere may well be both.
+_AZURE = ".servicebus."
+
+
+def bus_findings(manifest: HiveManifest) -> Iterator[Finding]:
+    """All of them."""
+    bus = manifest.spec.bus
+    yield from _url_findings(bus.url, (*_BUS, "url"))
+    yield from _url_findings(bus.searches, (*_BUS, "searches"))
+    yield from _lonely(bus)
+    yield from _one_namespace(bus)
+    yield from _reach(manifest)
+
+
+def is_in_cloud(manifest: HiveManifest) -> bool:
+    """Whether its processes run in containers elsewhere."""
+    return manifest.spec.platform.kind in ("kubernetes", "containerapps")
+
+
+def is_one_process(manifest: HiveManifest) -> bool:
+    """Whether all agents fit into one process."""
+    spec = manifest.spec
+    is_alike = len({tuple(sorted(agent.env.items())) for agent in spec.agents}) <= 1
+    return spec.platform.kind == "inprocess" or (is_alike and number_of_agents(manifest) <= spec.platform.agents_per_process)
+
+
+def _url_findings(url: str, path: Path) -> Iterator[Finding]:
+    if not url or url.startswith("${"):
+        return
+    address = _address(url)
+    if address is None:
+        yield Finding(path, "is no URL of a bus; write it like redis://127.0.0.1:6379")
+        return
+    scheme = url.partition(":")[0].lower()
+    if scheme not in SCHEMES:
+        close = get_close_matches(scheme, SCHEMES, n=1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        yield Finding(path, f"there is no bus {scheme[:30]}; known are {', '.join(SCHEMES)}{meant}")
+    elif scheme != "memory" and not address.host:
+        yield Finding(path, f"names no host; write it like {scheme}://127.0.0.1:6379")
+    elif scheme == "redis" and not address.is_loopback and "${" not in address.host:
+        yield Finding(path, f"{address.host} is not this machine and the URL is not encrypted; use rediss://")
+
+
+def _address(url: str) -> BusAddress | None:
+    try:
+        return address_of(url)
+    except InvalidInput:
+        return None
+
+
+def _lonely(bus: Bus) -> Iterator[Finding]:
+    for key in ("searches", "credential"):
+        if getattr(bus, key) and not bus.url:
+            yield Finding((*_BUS, key), "belongs to a bus, and url is missing; add it", ((*_BUS, "url"),))
+    if bus.searches_credential and not bus.searches:
+        path = (*_BUS, "searchesCredential")
+        yield Finding(path, "belongs to a bus for questions, and searches is missing; add it", ((*_BUS, "searches"),))
+    if bus.searches.startswith("memory") and not bus.url.startswith("memory"):
+        yield Finding((*_BUS, "searches"), "memory: does not leave its process; name a bus that all share, or leave it out")
+
+
+def _one_namespace(bus: Bus) -> Iterator[Finding]:
+    """Service Bus and Event Hubs share a domain of Azure, so a name in it is that of one of them."""
+    one, other = (_address(url) if url else None for url in (bus.url, bus.searches))
+    if one is None or other is None or {one.backend, other.backend} != {"servicebus", "eventhubs"}:
+        return
+    if one.host.lower() == other.host.lower() and _AZURE in one.host.lower():
+        told = f"{other.host} can't be a namespace of both Service Bus and Event Hubs; name another one for one of them"
+        yield Finding((*_BUS, "searches"), told, ((*_BUS, "url"),))
+
+
+def _reach(manifest: HiveManifest) -> Iterator[Finding]:
+    """Several processes need a bus that all of them can reach."""
+    bus, kind = manifest.spec.bus, manifest.spec.platform.kind
+    if manifest.spec.topology.kind == "single":
+        return
+    rests_on = (_TOPOLOGY, _PLATFORM, ("spec", "agents"), (*_BUS, "url"))
+    address = _address(bus.url) if bus.url else None
+    is_memory = address is not None and address.backend == "memory"
+    if is_in_cloud(manifest):
+        if not bus.url or is_memory:
+            yield Finding(_BUS, f"containers of {kind} need a bus that all of them reach; name one, such as rediss://…", rests_on)
+        elif address is not None and address.is_loopback:
+            yield Finding((*_BUS, "url"), f"{address.host} is each container itself; name the bus by its own host", rests_on)
+    elif is_memory and not is_one_process(manifest):
+        told = "memory: joins one process; raise platform.agentsPerProcess, or name a bus such as redis://…"
+        yield Finding((*_BUS, "url"), told, rests_on)

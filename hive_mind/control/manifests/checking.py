@@ -1,0 +1,217 @@
+"""What contradicts itself in a manifest whose form is right. Pure; what is not there in the world is found in `missing`."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+
+from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
+from hive_mind.control.manifests.expansion import names_of
+from hive_mind.control.manifests.manifest import RANKED, Embedding, HiveManifest, Retrieval, Topology
+from hive_mind.control.manifests.naming import AGENTS_MAX, name_findings, number_of_agents, platform_findings
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.tree import Path
+
+_TOPOLOGY: Path = ("spec", "topology")
+_KIND: Path = (*_TOPOLOGY, "kind")
+_AGENTS: Path = ("spec", "agents")
+# Comparing letter by letter with ten thousand names takes seconds.
+_COMPARED_MAX = 500
+# Which kind each field of a topology is for, by its name in Python and in a manifest.
+_MADE_FOR = {
+    "groups": ("groups", "federated"),
+    "broadcast_threshold": ("broadcastThreshold", "federated"),
+    "domain_routing": ("domainRouting", "federated"),
+    "shards": ("shards", "sharded"),
+    "replicas": ("replicas", "sharded"),
+}
+
+
+def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
+    """All of them."""
+    yield from name_findings(manifest)
+    if number_of_agents(manifest) > AGENTS_MAX:
+        return
+    yield from platform_findings(manifest)
+    yield from _unfit(manifest.spec.topology)
+    yield from _groups(manifest)
+    yield from _shards(manifest)
+    yield from bus_findings(manifest)
+    yield from _processes(manifest)
+    yield from _moderators(manifest)
+    yield from _sources(manifest)
+    yield from _settings(manifest)
+    yield from _retrieval(manifest.spec.retrieval)
+    yield from _models(manifest)
+
+
+def leads_out(path: str) -> bool:
+    """Whether a relative path leaves the folder it is seen from."""
+    if PurePosixPath(path).is_absolute() or path.startswith("~"):
+        return False
+    depth = 0
+    for part in PurePosixPath(path.replace("\\", "/")).parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
+def _unfit(topology: Topology) -> Iterator[Finding]:
+    for name in sorted(topology.model_fields_set & _MADE_FOR.keys()):
+        key, kind = _MADE_FOR[name]
+        if topology.kind != kind:
+            told = f"is for {kind} hives and this one is {topology.kind}; remove it, or change the kind"
+            yield Finding((*_TOPOLOGY, key), told, (_KIND,))
+
+
+def _groups(manifest: HiveManifest) -> Iterator[Finding]:
+    topology, agents = manifest.spec.topology, manifest.spec.agents
+    if topology.kind != "federated":
+        for number, agent in enumerate(agents):
+            if agent.group:
+                told = f"groups are for federated hives and this one is {topology.kind}; remove it, or change the kind"
+                yield Finding((*_AGENTS, number, "group"), told, (_KIND,))
+        return
+    listed = [group.name for group in topology.groups]
+    for number, name in _repeated(listed):
+        yield Finding((*_TOPOLOGY, "groups", number, "name"), f"group {name} stands in the list twice; keep one of them")
+    known = set(listed)
+    for number, agent in enumerate(agents):
+        if known and agent.group and agent.group not in known:
+            told = f"there is no group {agent.group} in spec.topology.groups{_meant(agent.group, listed)}"
+            yield Finding((*_AGENTS, number, "group"), told, ((*_TOPOLOGY, "groups"),))
+    yield from _empty_groups(manifest, listed)
+
+
+def _empty_groups(manifest: HiveManifest, listed: list[str]) -> Iterator[Finding]:
+    agents = manifest.spec.agents
+    rests_on = (_KIND, _AGENTS)
+    taken = {agent.group for agent in agents}
+    empty = [number for number, name in enumerate(listed) if name not in taken]
+    free = sum(agent.count or 1 for agent in agents if not agent.group)
+    for number in empty[free:]:
+        told = f"no agent is left for group {listed[number]}; give it one, or remove it"
+        yield Finding((*_TOPOLOGY, "groups", number), told, rests_on)
+
+
+def _shards(manifest: HiveManifest) -> Iterator[Finding]:
+    topology, count = manifest.spec.topology, number_of_agents(manifest)
+    if topology.kind != "sharded":
+        return
+    nodes = topology.shards or -(-count // manifest.spec.platform.agents_per_process)
+    if topology.shards and topology.shards > count:
+        told = f"{topology.shards} shards need as many agents, and there are {count}; lower shards, or add agents"
+        yield Finding((*_TOPOLOGY, "shards"), told, (_AGENTS, _KIND))
+    is_given = "replicas" in topology.model_fields_set
+    # How many nodes a single process has is decided where agents are dealt to them.
+    is_counted = topology.shards or not is_one_process(manifest)
+    if is_given and is_counted and topology.replicas > nodes:
+        told = f"{topology.replicas} copies need as many nodes, and there are {nodes}; lower replicas, or add agents or processes"
+        rests_on = (_AGENTS, _KIND, (*_TOPOLOGY, "shards"), ("spec", "platform"), ("spec", "bus"))
+        yield Finding((*_TOPOLOGY, "replicas"), told, rests_on)
+
+
+def _processes(manifest: HiveManifest) -> Iterator[Finding]:
+    platform = manifest.spec.platform
+    if is_in_cloud(manifest) and not platform.image:
+        told = f"{platform.kind} needs an image to run; add image: registry/name:tag"
+        yield Finding(("spec", "platform"), told, (("spec", "platform", "image"), ("spec", "platform", "kind")))
+    environments = [agent.env for agent in manifest.spec.agents]
+    for number, env in enumerate(environments):
+        if platform.kind == "inprocess" and env != environments[0]:
+            told = "agents in one process can't have an environment each; make them alike, or use platform: local"
+            yield Finding((*_AGENTS, number, "env"), told, ((*_AGENTS, 0, "env"), ("spec", "platform")))
+        for name in env:
+            yield from _variable(name, (*_AGENTS, number, "env", name))
+
+
+def _variable(name: str, path: Path) -> Iterator[Finding]:
+    if not (name.isascii() and name.isidentifier()):
+        yield Finding(path, "is no name of a variable; use letters, digits and underscores, no digit first")
+    elif name.startswith("HIVE_MIND_"):
+        yield Finding(path, "is hive-mind's own and follows from the manifest; say it there (see hive-mind manifest explain)")
+
+
+def _moderators(manifest: HiveManifest) -> Iterator[Finding]:
+    names = {name for agent in manifest.spec.agents for name in names_of(agent)}
+    for number, name in enumerate(manifest.spec.trust.moderators):
+        if name not in names:
+            path = ("spec", "trust", "moderators", number)
+            yield Finding(path, f"there is no agent {name}{_meant(name, names)}", (_AGENTS,))
+
+
+def _sources(manifest: HiveManifest) -> Iterator[Finding]:
+    for number, agent in enumerate(manifest.spec.agents):
+        for at, source in enumerate(agent.sources):
+            path = (*_AGENTS, number, "sources", at)
+            if not source.strip():
+                yield Finding(path, "is empty; name a file, a folder or a glob")
+            elif "://" in source:
+                yield Finding(path, "is an address; sources are files, folders and globs of this machine")
+            elif leads_out(source):
+                yield Finding(path, "leads out of the manifest's folder; if that is meant, write the whole path from /")
+
+
+def _settings(manifest: HiveManifest) -> Iterator[Finding]:
+    gossip, promotion = manifest.spec.gossip, manifest.spec.promotion
+    if gossip.suspect_after_s <= gossip.beat_s:
+        told = f"a node is silent for {gossip.beat_s:g} s between two beats; make suspectAfterS longer, three beats or more"
+        is_given = "suspect_after_s" in gossip.model_fields_set
+        key, other = ("suspectAfterS", "beatS") if is_given else ("beatS", "suspectAfterS")
+        yield Finding(("spec", "gossip", key), told, (("spec", "gossip", other),))
+    for name, key in (("hold_back_secrets", "holdBackSecrets"), ("hold_back_personal", "holdBackPersonal")):
+        if promotion.open and name in promotion.model_fields_set and getattr(promotion, name):
+            told = "open: true shares everything, so nothing is held back; remove one of the two"
+            yield Finding(("spec", "promotion", key), told, (("spec", "promotion", "open"),))
+
+
+def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
+    """Nobody could tell which of two counts."""
+    config: Path = ("spec", "retrieval", "config")
+    if leads_out(retrieval.config):
+        yield Finding(config, "leads out of the manifest's folder; if that is meant, write the whole path from /")
+    for name in RANKED if retrieval.config else ():
+        if name in retrieval.model_fields_set:
+            told = "is said twice, here and in the file at retrieval.config; leave one out"
+            yield Finding(("spec", "retrieval", Retrieval.model_fields[name].alias or name), told, (config,))
+
+
+def _models(manifest: HiveManifest) -> Iterator[Finding]:
+    spec = manifest.spec
+    yield from _embedding(spec.embedding)
+    named: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.model)]
+    named += [((*_AGENTS, number, "model"), agent.model) for number, agent in enumerate(spec.agents)]
+    for path, model in named:
+        if model and not model.startswith("${") and not all(model.partition(":")):
+            yield Finding(path, "names no provider; write it like openai:gpt-5-mini")
+    for key in ("url", "key"):
+        if getattr(spec.llm, key) and not any(model for _, model in named):
+            told = "belongs to a language model, and none is named; add model"
+            yield Finding(("spec", "llm", key), told, tuple(path for path, _ in named))
+
+
+def _embedding(embedding: Embedding) -> Iterator[Finding]:
+    path: Path = ("spec", "embedding")
+    for key in ("model", "url", "key"):
+        if not getattr(embedding, key):
+            continue
+        if embedding.kind == "none":
+            told = "has no effect with kind: none; name the kind, sentence_transformers or openai"
+            yield Finding((*path, key), told, ((*path, "kind"),))
+        elif key != "model" and embedding.kind != "openai":
+            yield Finding((*path, key), f"is for kind: openai, not {embedding.kind}; remove it", ((*path, "kind"),))
+
+
+def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    seen: Counter[str] = Counter()
+    for number, name in enumerate(names):
+        if seen[name]:
+            yield number, name
+        seen[name] += 1
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    some = sorted(known)[:_COMPARED_MAX]
+    close = get_close_matches(name[:64], some, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(some[:8])}"

@@ -1,0 +1,50 @@
+"""What a manifest names and the world does not have: variables, files, sources. Values are looked at and dropped."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hive_mind.control.manifests.bus_checking import is_in_cloud
+from hive_mind.control.manifests.checking import leads_out
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests.sources import matching
+from hive_mind.control.manifests.texts import references, texts
+from hive_mind.errors import InvalidInput
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.tree import Tree
+from hive_mind.runtime.references import resolved_here
+
+
+def missing(manifest: HiveManifest, tree: Tree, folder: Path) -> Iterator[Finding]:
+    """All of it. What a container is to find in its own world is not looked for in this one."""
+    yield from unresolved(manifest, tree, folder)
+    yield from _unmatched(manifest, folder)
+
+
+def unresolved(manifest: HiveManifest, tree: Tree, folder: Path) -> Iterator[Finding]:
+    """References that stand for nothing here."""
+    if is_in_cloud(manifest):
+        return
+    for path, text in texts(tree):
+        for reference in references(text) if "${" in text else ():
+            if reference.kind == "file" and leads_out(reference.name):
+                continue
+            try:
+                resolved_here(str(reference), folder)
+            except InvalidInput as error:
+                yield Finding(path, str(error))
+
+
+def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
+    for number, agent in enumerate(manifest.spec.agents):
+        for at, source in enumerate(agent.sources):
+            if not source.strip() or "://" in source or leads_out(source):
+                continue
+            try:
+                is_there = any(True for _ in matching(source, folder))
+            except (InvalidInput, OSError, ValueError) as error:
+                # Looking through a whole disk takes seconds; once is enough.
+                yield Finding(("spec", "agents", number, "sources", at), str(error))
+                return
+            if not is_there:
+                told = f"nothing is there, seen from {folder}; correct the path, or make the file"
+                yield Finding(("spec", "agents", number, "sources", at), told)

@@ -1,0 +1,172 @@
+"""From a file to a manifest, or to everything that is wrong with it at once, each with its line, its path and what to do.
+
+A manifest with a fault in its form is mended where that is possible (the field left out, a name made up), so that what
+contradicts itself elsewhere is found in the same go. The mended one is never given to anybody.
+"""
+
+import copy
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from hive_mind.control.manifests.checking import contradictions
+from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
+from hive_mind.control.manifests.missing import missing, unresolved
+from hive_mind.control.manifests.retrieval_file import file_findings, with_its_file
+from hive_mind.control.manifests.texts import text_findings
+from hive_mind.errors import InvalidInput, ManifestError, Problem, WorkspaceError
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, text_of, tree_of, validated
+from hive_mind.forms.tree import Path, Tree, spelled
+from hive_mind.forms.wording import suggested, worded
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A manifest with the text it was read from. What is relative in it is seen from `folder`."""
+
+    manifest: HiveManifest
+    text: str
+    folder: pathlib.Path
+    name: str
+    """Of the file."""
+
+
+def read_manifest(path: pathlib.Path) -> Source:
+    """A manifest to be applied. References, files and sources it names have to be there. Raises `ManifestError`."""
+    text = _text_of(path)
+    return _read(text, path.absolute().parent, str(path), is_to_be_applied=True)
+
+
+def read_form(path: pathlib.Path) -> Source:
+    """The same without looking for what it names: for a machine that is not to run it. Raises `ManifestError`."""
+    return _read(_text_of(path), path.absolute().parent, str(path), is_to_be_applied=False)
+
+
+def read_text(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool = False) -> Source:
+    """A manifest without a file. One that was applied before may name what is gone by now. Raises `ManifestError`."""
+    return _read(text, folder, name, is_to_be_applied=is_to_be_applied)
+
+
+def refuse_unresolved(source: Source) -> None:
+    """Its references have to stand for something, or what is stopped could not be started again. Raises `ManifestError`."""
+    tree, _ = tree_of(source.text, MANIFEST)
+    if tree is None:
+        return
+    _refuse(unresolved(source.manifest, tree, source.folder), tree, source)
+
+
+def settled(source: Source) -> Source:
+    """The same with what its retrieval configuration says by now. Raises `ManifestError`."""
+    try:
+        return dataclasses.replace(source, manifest=with_its_file(source.manifest, source.folder))
+    except (WorkspaceError, InvalidInput):
+        tree, _ = tree_of(source.text, MANIFEST)
+        if tree is not None:
+            _refuse(file_findings(source.manifest, source.folder), tree, source)
+        raise
+
+
+def _refuse(findings: Iterable[Finding], tree: Tree, source: Source) -> None:
+    if faults := [located(one, tree, MANIFEST) for one in islice(findings, PROBLEMS_MAX)]:
+        raise ManifestError(in_order(faults), source.name)
+
+
+def _text_of(path: pathlib.Path) -> str:
+    text, problems = text_of(path, MANIFEST)
+    if problems:
+        raise ManifestError(problems, str(path))
+    return text
+
+
+def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool) -> Source:
+    tree, problems = tree_of(text, MANIFEST)
+    if tree is None:
+        raise ManifestError(problems, name)
+    if not isinstance(tree.value, dict):
+        shape = Problem("manifest", tree.line, "has to be a mapping that begins with apiVersion: hive-mind/v1")
+        raise ManifestError([shape, *problems], name)
+    manifest, errors = validated(tree.value, MANIFEST)
+    shown = news(errors, problems, MANIFEST)
+    faults = [*problems, *(worded(error, tree, MANIFEST) for error in shown)]
+    whole = manifest or (_mended(tree.value, errors) if len(errors) <= PROBLEMS_MAX else None)
+    findings = _findings(whole, tree, folder if is_to_be_applied else None)
+    broken = _broken(faults, shown)
+    faults += [located(one, tree, MANIFEST) for one in islice(findings, PROBLEMS_MAX) if not _rests_on(one, broken)]
+    if faults or manifest is None:
+        raise ManifestError(in_order(faults), name)
+    source = Source(manifest, text, folder, name)
+    return settled(source) if is_to_be_applied else source
+
+
+def _findings(manifest: HiveManifest | None, tree: Tree, folder: pathlib.Path | None) -> Iterator[Finding]:
+    yield from text_findings(tree)
+    if manifest is not None:
+        yield from contradictions(manifest)
+        if folder is not None:
+            yield from missing(manifest, tree, folder)
+            yield from file_findings(manifest, folder)
+
+
+def _broken(faults: Iterable[Problem], errors: Iterable[ErrorDetails]) -> frozenset[str]:
+    """Paths of which nothing can be said for now: those that are wrong, and those that were meant by a wrong key."""
+    meant = {
+        spelled((*error["loc"][:-1], word))
+        for error in errors
+        if error["type"] == "extra_forbidden" and (word := suggested(error["loc"], MANIFEST))
+    }
+    return frozenset({one.path for one in faults} | {spelled(error["loc"]) for error in errors} | meant)
+
+
+def _rests_on(finding: Finding, broken: Iterable[str]) -> bool:
+    rests = [spelled(path) for path in (finding.path, *finding.rests_on)]
+    return any(_is_part(one, other) or _is_part(other, one) for one in rests for other in broken)
+
+
+def _is_part(inner: str, outer: str) -> bool:
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+
+
+def _mended(value: Any, errors: Iterable[ErrorDetails]) -> HiveManifest | None:
+    """The same with what is wrong left out, or made up where it can't be; None where that does not help."""
+    whole = copy.deepcopy(value)
+    for error in errors:
+        _mend(whole, error["loc"])
+    return validated(whole, MANIFEST)[0]
+
+
+def _mend(whole: Any, path: Path) -> None:
+    around, last = _inside(whole, path[:-1]), path[-1]
+    if isinstance(around, dict):
+        around.pop(last, None)
+        around |= _made_up(path)
+    elif isinstance(around, list) and isinstance(last, int):
+        around[last] = _made_up((*path, "name")) or ""
+
+
+def _inside(value: Any, path: Path) -> Any:
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _made_up(path: Path) -> dict[str, str]:
+    match path:
+        case ("apiVersion",):
+            return {"apiVersion": API_VERSION}
+        case ("kind",):
+            return {"kind": "Hive"}
+        case ("metadata", "name"):
+            return {"name": "unnamed"}
+        case ("spec", "agents", int(number), "name") | ("spec", "topology", "groups", int(number), "name"):
+            return {"name": f"unnamed-{number}"}
+        case _:
+            return {}

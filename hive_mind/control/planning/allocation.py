@@ -1,0 +1,220 @@
+"""Which process runs which agents, at which nodes of the hive.
+
+Agents stay where they are as long as they may be there: then another agent more or less concerns one process, and no other is
+restarted. Agents of one process have the same variables, and in a federated hive the same group, unless there is only one
+process. A process that gives an agent away takes none in the same step, so that one of two can always go first.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from hive_mind.control.manifests.expansion import AgentSpec
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.errors import ManifestError, Problem
+
+Placed = Mapping[str, Mapping[str, Sequence[str]]]
+"""Agents by node by process."""
+_NOTHING: Placed = MappingProxyType({})
+Room = dict[str, list[str]]
+"""Agents by place: a process, or a node of the only one."""
+
+
+class Allocation(msgspec.Struct, frozen=True):
+    """Agents by node by process; names in their order. `processes` is what a state keeps and the next `allocate` is given."""
+
+    processes: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The process of each node."""
+        return {node: process for process, nodes in self.processes.items() for node in nodes}
+
+    @property
+    def attached(self) -> dict[str, str]:
+        """The node of each agent."""
+        return {agent: node for nodes in self.processes.values() for node, agents in nodes.items() for agent in agents}
+
+    @property
+    def hosts(self) -> dict[str, str]:
+        """The process of each agent."""
+        return {agent: name for name, nodes in self.processes.items() for agents in nodes.values() for agent in agents}
+
+    def beside(self, before: Placed) -> dict[str, dict[str, tuple[str, ...]]]:
+        """What to keep until everything is done: besides these, processes that are still to leave, with nodes but no agents."""
+        gone: dict[str, dict[str, tuple[str, ...]]] = {
+            name: dict.fromkeys(nodes, ()) for name, nodes in before.items() if name not in self.processes
+        }
+        return {**gone, **self.processes}
+
+
+def allocate(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Placed = _NOTHING) -> Allocation:
+    """The place of every agent. Raises `ManifestError` where one process would have to run agents with different variables."""
+    if is_one_process(agents, manifest):
+        return _in_one(agents, manifest, previous)
+    if manifest.spec.platform.agents_per_process == 1 and _shards(manifest, len(agents)) is None:
+        return Allocation({agent.name: {agent.name: (agent.name,)} for agent in sorted(agents, key=lambda agent: agent.name)})
+    before = {process: [agent for names in nodes.values() for agent in names] for process, nodes in previous.items()}
+    placed = _placed(agents, manifest, before, _shards(manifest, len(agents)))
+    return Allocation({process: {process: tuple(sorted(placed[process]))} for process in sorted(placed)})
+
+
+def is_one_process(agents: Sequence[AgentSpec], manifest: HiveManifest) -> bool:
+    """Whether nothing may be in another process. Agents that share nothing need none of what a bus is for."""
+    spec = manifest.spec
+    if spec.platform.kind == "inprocess":
+        return True
+    if spec.topology.kind == "single":
+        is_alike = len({agent.env_key for agent in agents}) == 1
+        return is_alike and spec.platform.agents_per_process >= max(len(agents), 2)
+    return spec.bus.url.partition(":")[0] == "memory"
+
+
+def _shards(manifest: HiveManifest, agents_count: int) -> int | None:
+    """How many places there must be; None: as many as it takes."""
+    topology = manifest.spec.topology
+    if topology.kind != "sharded" or topology.shards is None:
+        return None
+    return min(topology.shards, agents_count)
+
+
+def _in_one(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Placed) -> Allocation:
+    if len({agent.env_key for agent in agents}) > 1:
+        problem = "agents of one process have the same variables; give all the same env, or name a bus that joins processes"
+        raise ManifestError([Problem("spec.agents", 0, problem)])
+    fleet, topology = manifest.metadata.name, manifest.spec.topology
+    match topology.kind:
+        case "federated":
+            nodes: Room = {}
+            for agent in agents:
+                nodes.setdefault(agent.group, []).append(agent.name)
+        case "sharded":
+            # Two replica sets are enough for many to see that there are shards; more nodes cost memory and gain nothing here.
+            count = _shards(manifest, len(agents)) or min(len(agents), 2 * topology.replicas)
+            before = {node: list(names) for some in previous.values() for node, names in some.items()}
+            nodes = _placed(agents, manifest, before, count)
+        case _:
+            nodes = {fleet: [agent.name for agent in agents]}
+    return Allocation({fleet: {node: tuple(sorted(nodes[node])) for node in sorted(nodes)}})
+
+
+def _placed(agents: Sequence[AgentSpec], manifest: HiveManifest, before: Mapping[str, Sequence[str]], count: int | None) -> Room:
+    dealing = _Dealing(agents, manifest, count)
+    dealing.keep(before)
+    dealing.give_up()
+    dealing.settle()
+    dealing.split()
+    return dealing.places
+
+
+class _Dealing:
+    """One allocation under way. `count`: how many places there are to be, or None for as many as the limit makes."""
+
+    def __init__(self, agents: Sequence[AgentSpec], manifest: HiveManifest, count: int | None) -> None:
+        self._agents = {agent.name: agent for agent in agents}
+        self._fleet = manifest.metadata.name
+        self._kinds = {self._kind(agent) for agent in agents}
+        self._count = None if count is None else max(count, len(self._kinds))
+        self._limit = manifest.spec.platform.agents_per_process if count is None else len(agents)
+        self.places: Room = {}
+        self._giving: set[str] = set()
+
+    def keep(self, before: Mapping[str, Sequence[str]]) -> None:
+        """Agents stay where they were, if they still may."""
+        taken: set[str] = set()
+        for place in sorted(before, key=_natural):
+            known = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken]
+            fitting = [agent for agent in known if _is_named(place, self._prefix(agent))]
+            env = _commonest(agent.env_key for agent in fitting)
+            staying = [agent.name for agent in fitting if agent.env_key == env][: self._limit]
+            taken.update(staying)
+            if len(staying) < len(known):
+                self._giving.add(place)
+            if staying:
+                self.places[place] = staying
+
+    def give_up(self) -> None:
+        """Where there are to be fewer places, the emptiest end; but none that is the only one for its agents' variables."""
+        while self._count is not None and len(self.places) + len(self._homeless_kinds()) > self._count:
+            kinds = Counter(self._kind(self._first(place)) for place in self.places)
+            spare = [place for place in self.places if kinds[self._kind(self._first(place))] > 1]
+            if not spare:
+                return
+            place = min(spare, key=lambda name: (len(self.places[name]), [-part for part in _number(name)]))
+            del self.places[place]
+            self._giving.add(place)
+
+    def settle(self) -> None:
+        """Those without a place get one."""
+        settled = {name for names in self.places.values() for name in names}
+        for agent in self._agents.values():
+            if agent.name not in settled:
+                self.places[self._place_for(agent)].append(agent.name)
+
+    def split(self) -> None:
+        """Where there are to be more places, each new one takes its even share from the fullest."""
+        while self._count is not None and len(self.places) < self._count:
+            giver = self._fullest(self.places)
+            kind, share = self._kind(self._agents[giver[0]]), len(self._agents) // self._count
+            taken = self.places[self._opened(self._agents[giver[-1]])]
+            while len(taken) < max(share, 1) and len(giver) > max(len(taken), 1):
+                taken.append(giver.pop())
+                giver = self._fullest(
+                    place for place, names in self.places.items() if names and self._kind(self._first(place)) == kind
+                )
+
+    def _place_for(self, agent: AgentSpec) -> str:
+        kind = self._kind(agent)
+        same = [place for place, names in self.places.items() if names and self._kind(self._first(place)) == kind]
+        free = [place for place in same if len(self.places[place]) < self._limit]
+        calm = [place for place in free if place not in self._giving]
+        others = self._homeless_kinds() - {kind}
+        wants_more = self._count is not None and len(self.places) + len(others) < self._count
+        choice = calm or (free if self._count is not None else [])
+        if wants_more or not choice:
+            return self._opened(agent)
+        return min(choice, key=lambda place: (len(self.places[place]), _natural(place)))
+
+    def _opened(self, agent: AgentSpec) -> str:
+        """A new place, of the lowest number that is free; one that gives agents away is not taken again in the same step."""
+        prefix, number = self._prefix(agent), 0
+        while (place := f"{prefix}-{number}") in self.places or place in self._giving:
+            number += 1
+        self.places[place] = []
+        return place
+
+    def _fullest(self, places: Iterable[str]) -> list[str]:
+        return max((self.places[place] for place in sorted(places, key=_natural)), key=len)
+
+    def _homeless_kinds(self) -> set[object]:
+        """Those that still need a place of their own."""
+        return self._kinds - {self._kind(self._first(place)) for place, names in self.places.items() if names}
+
+    def _first(self, place: str) -> AgentSpec:
+        return self._agents[self.places[place][0]]
+
+    def _prefix(self, agent: AgentSpec) -> str:
+        return agent.group or self._fleet
+
+    def _kind(self, agent: AgentSpec) -> object:
+        return agent.group, agent.env_key
+
+
+def _commonest(keys: Iterable[tuple[tuple[str, str], ...]]) -> tuple[tuple[str, str], ...] | None:
+    counts = Counter(keys)
+    return min(counts, key=lambda key: (-counts[key], key)) if counts else None
+
+
+def _is_named(place: str, prefix: str) -> bool:
+    return re.fullmatch(re.escape(prefix) + r"-\d+", place) is not None
+
+
+def _number(place: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+$", place)]
+
+
+def _natural(place: str) -> tuple[str, list[int]]:
+    return re.sub(r"\d+$", "", place), _number(place)

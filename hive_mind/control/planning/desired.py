@@ -1,0 +1,222 @@
+"""What should run: one configuration per process, made from the manifest, what is remembered, and the sources as they are now.
+
+Also decides whether facts have to move: nodes join and leave a hive while it runs, but what it was founded on (its topology, its
+groups, its copies) holds until another one is founded from its journals, which is the next generation. References stay as they
+are, but for files, which are named from everywhere.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
+
+from hive_mind.control.manifests.expansion import AgentSpec, expanded
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.planning.allocation import Allocation, allocate
+from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
+from hive_mind.control.planning.tuned import gate, membership, models, ranking, seen, tuning
+from hive_mind.control.platforms.base import Running
+from hive_mind.control.state import FleetState
+from hive_mind.runtime.worker_config import (
+    AgentConfig,
+    BusConfig,
+    HiveConfig,
+    ModelsConfig,
+    NodeConfig,
+    SourceConfig,
+    WorkerConfig,
+)
+
+Sources = Mapping[str, tuple[SourceConfig, ...]]
+"""Files to learn by agent."""
+
+_NO_RUNNING: Mapping[str, Running] = MappingProxyType({})
+# `$${` stands for `${` itself.
+_FILE = re.compile(r"(?<!\$)\$\{file:(?!/)([^{}]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """Everything that should be. `hive` is to be kept before anything is started: processes are told the same ever after."""
+
+    fleet: str
+    processes: Mapping[str, WorkerConfig]
+    generation: int
+    hive: HiveConfig
+    allocation: Allocation
+    moves: tuple[str, ...] = ()
+    """Why facts have to move, in clauses; empty where they need not."""
+    needs_redis: bool = False
+    """Whether processes need the private Redis server of the fleet."""
+    stop_timeout_s: float = 20.0
+
+    @property
+    def move(self) -> bool:
+        """Whether another generation has to be founded."""
+        return bool(self.moves)
+
+    @property
+    def attached(self) -> dict[str, str]:
+        """The node of each agent."""
+        return self.allocation.attached
+
+
+def desired(
+    manifest: HiveManifest,
+    folder: object,
+    home: object,
+    state: FleetState,
+    sources: Sources,
+    *,
+    running: Mapping[str, Running] = _NO_RUNNING,
+    run: str = "",
+) -> Desired:
+    """`folder` is that of the manifest, `home` that of everything kept; both absolute paths. Raises `ManifestError`.
+
+    `running`, where something may run: in which groups agents are, and which members nobody runs any more. `run`: where workers
+    say where they are, if not in the fleet's folder.
+    """
+    agents = expanded(manifest, _groups_before(state, running))
+    allocation = allocate(agents, manifest, state.allocation)
+    wanted = _hive(manifest, agents, allocation, state.generation)
+    moves = why_to_move(Hives(state, wanted, allocation, running))
+    generation = state.generation + 1 if moves else state.generation
+    hive = _hive(manifest, agents, allocation, generation) if moves or state.hive is None else state.hive
+    bus, needs_redis = _bus(manifest, allocation, str(folder), f"{home}/fleets/{manifest.metadata.name}", state.redis_port)
+    every = _Shared(manifest, str(folder), sources, hive, frozenset(state.left if not moves else ()), bus, str(home), run)
+    processes = {name: every.process(name, nodes, agents) for name, nodes in allocation.processes.items()}
+    return Desired(
+        fleet=manifest.metadata.name,
+        processes=processes,
+        generation=generation,
+        hive=hive,
+        allocation=allocation,
+        moves=moves,
+        needs_redis=needs_redis,
+        stop_timeout_s=manifest.spec.platform.stop_timeout_s,
+    )
+
+
+def hive_id(fleet: str, generation: int) -> str:
+    """What a generation is called on the bus and on disk."""
+    return fleet if generation == 1 else f"{fleet}.g{generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all processes are told alike."""
+
+    manifest: HiveManifest
+    folder: str
+    sources: Sources
+    hive: HiveConfig
+    left: frozenset[str]
+    bus: BusConfig
+    home: str
+    run: str
+
+    def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[AgentSpec]) -> WorkerConfig:
+        mine = {agent for names in nodes.values() for agent in names}
+        own = sorted((agent for agent in agents if agent.name in mine), key=lambda agent: agent.name)
+        spec, fleet = self.manifest.spec, self.manifest.metadata.name
+        return WorkerConfig(
+            fleet=fleet,
+            process=name,
+            home=self.home,
+            run=self.run or f"{self.home}/fleets/{fleet}/run",
+            hive=self.hive,
+            nodes=tuple(self._node(node, names, own) for node, names in nodes.items()),
+            agents=tuple(self._agent(agent) for agent in own),
+            bus=self.bus,
+            models=self._absolute_models(),
+            gate=gate(spec.promotion),
+            tuning=tuning(spec),
+            membership=membership(spec.gossip),
+            ranking=ranking(spec.retrieval),
+            domain_routing=spec.topology.domain_routing,
+            ask_deadline_ms=round(spec.retrieval.deadline_s * 1000),
+            seen=seen(spec.observability),
+            env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
+        )
+
+    def _node(self, name: str, names: tuple[str, ...], agents: Iterable[AgentSpec]) -> NodeConfig:
+        is_joining = self.hive.topology != SINGLE and (name not in founders_of(self.hive) or name in self.left)
+        return NodeConfig(name, names, next((agent.group for agent in agents if agent.name in names), ""), is_joining)
+
+    def _agent(self, agent: AgentSpec) -> AgentConfig:
+        return AgentConfig(
+            name=agent.name,
+            domain=agent.domain,
+            group=agent.group,
+            prompt=self._seen_from_here(agent.prompt),
+            model=agent.model,
+            sources=self.sources.get(agent.name, ()),
+            sleep_after_s=agent.sleep_after_s,
+            memory_mb=agent.memory_mb,
+            cpu=agent.cpu,
+        )
+
+    def _absolute_models(self) -> ModelsConfig:
+        found = models(self.manifest.spec)
+        keys = {"embed_key": found.embed_key, "llm_key": found.llm_key}
+        model = f"{self.folder}/{found.embed_model}" if found.embed_model.startswith(("./", "../")) else found.embed_model
+        return msgspec.structs.replace(found, embed_model=model, **{k: self._seen_from_here(v) for k, v in keys.items()})
+
+    def _seen_from_here(self, text: str) -> str:
+        return files_from(self.folder, text)
+
+
+def _hive(manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, generation: int) -> HiveConfig:
+    """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
+    topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, generation)
+    group_of, founders = {agent.name: agent.group for agent in agents}, dict[str, tuple[str, ...]]()
+    for node, process in sorted(allocation.nodes.items()):
+        group = next((group_of[agent] for agent in allocation.processes[process][node]), "")
+        founders[group] = (*founders.get(group, ()), node)
+    match topology.kind:
+        case "single":
+            return HiveConfig(id, SINGLE)
+        case "federated":
+            domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
+            known = {group: words for group, words in sorted(domains.items()) if group in founders}
+            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold)
+        case "sharded":
+            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas)
+        case _:
+            return HiveConfig(id, topology.kind, founders)
+
+
+def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:
+    """What carries messages, and whether that is a server of the fleet's own; `fleet` is its folder."""
+    bus, is_alone = manifest.spec.bus, manifest.spec.platform.kind == "inprocess"
+    if manifest.spec.topology.kind == SINGLE:
+        return BusConfig(), False
+    if bus.url:
+        given = (bus.url, bus.searches, bus.credential, bus.searches_credential)
+        return BusConfig(*(files_from(folder, text) for text in given)), False
+    # Of two processes one may still have to leave when there is to be only one: they go on meeting where they met.
+    if is_alone or (len(allocation.processes) == 1 and not port):
+        return BusConfig(), False
+    return BusConfig(f"redis://127.0.0.1:{port}/0", credential=f"${{file:{fleet}/redis/password}}"), True
+
+
+def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[str, str]:
+    """The group of each agent: where it runs, or else where the hive was founded with it."""
+    founded = founders_of(state.hive)
+    found = {
+        agent: founded[node]
+        for nodes in state.allocation.values()
+        for node, agents in nodes.items()
+        for agent in agents
+        if node in founded
+    }
+    # What still has the settings of a former generation says nothing of this one.
+    present = [one.config for one in running.values() if one.config and state.hive and one.config.hive.id == state.hive.id]
+    return found | {agent.name: agent.group for config in present for agent in config.agents}
+
+
+def files_from(folder: str, text: str) -> str:
+    """References to files, named from everywhere instead of from the manifest's folder."""
+    return _FILE.sub(lambda found: f"${{file:{folder}/{found[1]}}}", text)

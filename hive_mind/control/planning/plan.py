@@ -1,0 +1,199 @@
+"""What to do so that what runs becomes what should run, and what each step does to memory. Only decides, and says why.
+
+The order is safe: what crashed comes back first, a process that gives an agent away goes before the one that takes it, and who
+leaves goes last, when whoever stays is there. Where facts move, everything stops first and nobody has to leave. A step that
+would lose facts says so; whoever carries the plan out asks before.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from hive_mind.control.planning.changes import Change, changes
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.planning.effects_told import told_of_change, told_of_leaving, told_of_move, told_of_start, told_of_update
+from hive_mind.control.platforms.base import Running
+from hive_mind.control.state import FleetState
+from hive_mind.runtime.worker_config import AgentConfig
+from hive_mind.runtime.worker_status import AgentStatus
+
+Kind = Literal["move", "create", "update", "restart", "replace", "learn", "delete"]
+
+
+class Action(msgspec.Struct, frozen=True):
+    """One step. `subject` is a process; of `learn` an agent, of `move` the hive. `memory`: what it does to facts, a sentence.
+
+    create: start it. update: start it again with other settings. restart: it crashed or is of no use. replace: nobody can read
+    what settings it has. learn: sources are new or have changed. move: found another generation, with all facts. delete: let it
+    hand over what it holds and leave, then stop it. `loses`: facts would be gone, or could not be found any more.
+    """
+
+    kind: Kind
+    subject: str
+    why: str
+    changes: tuple[Change, ...] = ()
+    memory: str = ""
+    loses: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Steps in the order in which they can be taken; none where everything is as it should be."""
+
+    actions: tuple[Action, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.actions)
+
+    @property
+    def losses(self) -> tuple[Action, ...]:
+        """Steps to ask before."""
+        return tuple(action for action in self.actions if action.loses)
+
+    def to_json(self) -> dict[str, Any]:
+        """As dictionaries, lists, text and numbers."""
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return plain
+
+
+def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Plan:
+    """The difference between what should run and what does."""
+    away = frozenset(state.drained)
+    steps = [*_starts(desired, running, away), *_changes(desired, running, away), *_ends(desired, running, state)]
+    found = list(_in_order(steps, desired, running))
+    return Plan((*_moves(desired, running, state), *found, *_lessons(desired, running, found)))
+
+
+def removal(running: Mapping[str, Running], *, is_purge: bool = False) -> Plan:
+    """Ending a whole fleet. Nobody leaves: what is kept stays as it is for the next apply, or is purged."""
+    kept = "everything it holds stays on disk, and is back with the next apply"
+    gone = "its databases and journals are deleted: everything it holds is lost"
+    return Plan(
+        tuple(
+            Action("delete", name, "the fleet is deleted", memory=gone if is_purge else kept, loses=is_purge)
+            for name in sorted(running, key=_natural)
+        )
+    )
+
+
+def _moves(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Iterator[Action]:
+    if desired.moves:
+        memory, loses = told_of_move(desired, running, state)
+        yield Action("move", desired.hive.id, "; ".join(desired.moves), memory=memory, loses=loses)
+
+
+def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
+    for name, config in desired.processes.items():
+        found = running.get(name)
+        if name in away:
+            continue
+        if found is None or (found.config is None and not found.is_alive):
+            yield Action("create", name, "it does not run", memory=told_of_start(config))
+        elif found.config is None and not found.is_hidden:
+            yield Action("replace", name, found.error or "what it was told can't be read", memory=told_of_change((), config)[0])
+
+
+def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
+    for name, config in desired.processes.items():
+        found = running.get(name)
+        if name in away or found is None or found.config is None:
+            continue
+        if differing := changes(found.config, config):
+            memory, loses = told_of_update(found, differing, config, desired)
+            yield Action("update", name, _why_changed(found, differing), differing, memory, loses)
+        elif reason := _why_restarted(found):
+            yield Action("restart", name, reason, memory=told_of_change((), config)[0])
+
+
+def _ends(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Iterator[Action]:
+    for name, found in running.items():
+        if name not in desired.processes:
+            memory, loses = told_of_leaving(found, desired, state)
+            yield Action("delete", name, "the manifest has it no more", memory=memory, loses=loses)
+
+
+def _lessons(desired: Desired, running: Mapping[str, Running], others: Iterable[Action]) -> Iterator[Action]:
+    """A process that is started again learns by itself."""
+    again = {action.subject for action in others}
+    for name, config in desired.processes.items():
+        found = running.get(name)
+        if name in again or found is None or found.status is None or found.config is None or not found.is_alive:
+            continue
+        told = {agent.name: agent for agent in found.config.agents}
+        status = {agent.name: agent for agent in found.status.agents}
+        for agent in config.agents:
+            if (one := status.get(agent.name)) is not None and (new := _unlearned(agent, one)):
+                yield _lesson(agent, one, new, told.get(agent.name))
+
+
+def _unlearned(agent: AgentConfig, status: AgentStatus) -> tuple[str, ...]:
+    """Sources it does not know as they are now; none while it learns, as it may be these."""
+    if status.phase in ("starting", "learning"):
+        return ()
+    return tuple(source.path for source in agent.sources if status.learned.get(source.path) != source.digest)
+
+
+def _lesson(agent: AgentConfig, status: AgentStatus, paths: tuple[str, ...], told: AgentConfig | None) -> Action:
+    changed = sum(path in status.learned for path in paths)
+    parts = [f"{changed} changed" if changed else "", f"{len(paths) - changed} new" if changed < len(paths) else ""]
+    old = tuple(source.path for source in told.sources) if told else ()
+    new = tuple(source.path for source in agent.sources)
+    differing = (Change(f"spec.agents[{agent.name}].sources", old, new),) if old != new else ()
+    memory = "what they say is added; nothing that was learned from them before is forgotten"
+    return Action("learn", agent.name, f"sources: {', '.join(part for part in parts if part)}", differing, memory)
+
+
+def _why_changed(found: Running, differing: tuple[Change, ...]) -> str:
+    names = ", ".join(change.path for change in differing[:3])
+    more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+    return f"other settings: {names}{more}" if found.is_alive else f"it does not run, and has other settings now: {names}{more}"
+
+
+def _why_restarted(found: Running) -> str:
+    if not found.is_alive:
+        return f"it does not run: {found.error}" if found.error else "it does not run"
+    status = found.status
+    if status is None or status.phase != "failed":
+        return ""
+    errors = [status.error, *(node.error for node in status.nodes), *(agent.error for agent in status.agents)]
+    return f"it failed: {next((error for error in errors if error), 'it does not say why')}"
+
+
+def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, Running]) -> Iterator[Action]:
+    """What crashed first, then what is new, what changes, what goes; but who gives an agent away before who takes it."""
+    rank = {"restart": 0, "create": 1, "delete": 3}
+    dead = {name for name, one in running.items() if not one.is_alive}
+
+    def place(action: Action) -> tuple[int, tuple[str, int, str]]:
+        is_back = action.subject in dead and action.kind != "delete"
+        return 0 if is_back else rank.get(action.kind, 2), _natural(action.subject)
+
+    left = {action.subject: action for action in sorted(steps, key=place)}
+    givers = _givers(desired, running)
+
+    def with_givers(name: str) -> Iterator[Action]:
+        action = left.pop(name, None)
+        if action is not None:
+            for giver in givers.get(name, ()):
+                yield from with_givers(giver)
+            yield action
+
+    for name in list(left):
+        yield from with_givers(name)
+
+
+def _givers(desired: Desired, running: Mapping[str, Running]) -> dict[str, list[str]]:
+    """From whom each process takes agents."""
+    here = desired.allocation.hosts
+    found: dict[str, list[str]] = {}
+    for name, one in sorted(running.items()):
+        takers = {here.get(agent.name, name) for agent in one.config.agents} if one.config else set()
+        for taker in takers - {name}:
+            found.setdefault(taker, []).append(name)
+    return found
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    """The order a person expects: reader-2 before reader-10."""
+    head = name.rstrip("0123456789")
+    return head, int(name[len(head) :] or 0), name

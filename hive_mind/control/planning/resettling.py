@@ -1,0 +1,117 @@
+"""When facts have to move to another generation of their hive, and why, in words.
+
+A node joins or leaves while the others run. What a hive was founded on does not change: its topology, the groups of its nodes,
+their domains, the copies of a fact. And a node leaves in order only from a process of its own, towards others that stay.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hive_mind.control.planning.allocation import Allocation, Placed
+from hive_mind.control.platforms.base import Running
+from hive_mind.control.state import FleetState
+from hive_mind.runtime.worker_config import HiveConfig, NodeConfig
+
+SINGLE = "single"
+
+
+@dataclass(frozen=True, slots=True)
+class Hives:
+    """The hive as remembered, and the one that would be founded now, with who would be where."""
+
+    state: FleetState
+    wanted: HiveConfig
+    allocation: Allocation
+    running: Mapping[str, Running]
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The process of every node that was a member before and has not left."""
+        allocated = {node: process for process, nodes in self.state.allocation.items() for node in nodes}
+        founded = founders_of(self.state.hive)
+        known = {node: allocated.get(node, node) for node in [*founded, *allocated]}
+        # One that left and came back is there for its agents again.
+        back = {node for nodes in self.state.allocation.values() for node, agents in nodes.items() if agents}
+        return {node: process for node, process in known.items() if node in back or node not in self.state.left}
+
+    @property
+    def groups_before(self) -> dict[str, str]:
+        """The group of every such node, as far as it is known."""
+        hive = self.state.hive
+        # A founder that left may have come back into another group.
+        found = founders_of(hive) | {node.name: node.group for node in _running_nodes(hive, self.running)}
+        return {node: found[node] for node in self.places if node in found}
+
+
+def why_to_move(hives: Hives) -> tuple[str, ...]:
+    """Clauses; none where everything can be done with the hive there is."""
+    old, new = hives.state.hive, hives.wanted
+    if old is None:
+        return ()
+    if old.topology != new.topology:
+        return (f"the topology was {old.topology} and is to be {new.topology}",)
+    if new.topology == SINGLE:
+        return ()
+    return (*_of_founding(old, new), *_of_groups(hives), *_of_nodes(hives))
+
+
+def founders_of(hive: HiveConfig | None) -> dict[str, str]:
+    """The group of each founder."""
+    return {node: group for group, nodes in hive.founders.items() for node in nodes} if hive else {}
+
+
+def _of_founding(old: HiveConfig, new: HiveConfig) -> Iterator[str]:
+    if old.replicas != new.replicas:
+        yield f"every fact had {old.replicas} copies and is to have {new.replicas}"
+    if old.broadcast_threshold != new.broadcast_threshold:
+        yield f"facts go to all groups from confidence {new.broadcast_threshold:g} on, not {old.broadcast_threshold:g}"
+    if changed := [group for group in sorted(new.founders) if old.domains.get(group) != new.domains.get(group)]:
+        yield f"other domains for {', '.join(changed)}"
+
+
+def _of_groups(hives: Hives) -> Iterator[str]:
+    before, now = hives.groups_before, founders_of(hives.wanted)
+    # An agent's facts lie with the group of its node, and so would not follow it.
+    had = before | {agent: before[node] for node, agent in _attached(hives.state.allocation) if node in before}
+    has = now | {agent: now[node] for node, agent in _attached(hives.allocation.processes)}
+    for name in sorted(had.keys() & has.keys()):
+        if had[name] != has[name]:
+            yield f"{name} was in group {had[name]} and is to be in {has[name]}"
+    if gone := sorted({*before.values()} - {*now.values()}):
+        yield f"nobody is left in {', '.join(gone)}"
+
+
+def _of_nodes(hives: Hives) -> Iterator[str]:
+    before, now = hives.places, hives.allocation.nodes
+    if before and not before.keys() & now.keys():
+        yield "all nodes are to be others"
+        return
+    for node, process in sorted(before.items()):
+        if now.get(node, process) != process:
+            yield f"node {node} was in process {process} and is to be in {now[node]}"
+        elif node not in now and process in hives.allocation.processes:
+            yield f"node {node} is to go and its process {process} to stay"
+    if lost := _nobodys(hives):
+        yield f"nobody runs {', '.join(lost)}, so it can't leave in order"
+
+
+def _attached(placed: Placed) -> Iterator[tuple[str, str]]:
+    """Each node with each of its agents."""
+    return ((node, agent) for nodes in placed.values() for node, agents in nodes.items() for agent in agents)
+
+
+def _nobodys(hives: Hives) -> list[str]:
+    """Members that are to go and that no process could let go."""
+    if not hives.running and not hives.state.is_stopped:
+        return []
+    here = {node.name for node in _running_nodes(hives.state.hive, hives.running)}
+    unread = {name for name, one in hives.running.items() if one.config is None}
+    staying = hives.allocation.nodes
+    away = hives.state.drained
+    return sorted(n for n, p in hives.places.items() if not (n in staying or n in here or p in unread or p in away))
+
+
+def _running_nodes(hive: HiveConfig | None, running: Mapping[str, Running]) -> Iterator[NodeConfig]:
+    for one in running.values():
+        if one.config is not None and hive is not None and one.config.hive.id == hive.id:
+            yield from one.config.nodes

@@ -1,0 +1,90 @@
+"""Which setting each field of a manifest tunes. Units change here: a manifest has seconds, settings have milliseconds."""
+
+from hive_mind.control.manifests.manifest import Gossip, Lifecycle, Observability, Promotion, Retrieval, Spec, Trust
+from hive_mind.hive.expiry import ExpirySettings
+from hive_mind.hive.gossip import GossipSettings
+from hive_mind.hive.latencies import ScatterSettings
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.standing import StandingSettings
+from hive_mind.hive.trust import TrustSettings
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
+from hive_mind.runtime.worker_config import ModelsConfig, SeenConfig
+
+
+def milliseconds(seconds: float) -> int:
+    """At least one: 0 often means "never"."""
+    return max(round(seconds * 1000), 1)
+
+
+def tuning(spec: Spec) -> HiveSettings:
+    """How nodes behave."""
+    return HiveSettings(
+        standing=StandingSettings(
+            moderators=tuple(sorted(set(spec.trust.moderators))), expiry=_expiry(spec.lifecycle), trust=_trust(spec.trust)
+        ),
+        gossip=GossipSettings(fanout=spec.gossip.fanout, period_ms=milliseconds(spec.gossip.period_s)),
+        scatter=ScatterSettings(deadline_ms=milliseconds(spec.retrieval.deadline_s)),
+        housekeeping_ms=milliseconds(spec.lifecycle.gc_period_s),
+    )
+
+
+def membership(gossip: Gossip) -> MembershipSettings:
+    """Signs of life."""
+    return MembershipSettings(beat_ms=milliseconds(gossip.beat_s), suspect_after_ms=milliseconds(gossip.suspect_after_s))
+
+
+def gate(promotion: Promotion) -> PromotionSettings:
+    """What leaves home."""
+    return PromotionSettings(
+        confidence_min=promotion.confidence_min,
+        words_min=promotion.words_min,
+        letters_share_min=promotion.letters_share_min,
+        hold_back_secrets=promotion.hold_back_secrets,
+        hold_back_personal=promotion.hold_back_personal,
+        is_open=promotion.open,
+    )
+
+
+def ranking(retrieval: Retrieval) -> RankingSettings:
+    """What comes first."""
+    return RankingSettings(
+        semantic_weight=retrieval.semantic_weight,
+        evidence_strength=retrieval.evidence_strength,
+        depth=retrieval.depth,
+        fusion=retrieval.fusion,
+        rrf_k=retrieval.rrf_k,
+    )
+
+
+def models(spec: Spec) -> ModelsConfig:
+    """Back ends. Where nothing is embedded, nothing is said of how."""
+    given, is_on = spec.embedding, spec.embedding.kind != "none"
+    is_remote = given.kind == "openai"
+    return ModelsConfig(
+        store=spec.store,
+        embed=given.kind,
+        embed_model=(given.model or DEFAULT_EMBEDDING_MODEL) if is_on else "",
+        embed_url=given.url if is_remote else "",
+        embed_key=given.key if is_remote else "",
+        ann=given.index,
+        llm=spec.llm.model,
+        llm_url=spec.llm.url,
+        llm_key=spec.llm.key,
+        token_budget=spec.llm.token_budget,
+    )
+
+
+def seen(observability: Observability) -> SeenConfig:
+    """What can be seen from outside."""
+    return SeenConfig(log=observability.log, metrics=observability.metrics, trace=observability.trace)
+
+
+def _expiry(lifecycle: Lifecycle) -> ExpirySettings:
+    return ExpirySettings(is_on=lifecycle.forget, max_age_hours=lifecycle.ttl_hours, decay_per_hour=lifecycle.decay_per_hour)
+
+
+def _trust(trust: Trust) -> TrustSettings:
+    return TrustSettings(half_life_days=trust.half_life_days, quarantine_trust=trust.quarantine_below)

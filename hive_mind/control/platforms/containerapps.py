@@ -1,0 +1,215 @@
+"""A fleet on Azure Container Apps: parameters for `deploy/azure/main.bicep`, an app per process.
+
+The Bicep knows how each thing is made, this file which there are: names of subscriptions, consumer groups, variables and secrets
+come from the code that uses them, so they agree. Secrets are names in a key vault and never values.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import msgspec
+
+from hive_mind import backends
+from hive_mind.bus.address import BusAddress, address_of
+from hive_mind.control.manifests.reading import Source
+from hive_mind.control.platforms.in_containers import Contained, contained, label, located
+from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
+from hive_mind.runtime.references import references_in
+from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
+
+_APP_CHARS_MAX = 32
+_GROUP_CHARS_MAX = 50
+_TOPIC, _HUB = "hive", "hive"
+# Consumption plans sell a quarter of a core with half a gigabyte, up to sixteen times.
+_STEP_CPU, _STEP_MB, _STEPS_MAX = 0.25, 512, 16
+# Consumer groups of a hub, by tier; each app has one.
+_STANDARD_MAX, _PREMIUM_MAX = 20, 100
+_CLOUD = ".servicebus.windows.net"
+_FILE = "parameters.json"
+_SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#"
+
+
+async def open(folder: Path, home: Path) -> NoReturn:
+    """Raises `ConfigError`: this platform is rendered here and run by Azure."""
+    del folder, home
+    raise ConfigError(
+        "a fleet on Container Apps is applied by az: hive-mind apply -f FILE --render DIR, then "
+        "az deployment group create -g GROUP -f deploy/azure/main.bicep -p @DIR/parameters.json"
+    )
+
+
+def render(source: Source, configs: Mapping[str, WorkerConfig]) -> dict[str, str]:
+    """One file of parameters; the same for the same manifest. Raises `ManifestError` for what can't be on Container Apps."""
+    workers = contained(source, configs, name_chars_max=_APP_CHARS_MAX)
+    buses = _buses(source)
+    if problems := [*_problems_of(source, workers, buses)]:
+        raise ManifestError(problems, source.name)
+    values = {**_fleet(source), **_messaging(buses, workers), "processes": [asdict(_app(worker)) for worker in workers]}
+    document = {
+        "$schema": _SCHEMA,
+        "contentVersion": "1.0.0.0",
+        "parameters": {name: {"value": value} for name, value in values.items()},
+    }
+    return {_FILE: json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
+
+
+def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
+    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for files that are none of it."""
+    if _FILE not in files:
+        return {}
+    try:
+        processes = json.loads(files[_FILE])["parameters"]["processes"]["value"]
+        configs = [msgspec.json.decode(one["config"], type=WorkerConfig) for one in processes]
+    except (ValueError, msgspec.DecodeError, KeyError, TypeError) as error:
+        raise InvalidInput(f"the folder has a {_FILE} that was not rendered here: take an empty folder") from error
+    return {config.process: config for config in configs}
+
+
+# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _App:
+    """The type `Process` of `deploy/azure/types.bicep`; the names are those there."""
+
+    app: str
+    config: str
+    variables: list[dict[str, str]]
+    secrets: list[dict[str, str]]
+    files: list[dict[str, str]]
+    cpu: str
+    memory: str
+    subscriptions: list[str]
+    consumerGroups: list[str]  # noqa: N815 - as it is written in Bicep
+
+
+def _app(worker: Contained) -> _App:
+    steps = _steps(worker)
+    config = msgspec.structs.replace(worker.config, bus=_with_groups(worker.config))
+    return _App(
+        app=worker.name,
+        config=config.packed().decode() + "\n",
+        variables=[{"name": name, "value": value} for name, value in sorted(worker.plain.items())],
+        secrets=[{"variable": name, "secret": _vault_name(key)} for name, key in worker.secret.items()],
+        files=[{"file": key, "secret": _vault_name(f"file-{key}")} for key in worker.files],
+        cpu=f"{steps * _STEP_CPU:g}",
+        memory=f"{steps * _STEP_MB / 1024:g}Gi",
+        subscriptions=[*_subscriptions(worker.config)],
+        consumerGroups=[*_groups(worker.config)],
+    )
+
+
+def _fleet(source: Source) -> dict[str, Any]:
+    platform = source.manifest.spec.platform
+    return {
+        "fleet": source.manifest.metadata.name,
+        "labels": dict(sorted(source.manifest.metadata.labels.items())),
+        "image": platform.image,
+        "storage": platform.storage,
+        "storageGb": platform.storage_gb,
+        "stopTimeoutS": math.ceil(platform.stop_timeout_s),
+    }
+
+
+def _messaging(buses: Mapping[str, BusAddress], workers: tuple[Contained, ...]) -> dict[str, Any]:
+    """Namespaces to make, "" for none. One partition per owner: names that end in a number are dealt out evenly."""
+    topic, hub = buses.get("servicebus"), buses.get("eventhubs")
+    nodes = sum(len(worker.config.nodes) for worker in workers)
+    return {
+        "serviceBusNamespace": topic.host.removesuffix(_CLOUD) if topic else "",
+        "topic": topic.path or _TOPIC if topic else "",
+        "eventHubsNamespace": hub.host.removesuffix(_CLOUD) if hub else "",
+        "eventHub": hub.path or _HUB if hub else "",
+        "eventHubsSku": "Standard" if nodes <= _STANDARD_MAX else "Premium",
+        "partitions": max(nodes, 1),
+    }
+
+
+def _buses(source: Source) -> dict[str, BusAddress]:
+    """By back end. A URL that only a secret tells is none here, and one of the problems."""
+    urls = (source.manifest.spec.bus.url, source.manifest.spec.bus.searches)
+    addresses = [address_of(url) for url in urls if url and not references_in(url)]
+    return {address.backend: address for address in addresses}
+
+
+def _problems_of(source: Source, workers: tuple[Contained, ...], buses: Mapping[str, BusAddress]) -> Iterator[Problem]:
+    bus = source.manifest.spec.bus
+    given = (
+        ("url", "credential", bus.url, bus.credential),
+        ("searches", "searchesCredential", bus.searches, bus.searches_credential),
+    )
+    for field, key_field, url, credential in given:
+        if references_in(url):
+            yield located(source, ("spec", "bus", field), "has to be written here: what of it is to be made depends on it")
+        elif url.startswith(("servicebus", "eventhubs")) and credential:
+            wanted = "is a key, and keys are switched off here: apps sign in as themselves; leave it out"
+            yield located(source, ("spec", "bus", key_field), wanted)
+    for backend in ("servicebus", "eventhubs"):
+        if backend in buses and not buses[backend].host.endswith(_CLOUD):
+            yield located(source, ("spec", "bus"), f"{buses[backend].host} is not in Azure: write NAMESPACE{_CLOUD}")
+    if "eventhubs" in buses and len(workers) > _PREMIUM_MAX:
+        much = f"{len(workers)} processes need a consumer group each, and a hub has {_PREMIUM_MAX}: raise agentsPerProcess"
+        yield located(source, ("spec", "platform", "agentsPerProcess"), much)
+    yield from _size_problems(source, workers)
+    yield from _name_problems(source, workers)
+
+
+def _size_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:
+    for worker in workers:
+        if _steps(worker) > _STEPS_MAX:
+            much = f"{worker.config.process} needs {worker.cpu:g} cores and {worker.memory_mb} MB, more than 4 cores and 8 GB"
+            yield located(source, ("spec", "agents"), f"{much}: lower `resources`, or agentsPerProcess")
+
+
+def _name_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:
+    """A key vault takes A and a for the same."""
+    by_name: dict[str, set[str]] = {}
+    for key in (key for worker in workers for key in worker.secret.values()):
+        by_name.setdefault(_vault_name(key).lower(), set()).add(key)
+    for keys in by_name.values():
+        if len(keys) > 1:
+            yield located(source, ("spec",), f"{' and '.join(sorted(keys))} are one secret in a key vault; rename one of them")
+
+
+def _steps(worker: Contained) -> int:
+    return max(math.ceil(worker.cpu / _STEP_CPU), math.ceil(worker.memory_mb / _STEP_MB), 1)
+
+
+def _vault_name(key: str) -> str:
+    """Letters, digits and dashes, none of these at an end."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in key).strip("-")
+
+
+def _subscriptions(config: WorkerConfig) -> Iterator[str]:
+    if "servicebus" in _backends(config.bus):
+        named = backends.load("bus", "servicebus").subscription_of
+        yield from (cast(str, named(config.hive.id, node.name)) for node in config.nodes)
+
+
+def _groups(config: WorkerConfig) -> Iterator[str]:
+    """A consumer group per app: five readers of a partition are all that a group takes."""
+    if "eventhubs" in _backends(config.bus):
+        yield label(config.process, _GROUP_CHARS_MAX)
+
+
+def _with_groups(config: WorkerConfig) -> BusConfig:
+    bus = config.bus
+    for group in _groups(config):
+        bus = msgspec.structs.replace(bus, url=_in_group(bus.url, group), searches=_in_group(bus.searches, group))
+    return bus
+
+
+def _in_group(url: str, group: str) -> str:
+    if not url.startswith("eventhubs:"):
+        return url
+    plain, _, options = url.partition("?")
+    kept = [option for option in options.split("&") if option and not option.startswith("group=")]
+    return f"{plain}?{'&'.join([*kept, f'group={group}'])}"
+
+
+def _backends(bus: BusConfig) -> set[str]:
+    return {url.partition(":")[0] for url in (bus.url, bus.searches) if url}

@@ -1,0 +1,194 @@
+"""A worker in a container, whichever cloud runs it: where its folders are, what it reads from secrets, what it needs.
+
+Configurations come from the same place as those of local processes. Here they are fitted to an image: folders and files of this
+machine become those of the image, and every reference is listed, so that a platform can say where its value comes from.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from hive_mind.control.manifests.manifest import MANIFEST
+from hive_mind.control.manifests.reading import Source
+from hive_mind.errors import HiveError, ManifestError, Problem
+from hive_mind.forms.reading import tree_of
+from hive_mind.forms.tree import spelled
+from hive_mind.runtime.references import references_in
+from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+
+HOME = "/var/lib/hive-mind"
+RUN = "/run/hive-mind"
+CONFIG_FOLDER = "/etc/hive-mind"
+CONFIG_FILE = "worker.json"
+FILES = "/etc/hive-mind-files"
+"""Where files that a manifest refers to as `${file:…}` are mounted."""
+SOURCES = "/sources"
+"""Where an image has what agents are to learn; below it, paths are those seen from the manifest."""
+PORT = 8080
+USER = 10001
+LISTEN = {"HIVE_MIND_HTTP_HOST": "0.0.0.0"}  # noqa: S104 - probes come from outside the container; calls need the token
+TOKEN_VARIABLE, TOKEN = "HIVE_MIND_WORKER_TOKEN", "WORKER_TOKEN"
+"""The variable that a worker reads its token from, and what that secret is called."""
+
+# Where nobody said. Measured: a worker on Redis with one agent that knows nothing takes 138 MB; the rest is room for thousands of
+# facts, and for a model of embeddings.
+_PROCESS_MB, _AGENT_MB, _MODEL_MB = 192, 64, 1024
+# `$${` is no reference, see `runtime.references`.
+_FILE = re.compile(r"\$\$\{|\$\{file:([^{}]*)\}")
+_SECRET_KEY = re.compile(r"[^-._a-zA-Z0-9]+")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """One worker. `plain` are variables with their values, `secret` variables with the name of the secret that has theirs;
+    `files` are names of mounted files and where they lie, seen from the manifest. `cpu` 0: nobody said."""
+
+    name: str
+    config: WorkerConfig
+    plain: Mapping[str, str]
+    secret: Mapping[str, str]
+    files: Mapping[str, str]
+    cpu: float
+    memory_mb: int
+
+
+def contained(source: Source, configs: Mapping[str, WorkerConfig], *, name_chars_max: int) -> tuple[Contained, ...]:
+    """All workers of a fleet, by name. Raises `ManifestError` for what can't be in a container."""
+    problems = []
+    fleet = source.manifest.metadata.name
+    found = []
+    for process, config in sorted(configs.items()):
+        name = fleet if process == fleet else f"{fleet}-{process}"
+        try:
+            found.append(_contained(label(name, name_chars_max), config, source.folder))
+        except _Unfit as error:
+            problems.append(located(source, error.path, str(error)))
+    if problems:
+        raise ManifestError(problems, source.name)
+    return tuple(found)
+
+
+def label(text: str, chars_max: int) -> str:
+    """A name that DNS takes: itself where it can be, else its beginning and a hash."""
+    plain = re.sub(r"-{2,}", "-", re.sub(r"[^a-z0-9-]", "-", text.lower())).strip("-")
+    if plain == text and len(text) <= chars_max and text[0].isalpha():
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    beginning = plain[: chars_max - len(digest) - 3].strip("-")
+    return f"{'' if beginning[:1].isalpha() else 'x-'}{beginning}-{digest}".replace("--", "-")
+
+
+def located(source: Source, path: tuple[str | int, ...], message: str) -> Problem:
+    """A problem with its line, and its path as people write it."""
+    tree, _ = tree_of(source.text, MANIFEST)
+    return Problem(spelled(path, MANIFEST.name), tree.at(path)[0].line if tree else 0, message)
+
+
+# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Unfit(HiveError):
+    def __init__(self, path: tuple[str | int, ...], message: str) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
+    files: dict[str, str] = {}
+    moved = msgspec.convert(_moved(msgspec.to_builtins(config), folder, files), WorkerConfig)
+    fitted = msgspec.structs.replace(
+        moved,
+        home=HOME,
+        run=RUN,
+        agents=tuple(msgspec.structs.replace(agent, sources=_sources(agent.sources, folder)) for agent in moved.agents),
+        models=msgspec.structs.replace(moved.models, embed_model=_model(moved.models.embed_model, folder)),
+        seen=msgspec.structs.replace(moved.seen, port=PORT),
+    )
+    plain, secret = _variables(fitted)
+    # Whoever runs the container sets them.
+    fitted = msgspec.structs.replace(fitted, env={})
+    memory_mb = _PROCESS_MB + sum(agent.memory_mb or _AGENT_MB for agent in config.agents)
+    memory_mb += _MODEL_MB if config.models.embed == "sentence_transformers" else 0
+    return Contained(
+        name, fitted, plain, secret, dict(sorted(files.items())), sum(agent.cpu for agent in config.agents), memory_mb
+    )
+
+
+def _moved(value: T, folder: Path, files: dict[str, str]) -> T | Any:
+    """The same with references to files as they are in the container; which they were is noted in `files`."""
+    if isinstance(value, str):
+        return _FILE.sub(lambda found: _mounted(found, folder, files), value)
+    if isinstance(value, dict):
+        return {key: _moved(inner, folder, files) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_moved(inner, folder, files) for inner in value]
+    return value
+
+
+def _mounted(found: re.Match[str], folder: Path, files: dict[str, str]) -> str:
+    if found[1] is None:
+        return found[0]
+    path = folder / found[1]
+    seen = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+    # Two folders may have files of one name.
+    key = f"{hashlib.sha256(seen.encode()).hexdigest()[:8]}-{_SECRET_KEY.sub('-', path.name)}"
+    files[key] = seen
+    return f"${{file:{FILES}/{key}}}"
+
+
+def _model(name: str, folder: Path) -> str:
+    """A model that lies beside the manifest is in the image, like what is to be learned."""
+    if not Path(name).is_absolute():
+        return name
+    if not Path(name).is_relative_to(folder):
+        raise _Unfit(("spec", "embedding", "model"), f"{name} is not below the folder of the manifest; move it there")
+    return _in_image(name, folder)
+
+
+def _in_image(path: str, folder: Path) -> str:
+    return f"{SOURCES}/{Path(path).relative_to(folder).as_posix()}"
+
+
+def _sources(sources: tuple[SourceConfig, ...], folder: Path) -> tuple[SourceConfig, ...]:
+    """As they are in the image."""
+    for one in sources:
+        if not Path(one.path).is_relative_to(folder):
+            wanted = f"{one.path} is not below the folder of the manifest, where an image takes its sources from; move it there"
+            raise _Unfit(("spec", "agents"), wanted)
+    return tuple(msgspec.structs.replace(one, path=_in_image(one.path, folder)) for one in sources)
+
+
+def _variables(config: WorkerConfig) -> tuple[dict[str, str], dict[str, str]]:
+    """Those with a value of their own, and those from secrets."""
+    secret = {name: name for name in _named(msgspec.to_builtins(msgspec.structs.replace(config, env={})))}
+    plain = dict(LISTEN)
+    for variable, text in sorted(config.env.items()):
+        references = references_in(text)
+        if len(references) == 1 and text == str(references[0]) and references[0].kind == "env":
+            wanted, among = references[0].name, secret
+        elif references:
+            raise _Unfit(("spec", "agents"), f"env.{variable} has to be a text or one ${{env:…}}: put all of it into the secret")
+        else:
+            wanted, among = text.replace("$${", "${"), plain
+        if variable in secret and (among is plain or secret[variable] != wanted):
+            raise _Unfit(
+                ("spec", "agents"), f"env.{variable} is not what ${{env:{variable}}} means elsewhere; rename one of them"
+            )
+        among[variable] = wanted
+    return plain, dict(sorted({**secret, TOKEN_VARIABLE: TOKEN}.items()))
+
+
+def _named(value: Any) -> Iterator[str]:
+    """Variables that texts refer to."""
+    if isinstance(value, str):
+        yield from (reference.name for reference in references_in(value) if reference.kind == "env")
+    elif isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _named(inner)

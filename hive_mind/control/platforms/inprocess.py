@@ -1,0 +1,198 @@
+"""Workers inside this very process: for tests, notebooks and a fleet of one process. They end with it.
+
+Each holds a lock as a local worker does, so that nobody takes a fleet that runs inside another process for one that does not.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from hive_mind.control.files import checked_name, private_folder
+from hive_mind.control.platforms.base import OBSERVE_S, Running
+from hive_mind.control.processes.identity import is_locked
+from hive_mind.control.processes.process_files import read_own
+from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime.worker import Worker, open_worker
+from hive_mind.runtime.worker_config import WorkerConfig
+
+_log = logging.getLogger(__name__)
+
+_LINES_MAX = 10_000
+
+
+async def open(folder: Path, home: Path) -> "InProcessPlatform":
+    """A platform on which nothing runs yet; what ran in an earlier process ended with it."""
+    del home
+    return InProcessPlatform(folder / "run")
+
+
+class InProcessPlatform:
+    """See `platform.Platform`."""
+
+    def __init__(self, locks: Path) -> None:
+        self._running: dict[str, Worker] = {}
+        self._folder, self._locks = locks, dict[str, int]()
+        self._said: dict[str, _Said] = {}
+
+    async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
+        """They answer at once; those inside another process are only seen to be there."""
+        del patience_s
+        here = {name: _seen(name, worker) for name, worker in sorted(self._running.items())}
+        return await asyncio.to_thread(self._elsewhere) | here
+
+    async def start(self, config: WorkerConfig) -> None:
+        """Begin in the background. One that has failed is opened anew."""
+        if config.env:
+            raise InvalidInput(
+                f"{config.process} wants variables of its own ({', '.join(config.env)}), which it can't have inside another "
+                "process: use platform local, or set them before you start this one"
+            )
+        there = self._running.get(checked_name(config.process, "process"))
+        if there is not None and there.failure is None:
+            return
+        if there is not None:
+            await there.close()
+        self._lock(config.process)
+        said = self._said.setdefault(config.process, _Said())
+        self._running[config.process] = await open_worker(config, said.add)
+
+    async def stop(self, process: str, timeout_s: float) -> None:
+        """What is not finished in time is cut off, as far as that is possible in here."""
+        worker = self._running.pop(checked_name(process, "process"), None)
+        if worker is None:
+            self._refuse_elsewhere(process)
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                await worker.close()
+        except TimeoutError:
+            _log.warning("%s did not finish within %g s and was cut off", process, timeout_s)
+        self._unlock(process)
+
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+        """As over HTTP, but for the way there."""
+        worker = self._worker(process)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return msgspec.to_builtins(await worker.call(agent, what, **fields))
+        except TimeoutError as error:
+            raise BackendTimeout(process, f"no answer in {timeout_s:g} s") from error
+
+    async def leave(self, process: str, timeout_s: float) -> None:
+        """All its nodes."""
+        await self._worker(process).leave(timeout_s)
+
+    async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
+        """What it reported since this platform was opened."""
+        said = self._said.setdefault(checked_name(process, "process"), _Said())
+        number = max(said.count - min(lines, len(said.lines)), 0)
+        while True:
+            new = said.since(number)
+            number = said.count
+            for line in new:
+                yield line
+            if not follow:
+                return
+            await said.more(number)
+
+    async def close(self) -> None:
+        """Ends all of them."""
+        running, self._running = self._running, {}
+        await asyncio.gather(*(worker.close() for worker in running.values()))
+        for process in tuple(self._locks):
+            self._unlock(process)
+
+    def _elsewhere(self) -> dict[str, Running]:
+        paths = [path for path in sorted(self._folder.glob("*.lock")) if path.stem not in self._locks]
+        held = {path.stem: pid for path in paths if (pid := _other_holder(path))}
+        return {name: Running(name, pid, error=_told(pid)) for name, pid in held.items()}
+
+    def _refuse_elsewhere(self, process: str) -> None:
+        if pid := _other_holder(self._folder / f"{process}.lock"):
+            raise BackendUnavailable(process, _told(pid))
+
+    def _lock(self, process: str) -> None:
+        """Raises `BackendUnavailable` where another process has it."""
+        if process in self._locks:
+            return
+        path = private_folder(self._folder) / f"{process}.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            # Another platform of this very process may have it.
+            self._refuse_elsewhere(process)
+            return
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._locks[process] = descriptor
+
+    def _unlock(self, process: str) -> None:
+        if (descriptor := self._locks.pop(process, None)) is not None:
+            os.close(descriptor)
+
+    def _worker(self, process: str) -> Worker:
+        worker = self._running.get(process)
+        if worker is None or worker.failure is not None:
+            raise BackendUnavailable(process, "it is not running" if worker is None else f"it has failed: {worker.failure}")
+        return worker
+
+
+@dataclass(slots=True)
+class _Said:
+    """The last lines of a worker, for any number of readers."""
+
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_MAX))
+    count: int = 0
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        self.count += 1
+        self.news.set()
+        self.news = asyncio.Event()
+
+    def since(self, number: int) -> list[str]:
+        missing = self.count - number
+        return list(self.lines)[-missing:] if missing > 0 else []
+
+    async def more(self, number: int) -> None:
+        """Return when there are more than so many."""
+        if self.count <= number:
+            await self.news.wait()
+
+
+def _other_holder(lock: Path) -> int:
+    """Which other process has it; 0 for none."""
+    note = read_own(lock).strip() if is_locked(lock) else b""
+    pid = int(note) if note.isdigit() and len(note) < 10 else 0
+    return 0 if pid == os.getpid() else pid
+
+
+def _told(pid: int) -> str:
+    return f"it runs inside process {pid}, which alone can reach it: end that one first (Ctrl-C where it was applied)"
+
+
+def _seen(process: str, worker: Worker) -> Running:
+    if worker.failure is not None:
+        return Running(process, config=worker.config, error=f"it has failed: {worker.failure}")
+    status = worker.status()
+    return Running(
+        process,
+        os.getpid(),
+        worker.config,
+        status,
+        started=psutil.Process().create_time(),
+        memory_bytes=status.memory_bytes,
+        cpu_s=status.cpu_s,
+    )

@@ -1,0 +1,100 @@
+"""A fleet as Kubernetes objects: rendered from the manifest, applied by kubectl, never kept by hand.
+
+One StatefulSet per process. A process is a place with a name, a disk and one writer: so each can be changed, restarted or taken
+away by itself, and Kubernetes ends a pod before it starts the next of that name. Replicas of one StatefulSet would have to leave
+from the end, and a change of one configuration would restart all. Secrets are named here and never contained.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+import yaml
+
+from hive_mind.control.manifests.reading import Source
+from hive_mind.control.platforms.in_containers import CONFIG_FILE, Contained, contained
+from hive_mind.control.platforms.kubernetes.common import common_objects
+from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, name_problems
+from hive_mind.control.platforms.kubernetes.process import process_objects
+from hive_mind.control.platforms.kubernetes.scaling import scaler
+from hive_mind.errors import ConfigError, InvalidInput, ManifestError
+from hive_mind.runtime.worker_config import WorkerConfig
+
+
+async def open(folder: Path, home: Path) -> NoReturn:
+    """Raises `ConfigError`: this platform is rendered here and run by Kubernetes."""
+    del folder, home
+    raise ConfigError(
+        "a fleet on Kubernetes is applied by kubectl: hive-mind apply -f FILE --render DIR, then kubectl apply -k DIR"
+    )
+
+
+def render(source: Source, configs: Mapping[str, WorkerConfig]) -> dict[str, str]:
+    """Files by name; the same for the same manifest. Raises `ManifestError` for what can't be in a cluster."""
+    if problems := [*name_problems(source)]:
+        raise ManifestError(problems, source.name)
+    workers = contained(source, configs, name_chars_max=PROCESS_CHARS_MAX)
+    files = {"fleet.yaml": [*common_objects(source, workers)]}
+    for worker in workers:
+        files[f"process-{worker.name}.yaml"] = [*process_objects(source, worker)]
+    if source.manifest.spec.platform.autoscaling:
+        files["scaling.yaml"] = [scaler(source, worker) for worker in workers]
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "namespace": source.manifest.spec.platform.namespace,
+        "resources": sorted(files),
+    }
+    written = {name: _written(objects) for name, objects in files.items()}
+    return {**written, "kustomization.yaml": _heading(source, workers) + _written([kustomization])}
+
+
+def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
+    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for files that are none of it."""
+    try:
+        named = yaml.safe_load(files.get("kustomization.yaml", "")) or {"resources": []}
+        objects = [one for name in named["resources"] for one in yaml.safe_load_all(files[name])]
+        texts = [one["data"][CONFIG_FILE] for one in objects if one["kind"] == "ConfigMap"]
+        configs = [msgspec.json.decode(text, type=WorkerConfig) for text in texts]
+    except (yaml.YAMLError, msgspec.DecodeError, KeyError, TypeError) as error:
+        raise InvalidInput("the folder has a kustomization.yaml that was not rendered here: take an empty folder") from error
+    return {config.process: config for config in configs}
+
+
+# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _heading(source: Source, workers: tuple[Contained, ...]) -> str:
+    """What has to be there before, as comments: names of secrets, and of the files that one of them has."""
+    fleet, namespace = source.manifest.metadata.name, source.manifest.spec.platform.namespace
+    keys = sorted({key for worker in workers for key in worker.secret.values()})
+    files = {key: path for worker in workers for key, path in worker.files.items()}
+    lines = [f"Fleet {fleet}. Before `kubectl apply -k .`, make its secrets:"]
+    lines += [f"  kubectl -n {namespace} create secret generic {fleet}-secrets " + " ".join(f"--from-file={key}" for key in keys)]
+    if files:
+        given = " ".join(f"--from-file={key}={path}" for key, path in sorted(files.items()))
+        lines += [f"  kubectl -n {namespace} create secret generic {fleet}-files {given}"]
+    lines += ["where each --from-file names a file with the value, without a newline at its end."]
+    if any(agent.sources for worker in workers for agent in worker.config.agents):
+        lines += ["Its agents learn from /sources: put the folder of the manifest there, in an image on top of ours."]
+    return "".join(f"# {line}\n" for line in lines)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as they are read, and no references from one object to another."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _written(objects: list[dict[str, Any]]) -> str:
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, allow_unicode=True, width=130)

@@ -1,0 +1,99 @@
+"""What the processes of a fleet have in common: an identity without rights, names, who may call whom, how many may be away."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from hive_mind.control.manifests.reading import Source
+from hive_mind.control.platforms.in_containers import Contained
+from hive_mind.control.platforms.kubernetes.names import CLIENT, HTTP, fleet_labels, metadata
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.worker_config import WorkerConfig
+
+_DEFAULT_PORTS = {"redis": 6379, "rediss": 6379, "servicebus": 5671, "eventhubs": 5671, "http": 80, "https": 443}
+_HTTPS = 443
+# Clouds give credentials of the machine to whoever asks there.
+_MACHINE = "169.254.169.254/32"
+
+
+def common_objects(source: Source, workers: tuple[Contained, ...]) -> Iterator[dict[str, Any]]:
+    """In the order in which they are needed."""
+    fleet = source.manifest.metadata.name
+    yield {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(source, fleet),
+        "automountServiceAccountToken": False,
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(source, fleet),
+        "spec": {
+            "clusterIP": "None",
+            "selector": fleet_labels(source),
+            "ports": [{"name": HTTP, "port": workers[0].config.seen.port, "targetPort": HTTP, "protocol": "TCP"}],
+        },
+    }
+    yield {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(source, fleet),
+        "spec": {
+            "podSelector": {"matchLabels": fleet_labels(source)},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [_callers(fleet)],
+            "egress": [_names(), _world(workers)],
+        },
+    }
+    yield {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(source, fleet),
+        # One at a time: what a node keeps has to be asked for elsewhere while it is away.
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": fleet_labels(source)}},
+    }
+
+
+def _callers(fleet: str) -> dict[str, Any]:
+    """Probes come from the machine itself and need no rule; agents talk over the bus alone."""
+    return {"from": [{"podSelector": {"matchLabels": {CLIENT: fleet}}}], "ports": [{"protocol": "TCP", "port": HTTP}]}
+
+
+def _names() -> dict[str, Any]:
+    return {"ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]}
+
+
+def _world(workers: tuple[Contained, ...]) -> dict[str, Any]:
+    """Ports, for a policy knows no names of hosts. All of them where only a secret says which."""
+    anywhere = [{"ipBlock": {"cidr": "0.0.0.0/0", "except": [_MACHINE]}}, {"ipBlock": {"cidr": "::/0"}}]
+    ports = {port for worker in workers for port in _ports(worker.config)}
+    if None in ports:
+        return {"to": anywhere}
+    return {"to": anywhere, "ports": [{"protocol": "TCP", "port": port} for port in sorted(filter(None, ports))]}
+
+
+def _ports(config: WorkerConfig) -> Iterator[int | None]:
+    models = config.models
+    for url in (config.bus.url, config.bus.searches, models.embed_url, models.llm_url, config.seen.trace):
+        if url:
+            yield from _port(url)
+    has_agent_models = any(agent.model for agent in config.agents)
+    if models.llm or has_agent_models or models.embed in ("openai", "sentence_transformers"):
+        yield _HTTPS
+
+
+def _port(url: str) -> Iterator[int | None]:
+    if "${" in url:
+        yield None
+        return
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError as error:
+        raise InvalidInput("a URL of the manifest can't be read; look at its port") from error
+    if port is not None:
+        yield port
+    if parts.scheme in ("servicebus", "eventhubs"):
+        # Tokens and management.
+        yield _HTTPS

@@ -1,0 +1,178 @@
+"""Workers as processes of this machine, which outlive the program that started them.
+
+A process is known by its number and its start time; no other is ever signalled. Everything is found out from the files of the
+fleet and from the processes themselves, so whoever comes next, after whatever crash, sees the same. Two of one name can't run:
+each holds a lock for life, and the second one ends at once.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+from hive_mind.control.platforms.base import OBSERVE_S, Running
+from hive_mind.control.processes import log_reading
+from hive_mind.control.processes.asking import Asking
+from hive_mind.control.processes.children import Child, begin
+from hive_mind.control.processes.ending import end_all
+from hive_mind.control.processes.identity import identity_of, use_of
+from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
+from hive_mind.errors import BackendError, BackendUnavailable
+from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.settings import environment_with
+from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.worker_status import Contact
+
+# -P: a folder where somebody happens to stand must not be able to replace a module of ours.
+WORKER = (sys.executable, "-P", "-m", "hive_mind", "agent")
+
+
+async def open(folder: Path, home: Path, command: Sequence[str] = WORKER) -> "LocalPlatform":
+    """The platform of the fleet in `folder`. `command` runs a worker, given `--config FILE`."""
+    del home
+    return LocalPlatform(checked_folder(folder), tuple(command))
+
+
+class LocalPlatform:
+    """See `platform.Platform`."""
+
+    def __init__(self, folder: Path, command: Sequence[str]) -> None:
+        self._folder, self._command = folder, command
+        self._asking = Asking()
+        self._children: dict[str, Child] = {}
+        # One after the other, so that two starts of one name see each other.
+        self._starting = asyncio.Lock()
+
+    async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
+        """All at once."""
+        found = await asyncio.to_thread(self._look)
+        asked = await asyncio.gather(*(self._asked(one, patience_s) for one in found))
+        return {one.process: one for one in asked}
+
+    async def start(self, config: WorkerConfig) -> None:
+        """Write what it is told, then run it."""
+        async with self._starting:
+            await asyncio.to_thread(self._start, config)
+
+    async def stop(self, process: str, timeout_s: float) -> None:
+        """SIGTERM, and SIGKILL when the time is over."""
+        files = ProcessFiles(self._folder, process)
+        until = time.monotonic() + timeout_s
+        await end_all(process, files.running, lambda: files.is_taken, until)
+        files.unconfigure()
+        # One that had only just begun may have shown itself now, or finds nothing to run and ends.
+        await end_all(process, files.running, lambda: files.is_taken, until)
+        files.forget()
+        self._reap()
+
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+        """Over HTTP."""
+        return await self._asking.call(self._contact(process), agent, {"do": what, **fields}, timeout_s)
+
+    async def leave(self, process: str, timeout_s: float) -> None:
+        """Over HTTP."""
+        await self._asking.leave(self._contact(process), timeout_s)
+
+    async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
+        """What it logged, and then what it printed besides: the reason of a crash, if there was one."""
+        files = ProcessFiles(self._folder, process)
+        if follow:
+            async with aclosing(log_reading.follow(files.log, files.output, lines=lines)) as coming:
+                async for line in coming:
+                    yield line
+            return
+        for path in (files.log, files.output):
+            for line in await asyncio.to_thread(log_reading.last_lines, path, lines):
+                yield line
+
+    async def close(self) -> None:
+        """Processes run on."""
+        self._reap()
+        await self._asking.close()
+
+    def _look(self) -> list["_Seen"]:
+        self._reap()
+        found = (self._seen(name) for name in processes_in(self._folder))
+        return [seen for seen in found if seen is not None]
+
+    def _seen(self, process: str) -> "_Seen | None":
+        """Without asking it; None where there is none and should be none."""
+        files = ProcessFiles(self._folder, process)
+        body, config = files.told()
+        one, contact = files.running(), files.contact()
+        if one is None:
+            is_hidden = files.is_taken
+            why = "" if is_hidden else self._ended(files)
+            return _Seen(Running(process, config=config, error=why, is_hidden=is_hidden)) if body or is_hidden else None
+        if contact is not None and contact.pid != one.pid:
+            contact = None
+        if contact is not None and contact.config != digest_of(body):
+            config = None
+        used = use_of(one)
+        running = Running(process, one.pid, config, started=one.started, memory_bytes=used.memory_bytes, cpu_s=used.cpu_s)
+        return _Seen(running, contact)
+
+    async def _asked(self, seen: "_Seen", patience_s: float) -> Running:
+        if seen.contact is None:
+            return seen.running
+        try:
+            return replace(seen.running, status=await self._asking.status(seen.contact, patience_s))
+        except BackendError as error:
+            return replace(seen.running, error=f"process {seen.running.pid} does not say how it is: {error}")
+
+    def _start(self, config: WorkerConfig) -> None:
+        files = ProcessFiles(self._folder, config.process)
+        if files.running() is not None or files.is_taken:
+            return
+        prepare(self._folder)
+        # Before anything is written: a reference may stand for nothing.
+        sees = environment_with({name: resolved_here(value) for name, value in config.env.items()})
+        files.tell(config)
+        command = (*self._command, "--config", str(files.config))
+        child = begin(command, sees=sees, where=self._folder, says=open_log(files.output))
+        self._children[config.process] = child
+        if (begun := identity_of(child.pid)) is not None:
+            files.note(begun)
+
+    def _contact(self, process: str) -> Contact:
+        files = ProcessFiles(self._folder, process)
+        one, contact = files.running(), files.contact()
+        if one is None:
+            what = f"it is not running: hive-mind rollout restart starts it{_after(files.last_words())}"
+            raise BackendUnavailable(process, what)
+        if contact is None or contact.pid != one.pid:
+            raise BackendUnavailable(process, "it has only just begun: try again in a moment")
+        return contact
+
+    def _reap(self) -> None:
+        """Take note of our own children that ended; the kernel keeps their numbers until somebody does."""
+        for child in tuple(self._children.values()):
+            child.poll()
+
+    def _ended(self, files: ProcessFiles) -> str:
+        child = self._children.get(files.process)
+        code = None if child is None else child.poll()
+        if code is None:
+            how = ""
+        elif code < 0:
+            how = f" (ended by {Signals(-code).name})"
+        else:
+            how = f" (exit code {code})"
+        return f"it is not running{how}{_after(files.last_words())}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A process as it was found, and where to ask it, if anywhere."""
+
+    running: Running
+    contact: Contact | None = None
+
+
+def _after(last_words: str) -> str:
+    return f"; the last it said: {last_words}" if last_words else ""

@@ -1,0 +1,198 @@
+"""The files by which a local process is known: what it is told, who it is, and what it says.
+
+    config/<process>.json   what it is told; there as long as it should run
+    run/<process>.begun     who was started, written by the platform: counts until the process says so itself
+    run/<process>.json      who it is and where it listens, written by the process
+    run/<process>.lock      locked by the process for life
+    logs/<process>.log      what it logs; logs/<process>.out what it printed besides
+
+Links are not followed, and what belongs to another user is not believed.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from hive_mind.control.files import checked_name, private_folder
+from hive_mind.control.processes.identity import Identity, command_of, identity_of, is_locked, is_running
+from hive_mind.control.processes.log_reading import last_lines
+from hive_mind.errors import BackendRejected, InvalidInput
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.worker_status import Contact
+
+# A configuration that names ten thousand sources has two or three megabytes.
+_BYTES_MAX = 64 << 20
+# What a process prints besides its log is little: a crash, a library that warns.
+_OUTPUT_BYTES_MAX = 1 << 20
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
+
+class ProcessFiles:
+    """Those of one process. Raises `InvalidInput` for a name that could leave the folder."""
+
+    def __init__(self, folder: Path, process: str) -> None:
+        self.process = checked_name(process, "process")
+        self.config = folder / "config" / f"{process}.json"
+        self.log = folder / "logs" / f"{process}.log"
+        self.output = folder / "logs" / f"{process}.out"
+        self._contact = folder / "run" / f"{process}.json"
+        self._begun = folder / "run" / f"{process}.begun"
+        self._lock = folder / "run" / f"{process}.lock"
+
+    def contact(self) -> Contact | None:
+        """What it says of itself; None where it has not, or can't be believed."""
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            found = msgspec.json.decode(read_own(self._contact), type=Contact)
+            return found if found.process == self.process else None
+        return None
+
+    def running(self) -> Identity | None:
+        """The process of this name that is there now and can be shown to be the one that was started."""
+        return next((one for one in self._claims() if is_running(one)), None)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a living process holds its lock, known or not."""
+        return is_locked(self._lock)
+
+    def told(self) -> tuple[bytes, WorkerConfig | None]:
+        """What it is told, as written and as read; b"" and None where there is nothing that can be read."""
+        body = read_own(self.config)
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            return body, msgspec.json.decode(body, type=WorkerConfig)
+        return body, None
+
+    def tell(self, config: WorkerConfig) -> None:
+        """Write what it is told. The process that ran under this name before is forgotten."""
+        self.forget()
+        write_whole(self.config, config.packed())
+
+    def unconfigure(self) -> None:
+        """It should run no more."""
+        self.config.unlink(missing_ok=True)
+
+    def note(self, begun: Identity) -> None:
+        """Remember who was started."""
+        write_whole(self._begun, msgspec.json.encode(begun))
+
+    def forget(self) -> None:
+        """Take away what an ended process left. Its lock stays: without it two could hold one each."""
+        self._contact.unlink(missing_ok=True)
+        self._begun.unlink(missing_ok=True)
+
+    def last_words(self) -> str:
+        """The last line it printed or logged, whichever came later."""
+        for path in sorted((self.log, self.output), key=_changed, reverse=True):
+            for line in reversed(last_lines(path, 20)):
+                if line.strip():
+                    return line.strip()[:500]
+        return ""
+
+    def _claims(self) -> Iterator[Identity]:
+        contact = self.contact()
+        if contact is not None:
+            yield Identity(contact.pid, contact.started)
+        with suppress(msgspec.DecodeError):
+            yield Identity(*msgspec.json.decode(read_own(self._begun), type=tuple[int, float]))
+        # Whoever started it died before it could note it, or the clock was set meanwhile.
+        if self.is_taken and (holder := self._holder()) is not None:
+            yield holder
+
+    def _holder(self) -> Identity | None:
+        """Who wrote its number into the lock, if that is a process that was started with this configuration."""
+        number = read_own(self._lock).strip()
+        one = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
+        return one if one is not None and command_of(one)[-1:] == [str(self.config)] else None
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Names of all processes that should run, or may."""
+    paths = [*(folder / "config").glob("*.json"), *(folder / "run").glob("*.json"), *(folder / "run").glob("*.begun")]
+    return sorted({path.stem for path in paths if _is_name(path.stem)})
+
+
+def prepare(folder: Path) -> Path:
+    """The fleet's folder as an absolute path, with what is missing made. Raises `BackendRejected` as `own_folder` does."""
+    for path in _parts(folder):
+        own_folder(path)
+    return folder.absolute()
+
+
+def checked_folder(folder: Path) -> Path:
+    """The same, and nothing made: who only looks leaves no trace. Raises `BackendRejected` as `own_folder` does."""
+    for path in _parts(folder):
+        with suppress(FileNotFoundError):
+            _refuse_foreign(path)
+    return folder.absolute()
+
+
+def own_folder(path: Path) -> Path:
+    """The folder, made where it is missing, for this user alone. Raises `BackendRejected` for a link or another user's."""
+    private_folder(path)
+    found = _refuse_foreign(path)
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        path.chmod(0o700)
+    return path
+
+
+def _parts(folder: Path) -> tuple[Path, ...]:
+    return folder, folder / "config", folder / "run", folder / "logs"
+
+
+def _refuse_foreign(path: Path) -> os.stat_result:
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or not _is_mine(found):
+        raise BackendRejected("local", f"{path} is a link or belongs to somebody else: remove it, or use another home")
+    return found
+
+
+def read_own(path: Path) -> bytes:
+    """The file; nothing where there is none, or where it is a link, a pipe, another user's or too large to be ours."""
+    try:
+        # Without waiting: opening a pipe would.
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINKS | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or not _is_mine(found) or found.st_size > _BYTES_MAX:
+            return b""
+        return file.read(_BYTES_MAX)
+
+
+def open_log(path: Path) -> int:
+    """A descriptor for what a process prints. When there is more than a megabyte already, that becomes `….1`."""
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _OUTPUT_BYTES_MAX:
+            path.replace(path.with_name(f"{path.name}.1"))
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINKS, 0o600)
+
+
+def digest_of(body: bytes) -> str:
+    """How a configuration is named by those who run it."""
+    return sha256(body).hexdigest()
+
+
+def _is_mine(found: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _is_name(name: str) -> bool:
+    try:
+        return bool(checked_name(name))
+    except InvalidInput:
+        return False

@@ -1,0 +1,91 @@
+"""What can stand in a manifest is told from the models, so it can't be out of date."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hive_mind.control.manifests.explaining import explained, schema
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests.reading import read_text
+from hive_mind.control.manifests.starting import first_manifest
+from hive_mind.errors import InvalidInput
+from hive_mind.forms.fields import everywhere, section_of
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.mark.parametrize("path", [path for path, _ in everywhere(HiveManifest)])
+def test_every_field_says_what_it_is(path):
+    field = explained(path)
+
+    assert field.path == path
+    assert field.type
+    assert len(field.description) > 10
+
+
+def test_a_section_lists_its_fields_with_type_and_default():
+    fields = {field.path: field for field in explained("spec.topology").fields}
+
+    assert fields["spec.topology.kind"].type == "single|flat|federated|sharded"
+    assert fields["spec.topology.kind"].default == "flat"
+    assert fields["spec.topology.replicas"].type == "whole number 1 to 9"
+    assert fields["spec.topology.broadcastThreshold"].default == "0.9"
+
+
+def test_defaults_shown_are_those_that_are_used():
+    for path, info in everywhere(HiveManifest):
+        shown = explained(path).default
+        if shown and section_of(info) is None and info.default is not None:
+            assert yaml.safe_load(shown) == info.default or shown == info.default, path
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ("", ""),
+        ("spec.agents[2].name", "spec.agents.name"),
+        ("replicas", "spec.topology.replicas"),
+        ("gossip.periodS", "spec.gossip.periodS"),
+        ("spec.Topology", "spec.topology"),
+    ],
+)
+def test_a_place_may_be_asked_for_in_short(asked, path):
+    assert explained(asked).path == path
+
+
+@pytest.mark.parametrize(("asked", "hint"), [("spec.gosip", "spec.gossip"), ("url", "spec.bus.url"), ("zzzz", "explain")])
+def test_a_place_that_does_not_exist_is_told_with_what_was_meant(asked, hint):
+    with pytest.raises(InvalidInput, match=hint):
+        explained(asked)
+
+
+def test_the_published_schema_is_the_current_one():
+    """If this fails: hive-mind manifest schema > docs/manifest.schema.json."""
+    assert json.loads((ROOT / "docs" / "manifest.schema.json").read_text("utf-8")) == schema()
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda file: file.stem)
+def test_examples_fit_the_published_schema(file):
+    jsonschema = pytest.importorskip("jsonschema")
+
+    jsonschema.validate(yaml.safe_load(file.read_text("utf-8")), schema())
+
+
+def test_the_schema_refuses_what_nobody_knows():
+    jsonschema = pytest.importorskip("jsonschema")
+    manifest = yaml.safe_load((ROOT / "manifests" / "flat.yaml").read_text("utf-8"))
+    manifest["spec"]["topolgy"] = "flat"
+
+    with pytest.raises(jsonschema.ValidationError, match="topolgy"):
+        jsonschema.validate(manifest, schema())
+
+
+@pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
+def test_a_first_manifest_is_right_as_it_is(topology):
+    manifest = read_text(first_manifest(topology, "mine", "hive.yaml"), Path(), "hive.yaml").manifest
+
+    assert isinstance(manifest, HiveManifest)
+    assert manifest.spec.topology.kind == topology
+    assert manifest.metadata.name == "mine"

@@ -1,0 +1,346 @@
+import msgspec
+import pytest
+
+from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.planning.desired import desired, hive_id
+from hive_mind.control.state import FleetState
+from hive_mind.forms.fields import everywhere, section_of
+from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from tests.unit.control.manifests_drawn import REDIS, counted, manifest_of
+from tests.unit.control.simulated_fleet import SimulatedFleet
+
+GROUPS = [{"name": "north", "domain": ["pumps"]}, {"name": "south"}]
+FEDERATED = {"kind": "federated", "groups": GROUPS}
+AGENTS = [{"name": "ada", "group": "north"}, {"name": "bob", "group": "south"}, {"name": "cyd", "group": "north"}]
+BASE = {"topology": FEDERATED, "agents": AGENTS, "bus": {"url": REDIS}}
+SHARDED = {"topology": {"kind": "sharded", "replicas": 2}}
+OPENAI = {"embedding": {"kind": "openai"}}
+
+
+def agents_with(**fields):
+    return {"agents": [AGENTS[0] | fields, *AGENTS[1:]]}
+
+
+def section(path, value, **also):
+    """A spec where one field of a section is another."""
+    name, _, field = path.partition(".")
+    return {name: also.get(name, BASE.get(name, {})) | {field: value}} if field else {name: value}
+
+
+# What is changed, by field: the spec before (besides the base) and after, and the path that the plan shows.
+CASES = {
+    "topology.kind": ({}, {"topology": "flat", "agents": [{"name": one["name"]} for one in AGENTS]}, "spec.topology.kind"),
+    "topology.groups.name": (
+        {},
+        {
+            "topology": {"kind": "federated", "groups": [GROUPS[0] | {"name": "west"}, GROUPS[1]]},
+            "agents": [one | {"group": one["group"].replace("north", "west")} for one in AGENTS],
+        },
+        "spec.agents[ada].group",
+    ),
+    "topology.groups.domain": (
+        {},
+        {"topology": {"kind": "federated", "groups": [GROUPS[0] | {"domain": ["ferry"]}, GROUPS[1]]}},
+        "spec.topology.groups.domain",
+    ),
+    "topology.broadcastThreshold": ({}, {"topology": FEDERATED | {"broadcastThreshold": 0.7}}, None),
+    "topology.domainRouting": ({}, {"topology": FEDERATED | {"domainRouting": False}}, None),
+    "topology.shards": (
+        SHARDED | {"agents": [{"name": name} for name in "abcd"]},
+        {"topology": {"kind": "sharded", "replicas": 2, "shards": 2}, "agents": [{"name": name} for name in "abcd"]},
+        "create demo-0",
+    ),
+    "topology.replicas": (
+        SHARDED | {"agents": [{"name": name} for name in "abcd"]},
+        {"topology": {"kind": "sharded", "replicas": 1}, "agents": [{"name": name} for name in "abcd"]},
+        None,
+    ),
+    "agents.name": ({}, agents_with(name="eve"), "create eve"),
+    "agents.count": (
+        {"topology": "flat", "agents": [{"name": "reader-{n}", "count": 2}]},
+        {"topology": "flat", "agents": [{"name": "reader-{n}", "count": 3}]},
+        "create reader-3",
+    ),
+    "agents.domain": ({}, agents_with(domain="boats"), "spec.agents[ada].domain"),
+    "agents.group": ({}, agents_with(group="south"), "spec.agents[ada].group"),
+    "agents.prompt": ({}, agents_with(prompt="Be brief."), "spec.agents[ada].prompt"),
+    "agents.model": ({}, agents_with(model="openai:gpt-5-mini"), "spec.agents[ada].model"),
+    "agents.sources": ({}, agents_with(sources=["a.txt"]), "learn ada"),
+    "agents.resources.cpu": ({}, agents_with(resources={"cpu": 0.5}), "spec.agents[ada].resources.cpu"),
+    "agents.resources.memoryMb": ({}, agents_with(resources={"memoryMb": 128}), "spec.agents[ada].resources.memoryMb"),
+    "agents.resources.sleepAfterS": ({}, agents_with(resources={"sleepAfterS": 9}), "spec.agents[ada].resources.sleepAfterS"),
+    "agents.env": ({}, agents_with(env={"MODE": "quick"}), "spec.agents.env.MODE"),
+    "bus.url": ({}, {"bus": {"url": "redis://127.0.0.1:7000"}}, None),
+    "bus.searches": ({}, section("bus.searches", "redis://127.0.0.1:7000"), None),
+    "bus.credential": ({}, section("bus.credential", "${env:KEY}"), None),
+    "bus.searchesCredential": ({}, section("bus.searchesCredential", "${env:KEY}"), None),
+    "store": ({}, {"store": "memory"}, None),
+    "embedding.kind": ({}, {"embedding": {"kind": "openai"}}, None),
+    "embedding.model": (OPENAI, section("embedding.model", "other", **OPENAI), None),
+    "embedding.url": (OPENAI, section("embedding.url", "https://embed.example.com", **OPENAI), None),
+    "embedding.key": (OPENAI, section("embedding.key", "${env:KEY}", **OPENAI), None),
+    "embedding.index": ({}, section("embedding.index", "exact"), None),
+    "llm.model": ({}, section("llm.model", "openai:gpt-5-mini"), None),
+    "llm.url": ({}, section("llm.url", "https://llm.example.com"), None),
+    "llm.key": ({}, section("llm.key", "${env:KEY}"), None),
+    "llm.tokenBudget": ({}, section("llm.tokenBudget", 7), None),
+    "gossip.periodS": ({}, section("gossip.periodS", 5.0), None),
+    "gossip.fanout": ({}, section("gossip.fanout", 3), None),
+    "gossip.beatS": ({}, section("gossip.beatS", 0.5), None),
+    "gossip.suspectAfterS": ({}, section("gossip.suspectAfterS", 9.0), None),
+    "lifecycle.forget": ({}, section("lifecycle.forget", True), None),
+    "lifecycle.ttlHours": ({}, section("lifecycle.ttlHours", 12.0), None),
+    "lifecycle.decayPerHour": ({}, section("lifecycle.decayPerHour", 0.5), None),
+    "lifecycle.gcPeriodS": ({}, section("lifecycle.gcPeriodS", 9.0), None),
+    "promotion.confidenceMin": ({}, section("promotion.confidenceMin", 0.5), None),
+    "promotion.wordsMin": ({}, section("promotion.wordsMin", 3), None),
+    "promotion.lettersShareMin": ({}, section("promotion.lettersShareMin", 0.25), None),
+    "promotion.holdBackSecrets": ({}, section("promotion.holdBackSecrets", False), None),
+    "promotion.holdBackPersonal": ({}, section("promotion.holdBackPersonal", False), None),
+    "promotion.open": ({}, section("promotion.open", True), None),
+    "trust.moderators": ({}, section("trust.moderators", ["ada"]), None),
+    "trust.halfLifeDays": ({}, section("trust.halfLifeDays", 7.0), None),
+    "trust.quarantineBelow": ({}, section("trust.quarantineBelow", 0.25), None),
+    "retrieval.semanticWeight": ({}, section("retrieval.semanticWeight", 0.25), None),
+    "retrieval.evidenceStrength": ({}, section("retrieval.evidenceStrength", 0.25), None),
+    "retrieval.depth": ({}, section("retrieval.depth", 50), None),
+    "retrieval.fusion": ({}, section("retrieval.fusion", "rrf"), None),
+    "retrieval.rrfK": ({}, section("retrieval.rrfK", 9), None),
+    "retrieval.deadlineS": ({}, section("retrieval.deadlineS", 5.0), None),
+    "observability.log": ({}, section("observability.log", "json"), None),
+    "observability.metrics": ({}, section("observability.metrics", False), None),
+    "observability.trace": ({}, section("observability.trace", "console"), None),
+    "platform.agentsPerProcess": ({}, section("platform.agentsPerProcess", 2), "create north-0"),
+}
+# Fields that no process is told, and who looks at them instead.
+ELSEWHERE = {
+    "apiVersion": "there is one",
+    "kind": "there is one",
+    "metadata.name": "another fleet",
+    "metadata.labels": "words of the user's own",
+    "spec.retrieval.config": "becomes the other fields of its section when the manifest is read",
+    "spec.platform.kind": "chooses the platform",
+    "spec.platform.stopTimeoutS": "is the controller's; see below",
+    "spec.platform.image": "rendered",
+    "spec.platform.namespace": "rendered",
+    "spec.platform.storage": "rendered",
+    "spec.platform.storageGb": "rendered",
+    "spec.platform.autoscaling": "rendered",
+}
+
+
+def applied(*specs, fleet=None):
+    fleet = fleet or SimulatedFleet()
+    for spec in specs:
+        fleet.apply(manifest_of(BASE | spec))
+    return fleet
+
+
+def wanted(spec, fleet=None):
+    return (fleet or SimulatedFleet()).desired(manifest_of(spec))
+
+
+def moves(*specs):
+    fleet = SimulatedFleet()
+    for spec in specs[:-1]:
+        fleet.apply(manifest_of(spec))
+    return "; ".join(fleet.desired(manifest_of(specs[-1])).moves)
+
+
+def test_every_field_of_a_manifest_has_its_case():
+    leaves = {path for path, info in everywhere(HiveManifest) if section_of(info) is None}
+
+    assert leaves == {f"spec.{path}" for path in CASES} | ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("field", CASES)
+def test_a_field_that_changes_reaches_the_processes_and_the_plan(field):
+    before, after, shown = CASES[field]
+    fleet = applied(before)
+    old = fleet.desired(manifest_of(BASE | before)).processes
+    if field == "agents.sources":
+        fleet.sources = {"ada": (SourceConfig("/manifests/a.txt", "0" * 64),)}
+    manifest = manifest_of(BASE | before | after)
+    new, plan = fleet.desired(manifest).processes, fleet.plan(manifest)
+
+    assert new != old
+    steps = {f"{action.kind} {action.subject}" for action in plan.actions}
+    paths = {change.path for action in plan.actions for change in action.changes}
+    assert (shown or f"spec.{field}") in steps | paths
+    fleet.apply(manifest)
+    assert not fleet.plan(manifest)
+
+
+def test_a_shown_change_has_the_values_of_the_manifest():
+    fleet = applied({})
+    spec = BASE | {"gossip": {"periodS": 2.5}, "promotion": {"confidenceMin": 0.5}}
+    shown = {str(change) for action in fleet.plan(manifest_of(spec)).actions for change in action.changes}
+
+    assert shown == {"spec.gossip.periodS: 10 → 2.5", "spec.promotion.confidenceMin: 0.3 → 0.5"}
+
+
+def test_what_only_the_controller_needs_changes_no_process():
+    fleet = applied({})
+    manifest = manifest_of(BASE | {"platform": {"stopTimeoutS": 5}})
+
+    assert fleet.desired(manifest).stop_timeout_s == 5
+    assert not fleet.plan(manifest)
+
+
+def test_a_configuration_comes_back_from_its_file_as_it_was():
+    for config in wanted(BASE | agents_with(env={"MODE": "quick"})).processes.values():
+        assert msgspec.json.decode(config.packed(), type=WorkerConfig) == config
+
+
+def test_references_stay_references_and_files_are_named_from_everywhere():
+    spec = agents_with(prompt="${file:prompts/ada.md}", env={"KEY": "${env:KEY}", "PATH_": "${file:/etc/key}"})
+    config = wanted(BASE | spec | {"llm": {"key": "${file:key}"}}).processes["ada"]
+
+    assert config.agents[0].prompt == "${file:/manifests/prompts/ada.md}"
+    assert config.env == {"KEY": "${env:KEY}", "PATH_": "${file:/etc/key}"}
+    assert config.models.llm_key == "${file:/manifests/key}"
+
+
+def test_what_only_looks_like_a_reference_stays_as_it_is():
+    assert wanted(BASE | agents_with(prompt="$${file:x}")).processes["ada"].agents[0].prompt == "$${file:x}"
+
+
+def test_several_processes_without_a_bus_need_a_server_of_their_own():
+    several, one = wanted({"agents": [{"name": "ada"}, {"name": "bob"}]}), wanted({"agents": [{"name": "ada"}]})
+
+    assert several.needs_redis
+    assert several.processes["ada"].bus.credential == "${file:/home/fleets/demo/redis/password}"
+    assert not one.needs_redis
+    assert one.processes["ada"].bus.url == "memory:"
+
+
+def test_one_process_that_is_left_over_stays_where_others_can_still_tell_it_something():
+    fleet = SimulatedFleet()
+    fleet.apply(counted(2))
+
+    assert fleet.desired(counted(1)).needs_redis
+
+
+def test_agents_that_share_nothing_need_no_bus():
+    found = wanted({"topology": "single", "agents": [{"name": "ada"}, {"name": "bob"}]})
+
+    assert not found.needs_redis
+    assert found.hive.founders == {}
+
+
+def test_the_first_apply_founds_and_who_comes_later_joins():
+    fleet = SimulatedFleet()
+    fleet.apply(counted(2))
+    found = fleet.desired(counted(3))
+
+    assert found.hive.founders == {"": ("reader-1", "reader-2")}
+    assert {name: config.nodes[0].is_joining for name, config in found.processes.items()} == {
+        "reader-1": False,
+        "reader-2": False,
+        "reader-3": True,
+    }
+
+
+def test_a_founder_that_left_has_to_join():
+    fleet = SimulatedFleet()
+    for count in (3, 2, 3):
+        fleet.apply(counted(count))
+
+    assert fleet.desired(counted(3)).processes["reader-3"].nodes[0].is_joining
+
+
+def test_a_move_founds_a_generation_of_all_that_are_there():
+    fleet = SimulatedFleet()
+    fleet.apply(counted(2))
+    found = fleet.desired(counted(3, topology="sharded"))
+
+    assert (found.move, found.generation, found.hive.id) == (True, 2, "demo.g2")
+    assert found.hive.founders == {"": ("reader-1", "reader-2", "reader-3")}
+    assert not any(node.is_joining for config in found.processes.values() for node in config.nodes)
+
+
+def test_generations_are_named_by_their_number():
+    assert [hive_id("demo", number) for number in (1, 2, 10)] == ["demo", "demo.g2", "demo.g10"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        (BASE, BASE | agents_with(group="south"), "ada was in group north and is to be in south"),
+        (BASE, BASE | {"agents": AGENTS[::2]}, "nobody is left in south"),
+        (BASE, BASE | {"topology": FEDERATED | {"broadcastThreshold": 0.5}}, "from confidence 0.5 on, not 0.9"),
+        ({"agents": [{"name": "ada"}]}, {"agents": [{"name": "bob"}]}, "all nodes are to be others"),
+        (
+            {"topology": FEDERATED, "agents": AGENTS, "platform": "inprocess"},
+            {"topology": FEDERATED, "agents": AGENTS[::2], "platform": "inprocess"},
+            "nobody is left in south",
+        ),
+        (
+            {"topology": {"kind": "sharded", "shards": 3}, "agents": [{"name": n} for n in "abc"], "platform": "inprocess"},
+            {"topology": {"kind": "sharded", "shards": 2}, "agents": [{"name": n} for n in "abc"], "platform": "inprocess"},
+            "is to go and its process demo to stay",
+        ),
+    ],
+)
+def test_facts_move_where_a_hive_can_not_go_on(before, after, why):
+    assert why in moves(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BASE, BASE | {"agents": [*AGENTS, {"name": "dan", "group": "west"}]}),
+        (BASE, BASE | {"agents": AGENTS[:2]}),
+        (BASE, BASE | {"promotion": {"confidenceMin": 0.9}, "gossip": {"fanout": 5}}),
+        (
+            {"topology": {"kind": "sharded", "shards": 2}, "agents": [{"name": n} for n in "abcd"]},
+            {"topology": {"kind": "sharded", "shards": 3}, "agents": [{"name": n} for n in "abcd"]},
+        ),
+        ({"topology": "single", "agents": [{"name": "ada"}]}, {"topology": "single", "agents": [{"name": "bob"}]}),
+    ],
+)
+def test_facts_stay_where_nodes_only_come_and_go(before, after):
+    assert moves(before, after) == ""
+
+
+def test_the_last_of_a_group_is_not_let_go_even_if_it_left_once_before():
+    dan = {"name": "dan", "group": "north"}
+    fleet = applied({"agents": [*AGENTS, dan]}, {}, {"agents": [*AGENTS, dan]})
+    fleet = applied({"agents": [AGENTS[1], dan]}, fleet=fleet)
+
+    assert fleet.desired(manifest_of(BASE | {"agents": AGENTS[1:2]})).moves == ("nobody is left in north",)
+
+
+def test_groups_that_were_dealt_in_a_move_hold_after_it():
+    agents = [{"name": name} for name in ("ada", "bob", "cyd", "dan")]
+    three = {"kind": "federated", "groups": [{"name": name} for name in ("north", "south", "west")]}
+    fleet = SimulatedFleet()
+    fleet.apply(manifest_of({"topology": "single", "agents": agents[:2]}))
+    fleet.apply(manifest_of({"topology": three, "agents": agents}))
+
+    assert fleet.state.generation == 2
+
+
+def test_who_left_one_group_may_come_back_into_another():
+    dan, elsewhere = ({"name": "dan", "group": group} for group in ("north", "south"))
+    fleet = applied({"agents": [*AGENTS, dan]}, {}, {"agents": [*AGENTS, elsewhere]})
+
+    assert fleet.state.generation == 1
+    assert not fleet.plan(manifest_of(BASE | {"agents": [*AGENTS, elsewhere]}))
+
+
+def test_a_member_that_nobody_runs_is_not_waited_for():
+    state = FleetState(hive=wanted(BASE).hive)
+    running = {name: one for name, one in applied({}).running.items() if name == "ada"}
+    found = desired(manifest_of(BASE | {"agents": AGENTS[:2]}), "/manifests", "/home", state, {}, running=running)
+
+    assert found.moves == ("nobody runs cyd, so it can't leave in order",)
+
+
+def test_there_and_back_again_ends_in_another_generation():
+    fleet = SimulatedFleet()
+    for topology in ("flat", "single", "sharded"):
+        fleet.apply(counted(3, topology=topology))
+
+    assert fleet.state.hive.id == "demo.g3"
+    assert not fleet.plan(counted(3, topology="sharded"))

@@ -1,0 +1,105 @@
+"""Which process is meant, also when numbers are given out again."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+
+import psutil
+import pytest
+
+from hive_mind.control.processes.identity import Identity, Use, command_of, identity_of, is_locked, is_running, send, use_of
+
+Running = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def other() -> Iterator[Running]:
+    """Another process, which ends with this test."""
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as running:
+        yield running
+        running.kill()
+
+
+def known(pid: int) -> Identity:
+    found = identity_of(pid)
+    assert found is not None
+    return found
+
+
+def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
+    one = known(other.pid)
+
+    assert is_running(one)
+    assert one.started == psutil.Process(other.pid).create_time()
+    assert command_of(one)[0] == sys.executable
+
+
+def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> None:
+    recycled = known(other.pid)._replace(started=known(other.pid).started - 5.0)
+
+    assert not is_running(recycled)
+    assert not send(recycled, SIGKILL)
+    assert other.poll() is None
+    assert (use_of(recycled), command_of(recycled)) == (Use(), [])
+
+
+def test_a_signal_reaches_the_one_it_is_meant_for(other: Running) -> None:
+    assert send(known(other.pid), SIGTERM)
+
+    assert other.wait(60) == -SIGTERM
+
+
+def test_without_descriptors_of_processes_it_does_all_the_same(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    one = known(other.pid)
+
+    assert not send(one._replace(started=one.started - 5.0), SIGKILL)
+    assert send(one, SIGTERM)
+    assert other.wait(60) == -SIGTERM
+    assert not send(one, SIGTERM)
+
+
+def test_one_that_ended_is_not_there_even_if_nobody_took_note(other: Running) -> None:
+    one = known(other.pid)
+    os.kill(other.pid, SIGKILL)
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+
+    assert psutil.Process(other.pid).status() == psutil.STATUS_ZOMBIE
+    assert not is_running(one)
+    assert identity_of(other.pid) is None
+    assert not send(one, SIGTERM)
+
+
+@pytest.mark.parametrize(
+    "pid", [-1, 0, 1, os.getpid(), 1 << 40, 1 << 80], ids=["all", "none", "init", "itself", "too large", "absurd"]
+)
+def test_some_numbers_are_nobody_that_may_be_signalled(pid: int) -> None:
+    assert identity_of(pid) is None
+    assert not is_running(Identity(pid, 0.0))
+    assert not send(Identity(pid, 0.0), SIGTERM)
+
+
+def test_what_a_process_uses_is_read_from_it(other: Running) -> None:
+    used = use_of(known(other.pid))
+
+    assert used.memory_bytes > 1 << 20
+    assert used.cpu_s >= 0
+
+
+def test_a_lock_is_seen_as_long_as_it_is_held(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not is_locked(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+    assert not is_locked(path)
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    assert is_locked(path)
+    (tmp_path / "link").symlink_to(path)
+    assert not is_locked(tmp_path / "link")
+    os.close(descriptor)
+    assert not is_locked(path)
