@@ -6,10 +6,8 @@ for in full, or nothing that it left out could matter; else only until somebody 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
-
-import msgspec
-import numpy as np
 
 from hive_mind.hive.rounds import Part
 from hive_mind.hive.soundness import is_sound
@@ -42,8 +40,8 @@ class _Together(NamedTuple):
     """What follows from all answers there are."""
 
     statistics: TermStatistics
-    answers: Sequence[_Answer]
-    """Their words scored by these."""
+    pools: Sequence[Pool]
+    """The pool of each answer, its words scored by these."""
     open: Mapping[str, frozenset[str]]
     """Partitions of each replica set that nobody spoke for, or not for all that may matter."""
 
@@ -63,7 +61,7 @@ class Brought:
         if not is_sound(reply, len(self._terms)):
             return False
         words = reply.words or _NO_WORDS
-        scored_by = asked.statistics or _sum([words.statistics], asked.beside)
+        scored_by = asked.statistics or (words.statistics + asked.beside if asked.beside else words.statistics)
         answer = _Answer(sender, reply.replica_set, reply.missing, reply.pool, reply.evidence, words, asked.depth, scored_by)
         self._answers.append(answer)
         self._known = None
@@ -92,7 +90,7 @@ class Brought:
 
     def merged(self) -> tuple[Pool, EvidenceColumns, dict[str, str]]:
         """All of it as one index would have given it, and by fact id a node that holds it. The order of answers plays no part."""
-        answered = _by_set(sorted(self._together().answers, key=_by_sender))
+        answered = _by_set(self._answers, self._together().pools)
         found = [_of_set(answers) for answers in answered]
         merged = merge_all([pool for pool, _ in found], [evidence for _, evidence in found], self._depth)
         origins = zip(merged.pool.ids, merged.origins.tolist(), strict=True)
@@ -101,41 +99,44 @@ class Brought:
     def _together(self) -> _Together:
         if self._known is None:
             statistics = self._total()
-            answers = self._rescored(statistics)
-            more = set(self._may_have_more(answers, statistics))
-            sure = [one for number, one in enumerate(answers) if number not in more]
-            self._known = _Together(statistics, answers, self._unspoken(sure))
+            pools = self._rescored(statistics)
+            more = set(self._may_have_more(pools, statistics))
+            sure = [one for number, one in enumerate(self._answers) if number not in more]
+            self._known = _Together(statistics, pools, self._unspoken(sure))
         return self._known
 
     def _total(self) -> TermStatistics:
         """Replicas count the same facts, so of several the one that speaks for most is believed."""
-        ranked = sorted(self._answers, key=lambda one: (one.name, len(set(one.missing)), one.sender, one.depth))
-        first = {one.name: one for one in reversed(ranked)}
-        return _sum([first[name].words.statistics for name in sorted(first)], self._beside)
+        believed: dict[str, _Answer] = {}
+        for one in self._answers:
+            other = believed.setdefault(one.name, one)
+            if other is not one and _believable(one) < _believable(other):
+                believed[one.name] = one
+        known = [believed[name].words.statistics for name in sorted(believed)]
+        return total([*known, self._beside] if self._beside else known)
 
-    def _rescored(self, statistics: TermStatistics) -> list[_Answer]:
-        if not self._terms or not self._answers:
-            return self._answers
+    def _rescored(self, statistics: TermStatistics) -> list[Pool]:
+        pools = [one.pool for one in self._answers]
+        if not self._terms or not pools:
+            return pools
         keyword = rescored([one.words for one in self._answers], self._terms, statistics)
-        ends = np.cumsum([len(one.pool) for one in self._answers])[:-1]
-        replace = msgspec.structs.replace
-        return [
-            one._replace(pool=replace(one.pool, keyword=scores))
-            for one, scores in zip(self._answers, np.split(keyword, ends), strict=True)
-        ]
+        bounds = pairwise(accumulate([len(pool) for pool in pools], initial=0))
+        anew = zip(pools, [keyword[start:end] for start, end in bounds], strict=True)
+        return [Pool(pool.ids, scores, pool.semantic, pool.exact) for pool, scores in anew]
 
-    def _may_have_more(self, answers: Sequence[_Answer], statistics: TermStatistics) -> list[int]:
+    def _may_have_more(self, pools: Sequence[Pool], statistics: TermStatistics) -> list[int]:
         """Numbers of the answers that may have left out what matters."""
-        pools, asked = [one.pool for one in answers], [_ALL if one.depth >= self._depth else one.depth for one in answers]
+        answers, depth = self._answers, self._depth
+        asked = [_ALL if one.depth >= depth else one.depth for one in answers]
         if not self._terms or not answers:
-            return may_have_more(pools, asked, self._depth) if min(asked, default=_ALL) < _ALL else []
-        is_final = [one.depth >= self._depth and one.scored_by == statistics for one in answers]
+            return may_have_more(pools, asked, depth) if min(asked, default=_ALL) < _ALL else []
+        is_final = [one.depth >= depth and one.scored_by == statistics for one in answers]
         if all(is_final):
             return []
         most = most_left([one.words for one in answers], [one.scored_by for one in answers], self._terms, statistics)
         most[is_final] = 0.0
         named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
-        return may_have_more(pools, asked, self._depth, Rescored(most, named))
+        return may_have_more(pools, asked, depth, Rescored(most, named))
 
     def _unspoken(self, answers: Sequence[_Answer]) -> dict[str, frozenset[str]]:
         """Partitions of each set that none of these answers speaks for."""
@@ -145,28 +146,26 @@ class Brought:
         return unspoken
 
 
-def _sum(statistics: Sequence[TermStatistics], beside: TermStatistics | None) -> TermStatistics:
-    return total([*statistics, beside] if beside else statistics)
+def _believable(answer: _Answer) -> tuple[int, str, int]:
+    """The least is believed."""
+    return len(set(answer.missing)), answer.sender, answer.depth
 
 
-def _by_sender(answer: _Answer) -> tuple[str, int]:
-    return answer.sender, answer.depth
+def _by_set(answers: Sequence[_Answer], pools: Sequence[Pool]) -> list[list[tuple[_Answer, Pool]]]:
+    """The answers of each replica set with their pools, in an order that does not depend on when they came."""
+    found: dict[str, list[tuple[_Answer, Pool]]] = {}
+    for answer, pool in zip(answers, pools, strict=True):
+        found.setdefault(answer.name, []).append((answer, pool))
+    return [sorted(found[name], key=lambda one: (one[0].sender, one[0].depth)) for name in sorted(found)]
 
 
-def _by_set(answers: Sequence[_Answer]) -> list[list[_Answer]]:
-    found: dict[str, list[_Answer]] = {}
-    for one in answers:
-        found.setdefault(one.name, []).append(one)
-    return [found[name] for name in sorted(found)]
-
-
-def _of_set(answers: Sequence[_Answer]) -> tuple[Pool, EvidenceColumns]:
+def _of_set(answers: Sequence[tuple[_Answer, Pool]]) -> tuple[Pool, EvidenceColumns]:
     """What the members of one replica set answered."""
     if len(answers) == 1:
-        return answers[0].pool, answers[0].evidence
-    return merge_replicas([one.pool for one in answers], [one.evidence for one in answers])
+        return answers[0][1], answers[0][0].evidence
+    return merge_replicas([pool for _, pool in answers], [answer.evidence for answer, _ in answers])
 
 
-def _holder(id: str, answers: Sequence[_Answer]) -> str:
+def _holder(id: str, answers: Sequence[tuple[_Answer, Pool]]) -> str:
     """The first of those that answered with it."""
-    return answers[0].sender if len(answers) == 1 else next(one.sender for one in answers if id in one.pool.ids)
+    return answers[0][0].sender if len(answers) == 1 else next(answer.sender for answer, pool in answers if id in pool.ids)

@@ -55,22 +55,23 @@ class Asking:
         recall = self.home.recall
         method: Method = "keyword" if vector is None else query.method
         terms = () if method == "vector" else tuple(dict.fromkeys(tokenize(query.text)))
+        own = total(part.statistics(terms) for part in self._own_parts(query))
         probe = Probe(
             terms,
             anchors(query.text),
             None if method == "keyword" else vector,
             recall.settings.depth_for(method, query.limit),
-            beside=total(part.statistics(terms) for part in self._own_parts(query)),
+            beside=own if own.documents else None,
         )
         with self.home.leaving() as left:
             gathered = await self._asked(probe, query)
         scored = replace(probe, statistics=gathered.statistics, beside=None)
         is_confident = self._is_confident(query)
-        own = [part.pool(scored, is_confident) for part in self._own_parts(query)]
-        own += self._left_behind(scored, left, gathered, is_confident)
+        pools = [part.pool(scored, is_confident) for part in self._own_parts(query)]
+        pools += self._left_behind(scored, left, gathered, is_confident)
         known = frozenset(gathered.pool.ids)
-        evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in own)]
-        return Candidates(*merge_found([gathered.pool, *own], evidence, probe.depth), method, gathered)
+        evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in pools)]
+        return Candidates(*merge_found([gathered.pool, *pools], evidence, probe.depth), method, gathered)
 
     async def hits(self, found: Candidates, limit: int) -> list[Hit]:
         """The best candidates as facts, best first. Raises `BackendError`."""

@@ -5,7 +5,7 @@ that scores by it and whoever makes its scores anew (`rescoring`) use the same o
 bit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -62,3 +62,12 @@ def inverse_document_frequency(documents: int, with_term: int) -> float:
     # Statistics of a hive may be a moment old and count fewer documents than hold the term.
     absent = max(documents - with_term, 0)
     return log(1.0 + (absent + 0.5) / (with_term + 0.5))
+
+
+def rarities_of(statistics: Sequence[TermStatistics], terms: Sequence[str]) -> NDArray[np.float64]:
+    """The idf of each term by each of several statistics, shape (statistics, terms); equal to the other but for the last bits."""
+    frequencies = [[one.document_frequency.get(term, 0) for term in terms] for one in statistics]
+    present = np.array(frequencies, dtype=np.float64).reshape(len(statistics), len(terms))
+    absent = np.maximum(np.array([[one.documents] for one in statistics], dtype=np.float64) - present, 0.0)
+    rarities: NDArray[np.float64] = np.log1p((absent + 0.5) / (present + 0.5))
+    return rarities

@@ -93,20 +93,19 @@ class Bm25Index:
     ) -> Matched:
         """The same, with what the scores are sums of. Where `statistics` are not known, `beside` is added to this index's own."""
         postings = {term: found for term in terms if (found := self._postings.get(term)) is not None}
-        known = statistics or self.statistics(postings)
-        if beside is not None and statistics is None:
-            known += beside
+        own = self.statistics(postings)
+        known = statistics or (own + beside if beside else own)
         gains = gains_of(postings, known, self._settings)
         sizes = list(map(len, postings.values()))
         if sum(sizes) > _TOGETHER_BYTES_MAX:
-            return Matched(self._one_by_one(postings, gains, mean_length(known)), tuple(postings), gains)
+            return Matched(self._one_by_one(postings, gains, mean_length(known)), own, tuple(postings), gains)
         counts = [size // _ENTRY.itemsize for size in sizes]
         entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
         positions = entries["position"].astype(np.intp)
         weights = entries["weight"]
         parts = self._parts(positions, weights, gains.repeat(counts), mean_length(known))
         scores = np.bincount(positions, parts, minlength=self._size).astype(np.float32)
-        return Matched(scores, tuple(postings), gains, counts, positions, weights, parts)
+        return Matched(scores, own, tuple(postings), gains, counts, positions, weights, parts)
 
     def occurrences(self, terms: Iterable[str], matched: Matched, chosen: Positions) -> Occurrences:
         """Of the terms in the documents at some ascending positions, and what they are worth in the others."""
@@ -114,11 +113,10 @@ class Bm25Index:
         others = matched.scores.copy()
         others[chosen] = 0.0
         left = float(np.maximum.reduce(others, initial=0.0))
-        own = self.statistics(matched.terms)
         by_term = dict(zip(matched.terms, zip(found.counts, found.left.tolist(), strict=True), strict=True))
         told = [by_term.get(term, (0, 0.0)) for term in dict.fromkeys(terms)]
         return Occurrences(
-            statistics=own,
+            statistics=matched.own,
             lengths=self._lengths[chosen],
             counts=tuple([count for count, _ in told]),
             rows=found.rows.astype("<u2").tobytes(),

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.scores import TermStatistics
+
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]
 
@@ -15,6 +17,8 @@ class Matched(NamedTuple):
     """Keyword scores of every position, shape (size,), and the occurrences they are made of, term after term."""
 
     scores: Scores
+    own: TermStatistics
+    """Of the index, for the terms of the query."""
     terms: tuple[str, ...]
     """Those of the query that occur."""
     gains: Scores

@@ -15,29 +15,27 @@ from numpy.typing import NDArray
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import Scores
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
+from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of, rarities_of
 
+_SETTINGS = Bm25Settings()
 _ROUNDING = 1.0001
 """Scores are float32, whose rounding is a thousand times less."""
-_LEAST_GAIN = 1e-12
-"""No honest statistics make a term worth less."""
+_LEAST_GAIN, _LEAST_LENGTH = 1e-12, 1e-9
+"""No honest statistics make a term worth less, or documents shorter."""
 
 
-def rescored(
-    told: Sequence[Occurrences], terms: Sequence[str], together: TermStatistics, settings: Bm25Settings | None = None
-) -> Scores:
+def rescored(told: Sequence[Occurrences], terms: Sequence[str], together: TermStatistics) -> Scores:
     """BM25 of the candidates of several pools, one pool after the other, by the statistics of all.
 
-    `terms` are those of the query, each once; `settings` those of the indexes.
+    `terms` are those of the query, each once. The pools are of indexes with the default settings, as every replica's is.
     """
-    chosen = settings or Bm25Settings()
     lengths = np.concatenate([one.lengths for one in told])
     starts = np.cumsum([0, *(len(one.lengths) for one in told[:-1])])
     counts = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(terms))
     rows = np.frombuffer(b"".join([one.rows for one in told]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
-    gains = np.tile(gains_of(terms, together, chosen), len(told)).repeat(counts.ravel())
+    gains = np.tile(gains_of(terms, together, _SETTINGS), len(told)).repeat(counts.ravel())
     weights = np.concatenate([one.weights for one in told])
-    parts = parts_of(lengths[rows], weights, gains, mean_length(together), chosen)
+    parts = parts_of(lengths[rows], weights, gains, mean_length(together), _SETTINGS)
     return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
 
 
@@ -45,15 +43,15 @@ def most_left(
     told: Sequence[Occurrences], scored_by: Sequence[TermStatistics], terms: Sequence[str], together: TermStatistics
 ) -> NDArray[np.float64]:
     """What a document that each of several pools left out can score at most by the statistics of all; shape (pools,)."""
-    settings = Bm25Settings()
-    known = np.array([gains_of(terms, one, settings) for one in scored_by], dtype=np.float64).reshape(len(told), len(terms))
-    grows = gains_of(terms, together, settings) / np.maximum(known, _LEAST_GAIN)
+    rarities = rarities_of([together, *scored_by], terms)
+    grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
-    caps = np.array([one.left_of for one in told], dtype=np.float64).reshape(len(told), len(terms))
-    left = np.array([one.left for one in told], dtype=np.float64)
-    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
+    caps = np.concatenate([one.left_of for one in told]).astype(np.float64).reshape(len(told), len(terms))
+    left = np.array([[one.left] for one in told], dtype=np.float64)
+    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left)
     shares = np.diff(filled, axis=1, prepend=0.0)
     # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
-    longer = np.array([max(1.0, mean_length(together) / max(mean_length(one), 1e-9)) for one in scored_by])
+    means = np.array([mean_length(one) for one in scored_by])
+    longer = np.maximum(mean_length(together) / np.maximum(means, _LEAST_LENGTH), 1.0)
     most: NDArray[np.float64] = (shares * np.take_along_axis(grows, order, axis=1)).sum(axis=1) * longer * _ROUNDING
     return most
