@@ -16,12 +16,12 @@ WITHOUT_DATA = (
     *("learn", "store", "fleet", "fleet_of_processes"),
     *("crdt", "placement", "gossip", "trust", "tail", "journal", "runner", "bus", "bus_query", "hive_query", "hive"),
 )
-WITH_DATA = ("search", "ann", "retrieval", "distraction", "answers", "retrieval_collection", "retrieval_quality")
+WITH_DATA = ("search", "ann", "asked_again", "retrieval", "distraction", "answers", "retrieval_collection", "retrieval_quality")
 FIRST: dict[str, Callable[[Path], list[str]]] = {
     "evidence": lambda cache: ["--json", str(cache / "evidence.json")],
     "growth": lambda cache: ["--out", str(cache / "growth")],
 }
-WITHOUT_CACHE, WITH_SCRATCH = ("answers", "retrieval_collection"), ("retrieval_collection", "retrieval_quality")
+WITHOUT_CACHE, WITH_SCRATCH = ("asked_again", "answers", "retrieval_collection"), ("retrieval_collection", "retrieval_quality")
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ def _none() -> Scores:
     return np.empty(0, dtype=np.float32)
 
 
-class Occurrences(msgspec.Struct, frozen=True):
+class Occurrences(msgspec.Struct, frozen=True, array_like=True):
     """Where the terms of a probe occur in the candidates of a pool, and what at most they are worth in the rest.
 
     Each distinct term counts once, in the probe's order. `counts`, `rows` and `weights` list the occurrences term after term.

@@ -1,0 +1,120 @@
+"""How often must a member of a hive be asked a second time, because its own statistics misled it about what is wanted?
+
+    python -m benchmarks.asked_again --data DATA [--output json]
+
+LoCoMo's turns and SciFact's abstracts are dealt to agents, each a member by itself, and asked for the best ten by words. A member is
+asked again if by the statistics of all it may have left out what belongs among them; "had more" are those that then gave something
+new that did. How often the first ten are those of one index over everything is counted too.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchmarks.hive_query import plain_evidence, receiver, request_of
+from hive_mind.evals.arms.dealing import deal_by
+from hive_mind.evals.datasets import Document
+from hive_mind.evals.datasets.load import load_dataset
+from hive_mind.hive.effects import Ask
+from hive_mind.hive.latencies import Latencies, ScatterSettings
+from hive_mind.hive.scatter import FOR_MORE, Scatter
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.evidence import Statement
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.messages import PoolReply
+from hive_mind.model.probe import Probe
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.pipeline import RankingSettings, in_columns, rank
+from hive_mind.ranking.tokens import tokenize
+
+LIMIT, QUESTIONS = 10, 200
+DEPTH = RankingSettings().depth_for("keyword", LIMIT)
+WAYS = [("locomo", "round-robin", 10), ("locomo", "round-robin", 100), ("locomo", "session", 20), ("locomo", "session", 100)]
+WAYS += [("locomo", "speaker", 20), ("scifact", "round-robin", 10), ("scifact", "round-robin", 100)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Members asked again for a question, and how many had more; `same`: the share of questions that one index answers alike."""
+
+    data: str
+    deal: str
+    members: int
+    asked_again: float
+    had_more: float
+    same: float
+
+
+def index_of(documents: Sequence[Document]) -> FactIndex:
+    index = FactIndex()
+    for one in documents:
+        index.add(one.id, weighted_terms(Statement(one.text, said_at=one.said_at, speaker=one.speaker, before=one.before)))
+    return index
+
+
+def ask(members: Sequence[FactIndex], probe: Probe) -> tuple[Gathered, list[int]]:
+    """What was found, and how many new ones of it each second answer gave."""
+    read_set = tuple(ReplicaSet(f"{n}", (f"{n}",), (f"{n}",)) for n in range(len(members)))
+    scatter = Scatter(Ask("q", probe, 2_000), read_set, "asker", 1, ScatterSettings(), Latencies(), 0)
+    effects, given, again = scatter.start(0), dict[str, frozenset[str]](), list[tuple[str, frozenset[str]]]()
+    while effects:
+        (one, *effects) = effects
+        request = request_of(one)
+        pool, _, words = members[int(request.replica_set)].told(request.probe)
+        if request.query.endswith(FOR_MORE):
+            again.append((request.replica_set, frozenset(pool.ids)))
+        else:
+            given[request.replica_set] = frozenset(pool.ids)
+        reply = PoolReply(request.query, request.replica_set, pool, plain_evidence(len(pool)), (), words)
+        effects += scatter.take(receiver(one), reply, 1)
+    gathered = scatter.gathered()
+    return gathered, [len((ids - given[name]) & set(gathered.pool.ids)) for name, ids in again]
+
+
+def best(gathered: Gathered) -> list[str]:
+    return [one.id for one in rank(gathered.pool, in_columns(gathered.pool, gathered.evidence), LIMIT, "keyword")]
+
+
+def named(document: Document, scope: str) -> Document:
+    """Conversations number their turns and sessions alike."""
+    return replace(document, id=f"{scope}/{document.id}", section=f"{scope}/{document.section}")
+
+
+def row(data: Path, name: str, deal: str, agents: int) -> Row:
+    scopes = load_dataset(data / name if name == "locomo" else data / f"{name}.corpus.jsonl").scopes
+    documents = [named(document, scope.name) for scope in scopes for document in scope.documents]
+    questions = [question.text for scope in scopes for question in scope.questions]
+    whole = [index_of(documents)]
+    members = [index_of(dealt) for dealt in deal_by(deal)(documents, agents) if dealt]
+    again, same, asked = [], 0, questions[:: max(1, len(questions) // QUESTIONS)]
+    for text in asked:
+        probe = Probe(tuple(dict.fromkeys(tokenize(text))), anchors(text), None, DEPTH)
+        found, new = ask(members, probe)
+        again += new
+        same += best(found) == best(ask(whole, probe)[0])
+    had_more = sum(count > 0 for count in again)
+    return Row(name, deal, len(members), len(again) / len(asked), had_more / len(asked), same / len(asked))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with scifact.corpus.jsonl and locomo/")
+    parser.add_argument("--output", choices=["table", "json"], default="table")
+    options = parser.parse_args()
+    rows = [row(options.data, *way) for way in WAYS]
+    if options.output == "json":
+        json.dump([asdict(one) for one in rows], sys.stdout, indent=1)
+        return
+    print(f"{'data':9}{'dealt by':14}{'members':>8}{'asked again':>13}{'had more':>10}{'same first ten':>16}")
+    for one in rows:
+        again = f"{one.asked_again:>13.3f}{one.had_more:>10.3f}{one.same:>16.1%}"
+        print(f"{one.data:9}{one.deal:14}{one.members:>8}{again}")
+
+
+if __name__ == "__main__":
+    main()
