@@ -2,9 +2,9 @@
 
     python -m benchmarks.asked_again --data DATA [--output json]
 
-LoCoMo's turns and SciFact's abstracts are dealt to agents, each a member by itself, and asked for the best ten by words. A member is
-asked again if by the statistics of all it may have left out what belongs among them; "had more" are those that then gave something
-new that did. How often the first ten are those of one index over everything is counted too.
+LoCoMo's turns and SciFact's abstracts are dealt to agents, each a member by itself, and asked for the best ten by words. A member
+is asked again if by the statistics of all it may have left out what belongs among them; "had more" are those that then gave
+something new that did. How often the first ten are those of one index over everything is counted too.
 """
 
 import argparse
