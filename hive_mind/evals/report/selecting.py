@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from hive_mind.evals.experiments.values import Fault
 from hive_mind.evals.report.naming import BASELINES
 from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, Scorecard
@@ -48,7 +50,10 @@ class Setting:
 
 
 def settings_of(card: Scorecard) -> list[Setting]:
-    """All settings, in the order of the experiment. A baseline is shown beside every ranking of its data."""
+    """All settings, in the order of the experiment. A baseline is shown beside every ranking of its data.
+
+    It was compared with the single memory of one of them; beside the others it has no difference, which would be that one's.
+    """
     topologies = [cell for cell in card.done if cell.arm.kind not in BASELINES] or card.done
     found = dict.fromkeys((cell.data, cell.retrieval) for cell in topologies)
     return [Setting(_name(card, data, retrieval), _cells(card, data, retrieval)) for data, retrieval in found]
@@ -99,7 +104,13 @@ def _cells(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> tuple[C
     own = [cell for cell in card.done if cell.data == data and cell.retrieval == retrieval]
     has = {cell.arm.kind for cell in own}
     lent = [cell for cell in card.done if cell.data == data and cell.arm.kind in BASELINES and cell.arm.kind not in has]
-    return tuple(sorted([*own, *lent], key=_place))
+    return tuple(sorted([*own, *(_beside(own, cell) for cell in lent)], key=_place))
+
+
+def _beside(own: Sequence[CellCard], lent: CellCard) -> CellCard:
+    """Without its difference where the single memory that it was compared with is not here."""
+    is_here = lent.against_single is not None and any(cell.id == lent.against_single.reference for cell in own)
+    return lent if is_here else msgspec.structs.replace(lent, against_single=None)
 
 
 def _place(cell: CellCard) -> tuple[object, ...]:

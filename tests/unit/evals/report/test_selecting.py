@@ -28,6 +28,16 @@ def test_each_data_set_is_shown_under_each_ranking_with_the_baselines_beside_it(
         assert len({cell.data for cell in setting.cells}) == 1
 
 
+def test_a_difference_is_shown_only_beside_the_single_memory_it_is_from(card):
+    hybrid, words, *_ = settings_of(card)
+
+    for setting in (hybrid, words):
+        shown = {cell.id for cell in setting.cells}
+        assert all(cell.against_single.reference in shown for cell in setting.cells if cell.against_single)
+    assert [cell.against_single is None for cell in hybrid.of_kind("bm25", "random")] == [False, False]
+    assert [cell.against_single is None for cell in words.of_kind("bm25", "random")] == [True, True]
+
+
 def test_every_finished_cell_is_shown_somewhere(card):
     assert {cell.id for setting in settings_of(card) for cell in setting.cells} == {cell.id for cell in card.done}
 
