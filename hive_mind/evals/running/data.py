@@ -5,6 +5,9 @@ What an experiment asks is decided here and nowhere else, so that every arm of a
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from hashlib import blake2b
+
+import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope, pooled
@@ -44,6 +47,11 @@ def cut(dataset: Dataset, subset: Sequence[str] = (), per_category: int = 0) -> 
     kept = {(scope, one.id) for scope, one in questions}
     scopes = (_with(scope, kept) for scope in dataset.scopes)
     return replace(dataset, scopes=tuple(scope for scope in scopes if scope.questions))
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """What tells data sets apart: the same documents and questions, in the same order, have the same one."""
+    return blake2b(msgspec.json.encode(dataset.scopes, order="deterministic"), digest_size=8).hexdigest()
 
 
 def unknown_ids(subset: Sequence[str], datasets: Iterable[Dataset]) -> list[str]:

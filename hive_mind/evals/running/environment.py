@@ -1,7 +1,7 @@
 """Where a run was made: what a reader has to know to judge its times, and to repeat it."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,8 +16,13 @@ _LIBRARIES = ("numpy", "kuzu", "PyStemmer", "sentence-transformers", "torch", "n
 _SECRET_OPTIONS = ("key", "token", "credential", "password")
 
 
-def environment_of(arguments: Sequence[str], embedding: str, absent: Sequence[str] = ()) -> dict[str, Any]:
-    """This machine and this program now. `embedding` is the model's name, "" for none; `absent` are data sets left out."""
+def environment_of(
+    arguments: Sequence[str], embedding: str, data: Mapping[str, str], absent: Sequence[str] = ()
+) -> dict[str, Any]:
+    """This machine and this program now.
+
+    `embedding` is the model's name, "" for none; `data` are fingerprints of the data sets, and `absent` those that were left out.
+    """
     return {
         "hive_mind": __version__,
         "python": platform.python_version(),
@@ -29,6 +34,7 @@ def environment_of(arguments: Sequence[str], embedding: str, absent: Sequence[st
         "memory_bytes": psutil.virtual_memory().total,
         "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
         "embedding": embedding,
+        "data": dict(data),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "argv": without_secrets(arguments),
         "absent": list(absent),

@@ -195,11 +195,22 @@ def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, A
     different = sorted(key for key in {*there, *given} if there.get(key) != given.get(key))
     if different:
         raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
-    before, now = _json(path / ENVIRONMENT).get("embedding"), environment.get("embedding")
+    begun = _json(path / ENVIRONMENT)
+    _refuse_other_data(path, begun.get("data") or {}, environment.get("data") or {})
+    before, now = begun.get("embedding"), environment.get("embedding")
     if before != now:
         raise InvalidInput(
             f"{path} was begun with {_named(before)} and this run has {_named(now)}; "
             "give --embed and --model of then, or another --out"
+        )
+
+
+def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) -> None:
+    """What was asked of other documents can't stand beside what is asked of these. Runs of before had no fingerprints."""
+    if other := sorted(name for name in before.keys() & now.keys() if before[name] != now[name]):
+        raise InvalidInput(
+            f"{path} was begun with other documents or questions than there are now ({', '.join(other)}); "
+            "put those of then back, or give another --out"
         )
 
 

@@ -19,7 +19,7 @@ from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Cell, DataSource, Experiment, Retrieval
 from hive_mind.evals.rows import CellReport
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
-from hive_mind.evals.running.data import asked_of, unknown_ids
+from hive_mind.evals.running.data import asked_of, fingerprint, unknown_ids
 from hive_mind.evals.running.embedding import Filled, fill
 from hive_mind.evals.running.environment import environment_of
 from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
@@ -90,7 +90,8 @@ def run(order: RunOrder, report: Report) -> RunResult:
         _log.warning(WITHOUT_MODEL)
         experiment = _by_words_alone(experiment)
     cells = cells_of(experiment)
-    folder = open_run(order.folder, experiment, environment_of(order.arguments, vectors.model, _left_out(order, experiment)))
+    environment = environment_of(order.arguments, vectors.model, _fingerprints(experiment, data), _left_out(order, experiment))
+    folder = open_run(order.folder, experiment, environment)
     orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
     _run_cells(orders, folder, _weights(cells, data), order.jobs, report)
     return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
@@ -139,6 +140,10 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
     if unknown := unknown_ids(experiment.subset, data.values()):
         _log.warning("no question has the id %s, which --subset names", " or ".join(unknown))
     return replace(experiment, data=kept), data
+
+
+def _fingerprints(experiment: Experiment, data: Data) -> dict[str, str]:
+    return {f"{one.name}-s{seed}": fingerprint(data[one, seed]) for one in experiment.data for seed in experiment.seeds}
 
 
 def _left_out(order: RunOrder, asked: Experiment) -> list[str]:

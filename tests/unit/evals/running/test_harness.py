@@ -152,6 +152,20 @@ def test_data_without_a_question_is_refused_or_left_out_by_name(tmp_path: Path):
     assert json.loads((result.folder / "environment.json").read_bytes())["absent"] == ["scifact", "notes"]
 
 
+def test_a_run_does_not_go_on_with_documents_that_have_changed_since_it_began(tmp_path: Path):
+    notes = _documents_alone(tmp_path / "sets", "notes")
+    (tmp_path / "sets" / "notes.queries.jsonl").write_text('{"_id": "q1", "text": "What is blue?", "qrels": {"d1": 1}}\n')
+    wanted = order(tmp_path / "run", replace(EXPERIMENT, data=(notes,)))
+    run(wanted, quiet)
+    run(wanted, quiet)
+
+    with (tmp_path / "sets" / "notes.corpus.jsonl").open("a") as corpus:
+        corpus.write('{"_id": "d2", "text": "The sea is blue."}\n')
+
+    with pytest.raises(InvalidInput, match=r"begun with other documents or questions than there are now \(notes-s1\); put those"):
+        run(wanted, quiet)
+
+
 def test_what_can_be_known_to_fail_is_refused_before_anything_is_embedded(tmp_path: Path):
     told: list[str] = []
 
