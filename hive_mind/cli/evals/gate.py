@@ -60,6 +60,5 @@ def show_judgement(found: "Judgement", run: str, against: str) -> None:
             say(f"  {ground.cell}: {ground.told}", style="red")
         say("see every difference with hive-mind eval compare", style="dim")
     else:
-        count = sum(len(cell.metrics) for cell in found.cells)
-        passed = f"no drop beyond a 95 % interval in {count} comparisons of {len(found.cells)} cells with {against}"
+        passed = f"no drop beyond a 95 % interval in {found.judged} comparisons of {len(found.cells)} cells with {against}"
         show(f"{run} passes: {passed}", style="green")

@@ -35,6 +35,8 @@ class Judgement:
     unjudged: tuple[str, ...] = ()
     changes: tuple[RunChange, ...] = ()
     """What was looked at."""
+    judged: int = 0
+    """How many comparisons could have been a ground: of a metric that is good or bad to have more of, and is defined."""
 
     @property
     def allowed(self) -> bool:
@@ -48,7 +50,8 @@ class Judgement:
 
     def __add__(self, other: "Judgement") -> "Judgement":
         """Both of them: what one refuses is refused."""
-        return Judgement(self.grounds + other.grounds, self.unjudged + other.unjudged, self.changes + other.changes)
+        changes, judged = self.changes + other.changes, self.judged + other.judged
+        return Judgement(self.grounds + other.grounds, self.unjudged + other.unjudged, changes, judged)
 
 
 def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, certain: Sequence[str] = ()) -> Judgement:
@@ -63,7 +66,8 @@ def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, c
     if lost := (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain)):
         return Judgement(unjudged=lost, changes=(change,))
     grounds = [_ground(cell, one, certain) for cell, one in judged]
-    return Judgement(tuple(ground for ground in grounds if ground), changes=(change,))
+    count = sum(one.sense != "neither" and one.difference is not None for _, one in judged)
+    return Judgement(tuple(ground for ground in grounds if ground), changes=(change,), judged=count)
 
 
 def _unjudged(baseline: Side, candidate: Side) -> Iterator[str]:

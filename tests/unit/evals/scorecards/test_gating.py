@@ -59,6 +59,14 @@ def test_a_drop_within_the_interval_passes_unless_more_is_asked_of_the_metric(tm
     assert "ndcg@10 can't be ruled out" in ground.told
 
 
+def test_only_what_could_have_been_a_ground_counts_as_judged(tmp_path: Path):
+    every = [row("q1", metrics={"ndcg@10": 0.5, "distractors@10": 0.0, "abstained": 1.0, "stale": None})]
+
+    # nDCG, distractors, and completeness, which every row has.
+    assert judged(tmp_path / "a", every, every).judged == 3
+    assert judged(tmp_path / "b", every, every, "ndcg", "messages").judged == 2
+
+
 def test_more_of_what_is_bad_is_refused(tmp_path: Path):
     (ground,) = judged(tmp_path, rows("distractors@10", [0.0] * 9), rows("distractors@10", [2.0] * 9)).grounds
 
