@@ -21,10 +21,12 @@ from hive_mind.model.query import Hit
 
 Figures = dict[str, float | None]
 
-_ANSWERED = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right")
-
 GROUNDED = "grounded"
 """The name of the judge's figure: 1 or 0, and None where it gave none."""
+
+_WORDED = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right")
+ANSWERED = frozenset({*_WORDED, GROUNDED})
+"""What only an answer has."""
 
 
 def score(
@@ -89,7 +91,7 @@ def shown_scores(hits: Sequence[Hit]) -> list[float]:
 def answered_figures(question: LabelledQuestion, answer: GivenAnswer | None) -> Figures:
     """What the answer is worth by the question's keywords. An answer that is declined holds none of them."""
     if answer is None:
-        return dict.fromkeys(_ANSWERED)
+        return dict.fromkeys(_WORDED)
     # "I don't know" is our wording. Where that is right, it may be what the keywords ask for.
     said = answer.text if answer.is_known or not question.is_answerable else ""
     return {

@@ -2,12 +2,13 @@
 
 Refused is a drop that lies beyond the 95 % interval, in any metric of which more is better or worse. Of the metrics that are held
 to more (`certain`), a drop that the interval leaves open is enough. A gate that can't judge does not pass: other questions or
-documents, another cut, a cell that is missing, failed or has questions without a result.
+documents, another cut, a cell that is missing, failed or has questions without a result, or without the answer that is judged.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hive_mind.evals.answers.scoring import ANSWERED
 from hive_mind.evals.scorecards.cells import MeasuredCell
 from hive_mind.evals.scorecards.comparing import CellChange, MetricChange, RunChange, Side, compare_sides, paired_cells
 from hive_mind.evals.scorecards.metrics import sense_of
@@ -63,7 +64,10 @@ def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, c
         return Judgement(unjudged=unjudged)
     change = compare_sides(baseline, candidate, metrics)
     judged = [(cell, one) for cell in change.cells for one in cell.metrics if metrics or one.metric not in _ONLY_NAMED]
-    if lost := (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain)):
+    lost = (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain))
+    if any(one.metric in ANSWERED for _, one in judged):
+        lost += tuple(_unanswered(baseline, candidate))
+    if lost:
         return Judgement(unjudged=lost, changes=(change,))
     grounds = [_ground(cell, one, certain) for cell, one in judged]
     count = sum(one.sense != "neither" and one.difference is not None for _, one in judged)
@@ -92,6 +96,14 @@ def _other_data(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
     documents = [cell.report.documents if cell.report else 0 for cell in (old, new)]
     if documents[0] != documents[1]:
         yield f"the baseline searched {documents[0]} documents and this run {documents[1]}"
+
+
+def _unanswered(baseline: Side, candidate: Side) -> Iterator[str]:
+    """Questions that nobody worded an answer to: how good it would have been is not known, and the others may be easier."""
+    for old, new in paired_cells(baseline, candidate)[0]:
+        for name, cell in (("this run", new), ("the baseline", old)):
+            if silent := sorted(row.question for row in cell.rows.values() if row.unanswered):
+                yield f"{new.id}: {_named(silent)} without an answer in {name}: {cell.rows[silent[0]].unanswered}"
 
 
 def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:

@@ -115,6 +115,15 @@ def test_what_can_not_be_judged_does_not_pass_and_says_why(baseline: Rows, run: 
     assert any(re.search(told, line) for line in found.unjudged)
 
 
+def test_answers_that_were_not_given_can_not_be_judged_by_the_others(tmp_path: Path):
+    before = rows("keyword_hit", [1.0, 0.0, 0.0])
+    after = [*before[:1], *(row(f"q0{n}", metrics={"keyword_hit": None}, unanswered="the budget is spent") for n in (2, 3))]
+
+    (told,) = judged(tmp_path / "a", before, after).unjudged
+    assert told == f"{SINGLE_ID}: questions q02, q03 without an answer in this run: the budget is spent"
+    assert judged(tmp_path / "b", before, after, "completeness").allowed
+
+
 def test_other_cells_another_cut_and_other_documents_can_not_be_judged(tmp_path: Path):
     baseline = side_of(str(written_run(tmp_path / "a", {SINGLE_ID: [row("q1")], FLAT_ID: [row("q1")]})))
     fewer = side_of(str(written_run(tmp_path / "b", {SINGLE_ID: [row("q1")]}, ONE)))
