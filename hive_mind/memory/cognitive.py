@@ -19,7 +19,7 @@ from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.transfer import Records, read_records, write_records
 from hive_mind.memory.vectors import Vector, VectorSource
-from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, record, wake
+from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, record, refuse_another_loop, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
@@ -237,6 +237,7 @@ class CognitiveMemory:
 
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""
+        refuse_another_loop(self._state)
         async with self._waking:
             await self._is_idle.wait()
             await self._transition.finish()
@@ -246,6 +247,7 @@ class CognitiveMemory:
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
+        refuse_another_loop(self._state)
         self._is_closed = True
         await self.sleep()
         await self._vectors.close()
@@ -332,6 +334,7 @@ class CognitiveMemory:
         Inside the block only methods that are given the state may be awaited: the others wait for one who sends the memory to
         sleep, and that one waits for the block.
         """
+        refuse_another_loop(self._state)
         async with self._waking:
             if self._is_closed:
                 raise InvalidInput("this memory is closed: open it again")

@@ -7,9 +7,10 @@ vectors of two models can't be compared.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from hive_mind.errors import InvalidInput
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import Vector, VectorSource
 from hive_mind.ranking.pipeline import RankingSettings
@@ -26,15 +27,27 @@ NewVectorArm = Callable[[int], VectorArm]
 
 @dataclass(slots=True)
 class Awake:
-    """An open store and what is in RAM. `recorded` is the model the database was embedded with, "" for none yet."""
+    """An open store and what is in RAM. `recorded` is the model the database was embedded with, "" for none yet.
+
+    `loop` is where it was woken: elsewhere its store would never be heard.
+    """
 
     store: FactStore
     recall: Recall
     recorded: str
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def embeds_with(self, vectors: VectorSource) -> bool:
         """Whether new vectors of this model may stand beside those that are there."""
         return vectors.is_on and self.recorded in ("", vectors.model)
+
+
+def refuse_another_loop(awake: Awake | None) -> None:
+    """Raises `InvalidInput` for a caller in another thread or a second `asyncio.run`, who would wait for ever."""
+    if awake is not None and awake.loop is not asyncio.get_running_loop():
+        raise InvalidInput(
+            "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that opened it"
+        )
 
 
 class Transition:

@@ -1,5 +1,6 @@
 """What a memory refuses, it refuses whole and with a clear word; what it takes, it keeps as it is. Over every store."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -172,6 +173,22 @@ def test_any_query_is_answered(with_memory: Run, query: str):
             await memory.search_facts(Query(query, 10**9, method))  # type: ignore[arg-type]
 
     with_memory(scenario)
+
+
+def test_another_event_loop_is_told_instead_of_being_left_to_wait(home: Home):
+    async def whole() -> None:
+        memory = home.memory(BagOfWords())
+        await memory.store_fact("pump", "The pump is red.")
+
+        for wrong in (lambda: memory.search_facts("pump"), lambda: memory.store_fact("fan", "The fan is red."), memory.close):
+            # A thread of its own has an event loop of its own.
+            with pytest.raises(InvalidInput, match="open in another event loop"):
+                await asyncio.wait_for(asyncio.to_thread(asyncio.run, wrong()), 10)
+
+        assert await found(memory, "pump") == ["The pump is red."]
+        await memory.close()
+
+    run(whole())
 
 
 def test_a_closed_memory_says_so(home: Home):
