@@ -23,7 +23,7 @@ from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, 
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import METHODS, Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.store.base import AddEpisode, Change, Link, PutVector, ReviseFact, SetMeta
@@ -384,6 +384,8 @@ def asked_for(query: str | Query, limit: int) -> Query:
     """What a search is asked, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
     asked = Query(query, limit) if isinstance(query, str) else query
     refuse_limit(asked.limit)
+    if asked.method not in METHODS:
+        raise InvalidInput(f"there is no method {asked.method!r} to search by; there are {', '.join(METHODS)}")
     if not 0.0 <= asked.min_confidence <= 1.0:
         raise InvalidInput(f"min_confidence is a number from 0 to 1, not {asked.min_confidence}")
     return asked

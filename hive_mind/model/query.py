@@ -1,12 +1,13 @@
 """What retrieval is asked and what it finds. (A question is what a person asks; see `answer`.)"""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from hive_mind.model.fact import Fact
 from hive_mind.model.scores import ComponentScores, Contributions
 
 Method = Literal["keyword", "vector", "hybrid"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
-from hive_mind.model.query import Query
+from hive_mind.model.query import Method, Query
 from tests.builders import BagOfWords, Home, Scenario, found, lines_of, remembering, run, said
 from tests.contract.fleets import HOMES, home_for
 
@@ -108,6 +109,15 @@ def test_a_least_confidence_is_a_confidence(with_memory: Run, least: float):
     async def scenario(memory: CognitiveMemory) -> None:
         with pytest.raises(InvalidInput, match="min_confidence"):
             await memory.search_facts(Query("pump", min_confidence=least))
+
+    with_memory(scenario)
+
+
+def test_a_method_that_does_not_exist_is_not_taken_for_another(with_memory: Run):
+    async def scenario(memory: CognitiveMemory) -> None:
+        await memory.store_fact("pump", "The pump is red.")
+        with pytest.raises(InvalidInput, match="no method 'keywords' to search by; there are keyword, vector, hybrid"):
+            await memory.search_facts(Query("pump", method=cast(Method, "keywords")))
 
     with_memory(scenario)
 
