@@ -18,6 +18,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return import_module("hive_mind.public").__all__
     # Python asks here for a submodule before it looks for one.
     is_other = name.startswith("_") or find_spec(f"{__name__}.{name}") is not None
     if not is_other and name in (public := import_module("hive_mind.public")).__all__:

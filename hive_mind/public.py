@@ -2,10 +2,12 @@
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned
+from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
 from hive_mind.crdt.lww import LWWRegister
 from hive_mind.crdt.orset import ORSet
-from hive_mind.errors import BackendError, ConfigError, HiveError, InvalidInput
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.hive.expiry import FactTTL
 from hive_mind.hive.gossip import convergence_check, run_gossip_round
 from hive_mind.hive.graph import HiveGraph, InMemoryHiveGraph
@@ -26,7 +28,7 @@ from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_agent, open_memory
+from hive_mind.runtime.wiring import open_agent, open_embedder, open_memory
 
 __all__ = [
     "AgentProcess",
@@ -36,8 +38,11 @@ __all__ = [
     "CognitiveMemory",
     "ConfigError",
     "Content",
+    "DatabaseLocked",
     "DistributedCognitiveMemory",
+    "Embedder",
     "Episode",
+    "Extraction",
     "Fact",
     "FactTTL",
     "Fleet",
@@ -56,17 +61,20 @@ __all__ = [
     "MemberPlan",
     "Memory",
     "MemoryStatistics",
+    "ModelOutputError",
     "ORSet",
     "PromotionSettings",
     "Query",
     "Question",
     "RankingSettings",
+    "Reader",
     "Relation",
     "RunningMember",
     "Settings",
     "convergence_check",
     "hybrid_score_weighted",
     "open_agent",
+    "open_embedder",
     "open_fleet",
     "open_member",
     "open_memory",

@@ -1,12 +1,11 @@
-"""Your own reader: what has `extract`, `summarise` and `synthesise` can read for an agent. This one reads key=value lines."""
+"""Your own `Reader`: what has `extract`, `summarise` and `synthesise` can read for an agent. This one reads key=value lines."""
 
 import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hive_mind import Answer, Candidate, Content, Hit, LearningAgent, Question, Settings, open_memory
-from hive_mind.cognition.reader import Extraction
+from hive_mind import Answer, Candidate, Content, Extraction, Hit, LearningAgent, Question, Settings, open_memory
 
 
 class KeyValueReader:

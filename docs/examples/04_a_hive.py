@@ -5,8 +5,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from hive_mind import FleetPlan, Settings, open_fleet
-from hive_mind.runtime.wiring import open_embedder
+from hive_mind import FleetPlan, Settings, open_embedder, open_fleet
 
 AGENTS = ("ada", "bert", "cleo", "dora")
 

@@ -2,11 +2,10 @@
 
 import asyncio
 
-from hive_mind import MemberPlan, Settings, open_member
+from hive_mind import MemberPlan, Settings, open_embedder, open_member
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
 from hive_mind.bus.memory import open as open_bus
-from hive_mind.runtime.wiring import open_embedder
 
 
 async def main() -> None:
