@@ -47,6 +47,19 @@ def test_a_run_that_is_not_there_is_a_wrong_call(hive_mind: HiveMind, tmp_path: 
     assert "is no run" in ended.err
 
 
+def test_what_one_cell_lacks_is_told_of_that_cell_and_what_all_lack_once(hive_mind: HiveMind, tmp_path: Path):
+    everywhere, there = {"questions without evidence": 2}, {"questions the answerer gave no answer to": 1}
+    report = {id: {"left_out": everywhere} for id in (SINGLE_ID, "notes-bm25-s1", "notes-random-s1")}
+    report[FLAT_ID] = {"left_out": everywhere | there}
+    run = written_run(tmp_path / "a", {SINGLE_ID: rows("m", [0.9]), FLAT_ID: rows("m", [0.9])}, report=report)
+
+    ended = hive_mind("eval", "report", run)
+
+    assert (ended.out + ended.err).count("left out: 2 questions without evidence") == 1
+    assert "evidence, left out" not in ended.out
+    assert f"note: {FLAT_ID}: left out: 1 questions the answerer gave no answer to" in " ".join(ended.err.split())
+
+
 def test_the_gate_passes_what_is_not_worse(hive_mind: HiveMind, tmp_path: Path):
     run = written_run(tmp_path / "a", {SINGLE_ID: rows("ndcg@10", [0.9] * 12), FLAT_ID: rows("ndcg@10", [0.9] * 12)})
 

@@ -48,7 +48,9 @@ def _show_setting(setting: "Setting", limit: int) -> None:
     first = setting.cells[0]
     by = f", embedded by {first.embedding}" if first.embedding else ""
     show(f"{setting.name}{by}", style="bold")
-    show(f"{first.documents} documents, {first.questions} questions{_left_out(first)}")
+    of_all = [one for one in first.left_out.items() if all(one in cell.left_out.items() for cell in setting.cells)]
+    left_out = "".join(f", left out: {count} {reason}" for reason, count in of_all)
+    show(f"{first.documents} documents, {first.questions} questions{left_out}")
     names = [f"{name}@{limit}" for name in _FOUND]
     titles = ["", *_titles(names), "same", "messages", "bytes", "asked", "reached", "CPU", "wall"]
     show_wide_table(titles, [_row(setting, cell, names) for cell in setting.cells])
@@ -56,6 +58,9 @@ def _show_setting(setting: "Setting", limit: int) -> None:
     for cell in setting.cells:
         for reason, count in cell.errors.items():
             say(f"note: {cell.id}: {count} questions without a result: {reason}", style="yellow")
+        for reason, count in cell.left_out.items():
+            if (reason, count) not in of_all:
+                say(f"note: {cell.id}: left out: {count} {reason}", style="yellow")
 
 
 def _titles(names: Sequence[str]) -> list[str]:
@@ -124,7 +129,3 @@ def _share(one: "Estimate | None") -> str:
     from hive_mind.evals.report.figures import share
 
     return _NOTHING if one is None else share(one.mean)
-
-
-def _left_out(cell: "CellCard") -> str:
-    return "".join(f", left out: {count} {reason}" for reason, count in cell.left_out.items())

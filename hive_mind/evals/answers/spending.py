@@ -48,7 +48,7 @@ class RunBudget(Budget):
             if counted + most > self.max_tokens:
                 raise BudgetExceeded(
                     f"the run's token budget is spent: {counted} of {self.max_tokens} used, the next call may need {most}; "
-                    "raise HIVE_MIND_TOKEN_BUDGET, and run again"
+                    "raise HIVE_MIND_TOKEN_BUDGET, and run into another folder, because nothing is asked twice in this one"
                 )
             file.write(b"%d\n" % most)
 
