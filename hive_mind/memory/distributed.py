@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Container, Sequence
 from heapq import merge
 
-from hive_mind.errors import BackendError
+from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory, asked_for, refuse_limit
@@ -112,12 +112,14 @@ class DistributedCognitiveMemory:
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`."""
         await self._settle_after_waking()
+        await self._refuse_another_agents(fact_id)
         return (await self._settled([await self._local.retract_fact(fact_id)]))[0]
 
     @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
         """Keep a newer statement in place of a fact of this agent, whose old form leaves the hive."""
         await self._settle_after_waking()
+        await self._refuse_another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source)]))[0]
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
@@ -193,6 +195,13 @@ class DistributedCognitiveMemory:
         await self._outbox.close()
         self._home = None
         await self._local.close()
+
+    async def _refuse_another_agents(self, fact_id: str) -> None:
+        """Raises `InvalidInput` for what was found in the hive; what is nowhere the own memory refuses."""
+        if await self._local.get_fact(fact_id) is None and await self.get_fact(fact_id) is not None:
+            raise InvalidInput(
+                f"fact {fact_id!r} is another agent's: only who said it, or a moderator of the hive, can take it back"
+            )
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
         """Wake now, and tell the hive what it was not told before."""

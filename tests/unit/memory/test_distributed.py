@@ -2,6 +2,7 @@
 
 import pytest
 
+from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from tests.builders import found, run, said
@@ -44,6 +45,24 @@ def test_what_two_agents_learned_is_one_fact_and_stays_while_one_of_them_vouches
             await bo.retract_fact(kept.id)
             assert await found(bo, Query("pump", with_superseded=True)) == await bo.get_all_facts() == []
             assert await found(ada, "pump") == [RED]
+
+    run(whole())
+
+
+def test_what_only_another_agent_said_is_refused_as_that_and_not_as_unknown():
+    ada_home, bo_home = two(SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory() as bo:
+            kept = await ada.store_fact("pump", RED)
+
+            with pytest.raises(InvalidInput, match="is another agent's: only who said it, or a moderator"):
+                await bo.retract_fact(kept.id)
+            with pytest.raises(InvalidInput, match="is another agent's"):
+                await bo.supersede(kept.id, said(BLUE), "otto")
+            with pytest.raises(InvalidInput, match="there is no fact"):
+                await bo.retract_fact("0" * 32)
+            assert await found(bo, "pump") == [RED]
 
     run(whole())
 
