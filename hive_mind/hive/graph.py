@@ -198,6 +198,8 @@ class InMemoryHiveGraph:
         return self._query(query, limit, min_confidence, agent_id, is_local=False)
 
     def _query(self, query: str, limit: int, least: float, agent_id: str, *, is_local: bool) -> list[HiveFact]:
+        if limit < 1:
+            raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")
         vector = self._embed(query) if self._embed else None
         depth = self._ranking.depth_for("hybrid", limit)
         probe = Probe(tuple(tokenize(query)), anchors(query), vector, depth)

@@ -108,7 +108,9 @@ class Fleet:
         return self.memories[agent]
 
     async def stop(self, name: str) -> None:
-        """Stop one node, as if its machine went away; what it has in its journal stays."""
+        """Stop one node, as if its machine went away; what it has in its journal stays. Raises `InvalidInput` for a stranger."""
+        if name not in self.nodes:
+            raise InvalidInput(f"there is no node {name!r} in this fleet; there are {', '.join(self.nodes) or 'none'}")
         await self.nodes[name].close()
 
     async def settled(self) -> None:

@@ -154,6 +154,9 @@ def test_least_confidence_and_limit_are_kept(hive):
     assert len(hive.query_federated("pump", limit=3)) == 3
     assert {fact.confidence >= 0.6 for fact in hive.query_federated("pump", min_confidence=0.6)} == {True}
     assert len(hive.query_federated("pump", min_confidence=0.6)) == 3
+    for query in (hive.query_facts, hive.query_federated):
+        with pytest.raises(InvalidInput, match="at least one fact: limit 0 is too small"):
+            query("pump", limit=0)
 
 
 # ── federated ─────────────────────────────────────────────────────────────────────────────────────────────────────────
