@@ -21,8 +21,10 @@ from hive_mind.cli.convergence_plot import Curve, curve, drawn
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import Report as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
+from hive_mind.cli.retrieval_pictures import picture_file
 from hive_mind.cli.running import FAILED, STOPPED, exit_codes
 from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.writing import write_whole
 from hive_mind.sim.faults import FAULTS, parse
 from hive_mind.sim.hives import TOPOLOGIES
 from hive_mind.sim.run import OPERATIONS, Plan, Report, run
@@ -92,15 +94,15 @@ def simulate(
         first, end = _range(seeds)
         order = _Order(nodes, faults, ops)
         parse(faults)
-        if plot is not None and plot.suffix.lower() != ".svg":
-            raise InvalidInput(f"--plot writes SVG: name a file that ends in .svg, not {plot.name!r}")
+        # What can't be drawn is told before hours of simulation, and not after them.
+        picture = picture_file(plot)
         is_stopped = _run_all(totals, range(first, end), order, jobs)
-        if plot is not None:
-            plot.write_text(drawn(_curves(totals)), encoding="utf-8")
         if output is Format.JSON:
             show_json({"rows": [_row(one, order) for one in totals], "stopped": is_stopped})
         else:
             _show(totals, order)
+        if picture is not None:
+            write_whole(picture.file, drawn(_curves(totals)))
     broken = any(one.broken for one in totals)
     if is_stopped or broken:
         raise typer.Exit(FAILED if broken else STOPPED)

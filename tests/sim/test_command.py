@@ -62,6 +62,16 @@ def test_a_plot_is_an_svg_with_a_line_per_topology(tmp_path):
     assert picture.count("<polyline") == 2
 
 
+def test_a_plot_that_can_not_be_written_is_told_after_what_was_found(tmp_path):
+    (tmp_path / "folder.svg").mkdir()
+
+    result = RUN.invoke(app, [*SHORT, "--topology", "flat", "--plot", str(tmp_path / "folder.svg")])
+
+    assert result.exit_code == 2
+    assert "can't be written" in result.stderr
+    assert "flat" in result.stdout
+
+
 def test_two_processes_find_the_same():
     one, two = (RUN.invoke(app, [*SHORT, "--topology", "flat", "-o", "json", "--jobs", jobs]).stdout for jobs in "12")
 
@@ -77,6 +87,7 @@ def test_what_cannot_be_simulated_is_said():
         (["--faults", "gremlins"], "gremlins"),
         (["--seeds", "5:5"], "0:500"),
         (["--plot", "picture.bmp"], "SVG"),
+        (["--plot", "nowhere/picture.svg"], "there is no folder nowhere"),
     ):
         result = RUN.invoke(app, ["simulate", *arguments])
         assert result.exit_code == 2
