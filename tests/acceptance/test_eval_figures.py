@@ -60,6 +60,19 @@ def test_what_one_cell_lacks_is_told_of_that_cell_and_what_all_lack_once(hive_mi
     assert f"note: {FLAT_ID}: left out: 1 questions the answerer gave no answer to" in " ".join(ended.err.split())
 
 
+def test_a_damaged_run_is_listed_as_that(hive_mind: HiveMind, tmp_path: Path):
+    for name in ("whole", "bad"):
+        written_run(tmp_path / name, {SINGLE_ID: rows("m", [0.9]), FLAT_ID: rows("m", [0.9])})
+    (tmp_path / "bad" / "cells" / FLAT_ID / "cell.json").write_text("{")
+
+    listed = hive_mind("eval", "list", tmp_path)
+
+    assert "notes-and-hives" in listed.out
+    told = " ".join(listed.err.split())
+    assert f"bad can't be read: hive-mind eval report {tmp_path / 'bad'} says what is damaged" in told
+    assert "is damaged; restore it" in hive_mind("eval", "report", tmp_path / "bad").err
+
+
 def test_the_gate_passes_what_is_not_worse(hive_mind: HiveMind, tmp_path: Path):
     run = written_run(tmp_path / "a", {SINGLE_ID: rows("ndcg@10", [0.9] * 12), FLAT_ID: rows("ndcg@10", [0.9] * 12)})
 

@@ -7,7 +7,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import show, show_json, show_table, spell_out_unknown_characters
+from hive_mind.cli.output import say, show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.running import exit_codes
 from hive_mind.errors import InvalidInput
 
@@ -44,9 +44,12 @@ def list_experiments(
             show_json({"experiments": [{"name": name, "about": about} for name, about in experiments], "runs": runs})
             return
         show_table(("experiment", "about"), experiments)
-        if runs:
+        if whole := [run for run in runs if not run.damage]:
             show()
-            show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, runs), right=(3, 4, 5))
+            show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, whole), right=(3, 4, 5))
+        for run in runs:
+            if run.damage:
+                say(f"{run.folder} can't be read: {run.damage}", style="yellow")
 
 
 def _cells(run: "RunLine") -> tuple[str, ...]:
