@@ -2,13 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.get import agent_called
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import show
 from hive_mind.cli.running import CommandError, command
@@ -27,7 +27,7 @@ _POLL_S = 0.3
 
 For = Annotated[
     str,
-    typer.Option("--for", metavar="WHAT", help="condition=NAME, condition=NAME=False, or delete: nothing runs any more."),
+    typer.Option("--for", metavar="WHAT", help="condition=NAME, condition=NAME=False, or delete: nothing of it runs any more."),
 ]
 Subject = Annotated[str, typer.Argument(metavar="[agent/NAME]", help="One agent.", show_default="the whole fleet")]
 
@@ -59,7 +59,7 @@ async def wait(
         until_s = asyncio.get_running_loop().time() + timeout_s
         while not is_met(wish, status, agent):
             if asyncio.get_running_loop().time() > until_s:
-                raise CommandError(f"{subject or name}: not within {timeout_s:g} s: {for_}{_reason(wish, status, agent)}")
+                raise CommandError(f"{subject or name}: not within {timeout_s:g} s: {for_} ({how_it_is(wish, status, agent)})")
             await asyncio.sleep(_POLL_S)
             status = await controller.status()
     show(f"{subject or f'hive/{name}'}: {for_} is met")
@@ -69,9 +69,9 @@ def wish_of(text: str) -> Wish:
     """What `--for` says. Raises `InvalidInput`."""
     if text == "delete":
         return Wish("")
-    found = re.fullmatch(r"condition=([A-Za-z]+)(?:=([A-Za-z]+))?", text)
+    found = re.fullmatch(r"condition=([A-Za-z]+)(?:=(true|false|unknown))?", text, re.IGNORECASE)
     if found is None:
-        raise InvalidInput(f"--for is condition=Ready, condition=Ready=False or delete, not {text!r}")
+        raise InvalidInput(f"--for is condition=Ready, condition=Ready=False (or Unknown) or delete, not {text!r}")
     return Wish(found[1].lower(), (found[2] or "true").lower())
 
 
@@ -84,24 +84,32 @@ def agent_of(subject: str) -> str:
 
 
 def is_met(wish: Wish, status: "FleetStatus", agent: str) -> bool:
-    """Whether it is so. Raises `CommandError` where there is no such agent."""
+    """Whether it is so. Raises `CommandError` where there is no such agent, `InvalidInput` where no such condition."""
     if not wish.condition:
-        return not any(process.pid for process in status.processes)
-    return any(one.status.lower() == wish.value for one in _conditions(wish, status, agent))
+        return not _there(status, agent)
+    return _condition(wish, status, agent).status.lower() == wish.value
 
 
-def _conditions(wish: Wish, status: "FleetStatus", agent: str) -> Iterable["Condition"]:
-    conditions = status.conditions
-    if agent:
-        found = next((one for one in status.agents if one.name == agent), None)
-        if found is None:
-            raise CommandError(f"fleet {status.name!r} has no agent {agent!r}; hive-mind get agents lists them")
-        conditions = found.conditions
-    return [one for one in conditions if one.type.lower() == wish.condition]
+def _there(status: "FleetStatus", agent: str) -> list[str]:
+    """Processes that run: all of them, or that of the agent. One that leaves, or is being stopped, is no agent any more."""
+    is_any = not agent or not status.agents
+    hosts = {agent, *(one.process for one in status.agents if one.name == agent)}
+    return [one.name for one in status.processes if one.pid and (is_any or one.name in hosts)]
 
 
-def _reason(wish: Wish, status: "FleetStatus", agent: str) -> str:
+def _condition(wish: Wish, status: "FleetStatus", agent: str) -> "Condition":
+    conditions = agent_called(status, agent).conditions if agent else status.conditions
+    found = next((one for one in conditions if one.type.lower() == wish.condition), None)
+    if found is None:
+        whose = "an agent" if agent else "a fleet"
+        known = ", ".join(one.type for one in conditions)
+        raise InvalidInput(f"--for: {whose} has no condition {wish.condition!r}; it has {known}")
+    return found
+
+
+def how_it_is(wish: Wish, status: "FleetStatus", agent: str) -> str:
+    """Why it is not met, as a clause."""
     if not wish.condition:
-        return ""
-    said = [one.message for one in _conditions(wish, status, agent) if one.message]
-    return f" ({'; '.join(said)})" if said else f" (there is no condition {wish.condition!r})"
+        return f"process {', '.join(_there(status, agent))} still runs; hive-mind delete stops a fleet"
+    found = _condition(wish, status, agent)
+    return f"{found.type} is {found.status}" + (f": {found.message}" if found.message else "")

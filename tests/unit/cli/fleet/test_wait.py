@@ -1,8 +1,9 @@
 """What `wait` waits for."""
 
 import pytest
+from msgspec.structs import replace
 
-from hive_mind.cli.fleet.wait import Wish, agent_of, is_met, wish_of
+from hive_mind.cli.fleet.wait import Wish, agent_of, how_it_is, is_met, wish_of
 from hive_mind.cli.running import CommandError
 from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.errors import InvalidInput
@@ -28,7 +29,9 @@ def test_a_wish_is_a_condition_or_the_end(text, wish):
     assert wish_of(text) == wish
 
 
-@pytest.mark.parametrize("text", ["Ready", "condition=", "condition=a b", "deleted", "condition=Ready=True=True"])
+@pytest.mark.parametrize(
+    "text", ["Ready", "condition=", "condition=a b", "deleted", "condition=Ready=True=Yes", "condition=Ready=maybe"]
+)
 def test_what_is_no_wish_is_refused(text):
     with pytest.raises(InvalidInput, match="--for is"):
         wish_of(text)
@@ -50,12 +53,34 @@ def test_a_condition_is_met_when_its_value_is_the_one_wished_for():
     assert not is_met(Wish("ready"), a_status(NOT_READY), "")
     assert is_met(Wish("ready", "false"), a_status(NOT_READY), "")
     assert is_met(Wish("ready"), a_status(NOT_READY), "ada")
-    assert not is_met(Wish("learned"), a_status(), "")
+
+
+def test_a_condition_that_is_not_there_is_told_at_once_with_those_that_are():
+    with pytest.raises(InvalidInput, match="a fleet has no condition 'learnt'; it has Ready"):
+        is_met(Wish("learnt"), a_status(), "")
+    with pytest.raises(InvalidInput, match="an agent has no condition 'connected'; it has Ready"):
+        is_met(Wish("connected"), a_status(), "ada")
 
 
 def test_the_end_is_when_no_process_is_left():
     assert not is_met(Wish(""), a_status(), "")
     assert is_met(Wish(""), a_status(pid=0), "")
+
+
+def test_an_agent_is_gone_when_its_process_is_or_the_fleet_has_it_no_more():
+    busy = a_status()
+    other = replace(busy, processes=(ProcessView("ada", "missing"), ProcessView("ben", "ready", 7)))
+
+    assert not is_met(Wish(""), busy, "ada")
+    assert is_met(Wish(""), other, "ada")
+    assert is_met(Wish(""), busy, "zoe")
+    assert not is_met(Wish(""), replace(busy, agents=()), "zoe")
+
+
+def test_what_was_not_met_in_time_is_told_with_how_it_is():
+    assert how_it_is(Wish("ready", "false"), a_status(), "") == "Ready is True"
+    assert how_it_is(Wish("ready"), a_status(NOT_READY), "") == "Ready is False: ben"
+    assert how_it_is(Wish(""), a_status(), "") == "process ada still runs; hive-mind delete stops a fleet"
 
 
 def test_an_agent_that_is_not_there_ends_the_waiting():
