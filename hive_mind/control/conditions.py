@@ -146,13 +146,18 @@ def _conditions(
     silent += [f"{name} knows of an older membership" for name in late_nodes(running, running)]
     return (
         _told("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], since_ms),
-        _told("Running", "AllRunning", "ProcessMissing", dead if expected else ["no process"], since_ms),
+        _told("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), since_ms),
         _told("Connected", "Connected", "BusUnreachable", astray, since_ms, is_known=is_known),
         _told("Members", "AllHeard", "MembersSilent", silent, since_ms, is_known=is_known),
         _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), since_ms, is_known=is_known),
         _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), since_ms, is_known=is_known),
         _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), since_ms, is_known=is_known),
     )
+
+
+def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
+    """Of a fleet that is to be stopped: the reason, and what still runs."""
+    return ("NotEnded", [one.name for one in processes]) if processes else ("ProcessMissing", ["no process"])
 
 
 def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
@@ -195,6 +200,8 @@ def _phase(
 ) -> FleetPhase:
     if not any(process.pid for process in processes) and (state.is_stopped or not state.allocation):
         return "Stopped"
+    if state.is_stopped:
+        return "Progressing"
     late = [one.phase for one in _views(processes, agents) if not one.is_ready]
     if not late:
         troubled = any(one.status == "False" and one.type in ("Connected", "Members", "WithinLimits") for one in conditions)

@@ -138,6 +138,13 @@ def test_a_deleted_fleet_is_stopped_and_expects_nobody() -> None:
     assert (found.phase, found.agents, holds(found, "Ready")) == ("Stopped", (), "False")
 
 
+def test_a_deleted_fleet_is_not_ready_as_long_as_something_of_it_runs() -> None:
+    found = status(ADA, state=FleetState(allocation=STATE.allocation, is_stopped=True))
+
+    assert (found.phase, holds(found, "Ready"), holds(found, "Running")) == ("Progressing", "False", "False")
+    assert [(one.reason, one.message) for one in found.conditions if one.type == "Running"] == [("NotEnded", "ada")]
+
+
 def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
     found = status(ADA, BOB, running("old"))
 
