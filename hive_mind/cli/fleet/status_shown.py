@@ -42,8 +42,14 @@ def phase_cell(phase: str) -> Text:
 def fleet_line(status: "FleetStatus") -> str:
     """Everything on one line."""
     ready = sum(agent.is_ready for agent in status.agents)
-    parts = [f"{ready} of {len(status.agents)} agents ready", f"{len(status.processes)} processes", f"{status.facts} facts"]
-    return f"fleet {status.name}: {status.phase} · " + " · ".join(parts)
+    agents = f"{ready} of {_counted(len(status.agents), 'agent', 'agents')} ready"
+    running, all_ = sum(process.pid > 0 for process in status.processes), len(status.processes)
+    processes = (f"{running} of " if running < all_ else "") + _counted(all_, "process", "processes")
+    return f"fleet {status.name}: {status.phase} · {agents} · {processes} · {_counted(status.facts, 'fact', 'facts')}"
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def show_fleet_line(status: "FleetStatus") -> None:

@@ -31,8 +31,14 @@ def a_status(**changes):
     return FleetStatus(name="research", topology="flat", generation=1, revision=2, **fields)
 
 
-def test_the_first_line_says_how_many_are_ready():
-    assert status_shown.fleet_line(a_status()) == "fleet research: Degraded · 1 of 2 agents ready · 2 processes · 12 facts"
+def test_the_first_line_says_how_many_are_ready_and_run():
+    assert status_shown.fleet_line(a_status()) == "fleet research: Degraded · 1 of 2 agents ready · 1 of 2 processes · 12 facts"
+
+
+def test_one_is_told_as_one():
+    (ada, _), (process, _) = a_status().agents, a_status().processes
+    alone = a_status(phase="Ready", agents=(ada,), processes=(process,), facts=1)
+    assert status_shown.fleet_line(alone) == "fleet research: Ready · 1 of 1 agent ready · 1 process · 1 fact"
 
 
 def test_an_agent_that_is_missing_is_shown_with_why(capsys):
