@@ -47,7 +47,7 @@ def delete(
     if name and file:
         raise InvalidInput("give the fleet's name or its manifest, not both")
     folder = fleets.home_of(home)
-    fleet = fleets.chosen_fleet(folder, fleets.named_in(file) if file else name)
+    fleet = fleets.chosen_fleet(folder, fleets.named_in(file) if file else name, named_by="")
     if purge and not yes:
         _ask(f"stop fleet {fleet!r} and forget all it ever learned, for good?")
     return _delete(folder, fleet, timeout, is_purging=purge)

@@ -40,7 +40,7 @@ def describe() -> None:
 @command
 async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
     """Tell everything about a fleet."""
-    async with fleets.chosen(home, name) as controller:
+    async with fleets.chosen(home, name, named_by="") as controller:
         status = await controller.status()
     show_as(output, status, [f"hive/{status.name}"], lambda: show_hive(status))
 

@@ -90,8 +90,11 @@ def fleets_in(home: Path) -> tuple[str, ...]:
     return fleets(home)
 
 
-def chosen_fleet(home: Path, fleet: str) -> str:
-    """The fleet that is meant: the one named, else the only one, or the only one not stopped. Raises `InvalidInput`."""
+def chosen_fleet(home: Path, fleet: str, named_by: str = "--fleet and ") -> str:
+    """The fleet that is meant: the one named, else the only one, or the only one not stopped. Raises `InvalidInput`.
+
+    `named_by` is what stands before the name in the command: nothing, where the name is its argument.
+    """
     names = fleets_in(home)
     if fleet:
         if fleet not in names:
@@ -101,7 +104,7 @@ def chosen_fleet(home: Path, fleet: str) -> str:
         raise InvalidInput(f"there is no fleet in {home}: hive-mind apply -f MANIFEST")
     started = names if len(names) == 1 else [name for name in names if not is_stopped(home, name)]
     if len(started) != 1:
-        raise InvalidInput(f"which fleet? Add --fleet and one of {', '.join(names)}")
+        raise InvalidInput(f"which fleet? Add {named_by}one of {', '.join(names)}")
     return started[0]
 
 
@@ -165,10 +168,12 @@ async def opened(home: Path, fleet: str, *, is_telling: bool = False) -> AsyncIt
 
 
 @asynccontextmanager
-async def chosen(home: Path | None, fleet: str, *, is_telling: bool = False) -> AsyncIterator["HiveController"]:
+async def chosen(
+    home: Path | None, fleet: str, *, is_telling: bool = False, named_by: str = "--fleet and "
+) -> AsyncIterator["HiveController"]:
     """The controller of the fleet that is meant by `--home` and `--fleet`. Raises `InvalidInput`."""
     folder = home_of(home)
-    async with opened(folder, chosen_fleet(folder, fleet), is_telling=is_telling) as controller:
+    async with opened(folder, chosen_fleet(folder, fleet, named_by), is_telling=is_telling) as controller:
         yield controller
 
 

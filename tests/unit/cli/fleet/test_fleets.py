@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+from typer.testing import CliRunner
 
+from hive_mind.cli.app import app
 from hive_mind.cli.fleet import fleets, logs
 from hive_mind.cli.fleet.log_lines import latest_lines
 from hive_mind.cli.running import CommandError
@@ -51,8 +53,18 @@ def test_where_several_could_be_meant_all_are_named(tmp_path):
     fleet(tmp_path, "north")
     fleet(tmp_path, "south")
 
-    with pytest.raises(InvalidInput, match=r"which fleet.*north, south"):
+    with pytest.raises(InvalidInput, match=r"which fleet\? Add --fleet and one of north, south"):
         fleets.chosen_fleet(tmp_path, "")
+
+
+@pytest.mark.parametrize("command", [["delete"], ["describe", "hive"]])
+def test_a_command_that_takes_the_name_as_an_argument_asks_for_it_alone(tmp_path, command):
+    fleet(tmp_path, "north")
+    fleet(tmp_path, "south")
+
+    ended = CliRunner().invoke(app, [*command, "--home", str(tmp_path)])
+
+    assert (ended.exit_code, ended.stderr) == (2, "error: which fleet? Add one of north, south\n")
 
 
 def test_a_home_without_fleets_says_how_to_get_one(tmp_path):
