@@ -63,13 +63,17 @@ class Problem(NamedTuple):
     message: str
     """What is wrong and what to do, as a clause."""
 
+    def told(self, file: str) -> str:
+        """As a compiler would: file, line, path and message; a file that is too large, for instance, is wrong in no line."""
+        return f"{file}:{self.line}: {self.path}: {self.message}" if self.line else f"{file}: {self.path}: {self.message}"
+
 
 class ManifestError(ConfigError):
     """A manifest that can't be applied, with everything that is wrong with it."""
 
     def __init__(self, problems: Iterable[Problem], file: str = "manifest") -> None:
         self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
+        super().__init__("\n".join(one.told(file) for one in self.problems))
 
 
 class WorkspaceError(ConfigError):
@@ -77,7 +81,7 @@ class WorkspaceError(ConfigError):
 
     def __init__(self, problems: Iterable[Problem], file: str = "workspace") -> None:
         self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
+        super().__init__("\n".join(one.told(file) for one in self.problems))
 
 
 class ExperimentError(ConfigError):
@@ -85,7 +89,7 @@ class ExperimentError(ConfigError):
 
     def __init__(self, problems: Iterable[Problem], file: str = "experiment") -> None:
         self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(f"{file}:{one.line}: {one.path}: {one.message}" for one in self.problems))
+        super().__init__("\n".join(one.told(file) for one in self.problems))
 
 
 class BackendError(HiveError):

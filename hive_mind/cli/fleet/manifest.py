@@ -144,7 +144,7 @@ def _show_problems(name: str, problems: tuple[Problem, ...]) -> None:
     if not problems:
         show(f"{name}: nothing is wrong")
     for one in problems:
-        show(f"{name}:{one.line}: {one.path}: {one.message}")
+        show(one.told(name))
 
 
 def _show_explained(place: "Explained") -> None:

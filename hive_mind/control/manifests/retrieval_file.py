@@ -33,7 +33,7 @@ def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
         with_its_file(manifest, folder)
     except WorkspaceError as error:
         for one in error.problems:
-            yield Finding(path, f"{error.file}:{one.line}: {one.path}: {one.message}")
+            yield Finding(path, one.told(error.file))
     except InvalidInput as error:
         yield Finding(path, str(error))
 

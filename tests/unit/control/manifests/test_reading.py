@@ -31,6 +31,11 @@ def refused(bad: Bad, folder: Path) -> ManifestError:
     return error.value
 
 
+def test_what_is_wrong_in_no_line_is_told_without_one():
+    error = ManifestError([Problem("spec", 3, "is empty"), Problem("manifest", 0, "is too large")], "hive.yaml")
+    assert str(error).splitlines() == ["hive.yaml:3: spec: is empty", "hive.yaml: manifest: is too large"]
+
+
 @pytest.mark.parametrize("bad", [*NO_YAML, *WRONG_FORM], ids=lambda bad: bad.name)
 def test_what_is_no_manifest_is_told_with_line_path_and_what_to_do(bad, tmp_path):
     found = refused(bad, tmp_path).problems
