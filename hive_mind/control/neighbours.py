@@ -21,5 +21,7 @@ def refuse_taken_names(source: Source, folder: FleetFolder) -> None:
 
 
 def agents_of(folder: FleetFolder) -> set[str]:
-    """Agents that a fleet has now."""
-    return {agent for nodes in folder.state().allocation.values() for names in nodes.values() for agent in names}
+    """Agents that a fleet has now; all that an archive brought, as long as that was not applied."""
+    state = folder.state()
+    allocated = {agent for nodes in state.allocation.values() for names in nodes.values() for agent in names}
+    return allocated or set(state.agents)

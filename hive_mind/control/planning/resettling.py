@@ -49,6 +49,8 @@ def why_to_move(hives: Hives) -> tuple[str, ...]:
     if old is None:
         return ()
     if old.topology != new.topology:
+        if hives.state.is_stopped and not hives.state.allocation:
+            return ("it was restored from an archive, so its hive is founded anew",)
         return (f"the topology was {old.topology} and is to be {new.topology}",)
     if new.topology == SINGLE:
         return ()

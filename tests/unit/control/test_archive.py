@@ -13,7 +13,7 @@ from hive_mind.control.archive import Archived, export, import_
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
-from hive_mind.errors import BackendUnavailable, DatabaseLocked, InvalidInput
+from hive_mind.errors import BackendUnavailable, DatabaseLocked, InvalidInput, ManifestError
 from hive_mind.runtime.generations import held
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
@@ -72,6 +72,28 @@ def test_what_was_imported_can_be_exported_alike(archive: Path, tmp_path: Path) 
     with zipfile.ZipFile(archive) as one, zipfile.ZipFile(tmp_path / "again.zip") as other:
         for name in ("manifest.yaml", "agents/ann.jsonl", "agents/ann.sources", "agents/ben.jsonl"):
             assert one.read(name) == other.read(name)
+
+
+def test_an_imported_fleet_was_of_no_other_topology_before(archive: Path, tmp_path: Path) -> None:
+    async def play() -> None:
+        await import_(archive, tmp_path / "home")
+        async with HiveController.open(tmp_path / "home", "town") as controller:
+            plan = await controller.plan(read_text(manifest(), tmp_path, "manifest"))
+        assert [one.why for one in plan.actions if one.kind == "move"] == [
+            "it was restored from an archive, so its hive is founded anew"
+        ]
+
+    run(play())
+
+
+def test_agents_of_an_imported_fleet_are_taken_before_it_is_applied(archive: Path, tmp_path: Path) -> None:
+    async def play() -> None:
+        await import_(archive, tmp_path / "home")
+        async with HiveController.open(tmp_path / "home", "village") as controller:
+            with pytest.raises(ManifestError, match="fleet 'town' has ann, ben already"):
+                await controller.plan(read_text(manifest(name="village"), tmp_path, "manifest"))
+
+    run(play())
 
 
 @pytest.mark.parametrize("kind", ["flat", "federated", "sharded", "single"])
