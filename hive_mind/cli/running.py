@@ -5,6 +5,7 @@ error that is not ours keeps its traceback: it is a defect, and whoever mends it
 """
 
 import asyncio
+import errno
 import functools
 import os
 import sys
@@ -19,6 +20,9 @@ from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError
 
 FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
+
+# A disk that is full, or was mounted to be read, is no defect.
+_DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 P = ParamSpec("P")
 
@@ -62,6 +66,11 @@ def exit_codes() -> Iterator[None]:
     except BrokenPipeError:
         _write_to_nowhere()
         raise typer.Exit(NO_READER) from None
+    except OSError as error:
+        if error.errno not in _DISK_FAILS:
+            raise
+        say(f"error: {error.filename or 'writing'}: {error.strerror}; make room there, and run it again", style="red")
+        raise typer.Exit(FAILED) from None
 
 
 def _write_to_nowhere() -> None:

@@ -178,7 +178,7 @@ class Applying:
     async def _told(self, name: str, call: Awaitable[None]) -> None:
         try:
             await call
-        except HiveError as error:
+        except (HiveError, OSError) as error:
             self.problems.append(f"{name}: {error}" if name else str(error))
 
 

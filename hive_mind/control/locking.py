@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from hive_mind.errors import ConfigError
@@ -71,5 +71,7 @@ def _holder(descriptor: int) -> int:
 
 
 def _say(descriptor: int, note: str) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, note.encode(), 0)
+    # The lock is held without the note, also where the disk has no room for it.
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, note.encode(), 0)

@@ -9,7 +9,10 @@ PRIVATE = 0o600
 
 
 def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:
-    """After a crash the file has the former content or this one. A link is replaced, what it led to stays as it is."""
+    """After a crash the file has the former content or this one. A link is replaced, what it led to stays as it is.
+
+    Raises `OSError` that names the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if mode == PRIVATE else 0o777)
     # A name nobody else has: two writers never mix, and what a crash leaves behind harms nobody.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
@@ -20,6 +23,9 @@ def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
+    except OSError as error:
+        # Writing knows a descriptor only.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         unfinished.unlink(missing_ok=True)
     sync_folder(path.parent)

@@ -1,6 +1,8 @@
 """Errors as exit codes and messages."""
 
+import errno
 import logging
+import os
 
 import pytest
 import typer
@@ -35,6 +37,12 @@ def test_what_the_caller_must_change_is_2(error, capsys):
 def test_a_stop_says_what_was_kept(capsys):
     assert ending(Stopped("stopped; 3 of 12 files learned")) == 130
     assert capsys.readouterr() == ("", "stopped; 3 of 12 files learned\n")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
+    assert ending(OSError(number, os.strerror(number), "/home/state.json")) == 1
+    assert capsys.readouterr().err == f"error: /home/state.json: {os.strerror(number)}; make room there, and run it again\n"
 
 
 def test_a_defect_keeps_its_traceback():

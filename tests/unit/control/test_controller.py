@@ -1,5 +1,6 @@
 """The controller over a world of its own: what it does to get a fleet to what is wanted, in which order, and what it refuses."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from hive_mind.control.locking import FleetLocked, fleet_lock
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError, ManifestError
+from hive_mind.runtime.worker_config import WorkerConfig
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
-from tests.unit.control.fake_platform import World, played
+from tests.unit.control.fake_platform import FakePlatform, World, played
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +117,25 @@ async def test_a_new_setting_that_breaks_one_process_does_not_take_the_others_do
     assert not outcome.is_converged
     assert len(world.alive) == 2
     assert any("no such model for ada" in problem for problem in outcome.problems)
+
+
+@played
+async def test_a_disk_that_is_full_for_one_process_is_told_and_the_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    start = FakePlatform.start
+
+    async def full(platform: FakePlatform, config: WorkerConfig) -> None:
+        if config.process == "bob":
+            raise OSError(errno.ENOSPC, "No space left on device", "config/bob.json")
+        await start(platform, config)
+
+    monkeypatch.setattr(FakePlatform, "start", full)
+    outcome = await apply(tmp_path, world, source(tmp_path, FLAT))
+
+    assert sorted(world.alive) == ["ada", "cy"]
+    assert any("No space left on device: 'config/bob.json'" in problem for problem in outcome.problems)
 
 
 @played

@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 import subprocess
@@ -69,9 +70,10 @@ def test_a_write_that_fails_leaves_the_former_state_and_no_litter(tmp_path: Path
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(OSError, match="no space") as error:
             folder.keep(FleetState())
 
+    assert error.value.filename == str(folder.path / "state.json")
     assert folder.state() == STATE
     assert [path.name for path in folder.path.iterdir() if path.is_file()] == ["state.json"]
 
@@ -122,6 +124,18 @@ def test_the_lock_names_the_process_that_holds_it(tmp_path: Path) -> None:
 async def taken(path: Path) -> None:
     async with fleet_lock(path, "team", 0.0):
         pass
+
+
+@played
+async def test_a_disk_without_room_for_a_note_keeps_nobody_from_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int, _body: bytes, _at: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    async with fleet_lock(tmp_path / "lock", "team", 0.0):
+        with pytest.raises(FleetLocked, match="by another process"):
+            async with fleet_lock(tmp_path / "lock", "team", 0.0):
+                pass
 
 
 @played
