@@ -1,4 +1,4 @@
-"""The `hive-mind` command: its subcommands put together, and `main`, which the installed script calls.
+"""The `hive-mind` command: its subcommands put together, and `main`, which `__main__` calls.
 
 Only the module of the command that is called is loaded: together they take longer than most of them run, and memory that every
 worker of a fleet would hold.

@@ -3,11 +3,14 @@
 import subprocess
 import sys
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 import typer
 
+from hive_mind import __main__
 from hive_mind.cli.app import MODULES
+from hive_mind.cli.running import STOPPED
 
 # Each takes long to load, and only fleets need it. Not pydantic: typer itself loads it for every command.
 HEAVY = ("aiohttp", "psutil", "yaml", "hive_mind.control.manifests.manifest")
@@ -31,6 +34,17 @@ def test_a_command_does_not_load_the_others():
     assert {name for name in loaded("stats", "--help") if name in {f"hive_mind.cli.{module}" for module in MODULES.values()}} == {
         "hive_mind.cli.stats"
     }
+
+
+def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "hive_mind.cli.app", Interrupted("hive_mind.cli.app"))
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+    assert ended.value.code == STOPPED
 
 
 @pytest.mark.parametrize("module", sorted(set(MODULES.values())))
