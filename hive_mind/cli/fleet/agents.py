@@ -60,7 +60,7 @@ class FleetAgent:
 async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[FleetAgent | None]:
     """The agent of a running fleet that is meant, told in one line; None where it is one that has no fleet around it.
 
-    Raises `InvalidInput` for a fleet that is not there, `CommandError` for one that does not run or has no such agent.
+    Raises `InvalidInput` for a fleet that is not there or has no such agent, `CommandError` for one that does not run.
     """
     if fleet and fleet not in fleets.fleets_in(home):
         raise InvalidInput(f"there is no fleet {fleet!r} in {home}; there is {', '.join(fleets.fleets_in(home)) or 'none'}")
@@ -86,7 +86,7 @@ def _meant(running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str, 
             if any(one.name == agent for one in status.agents):
                 return FleetAgent(controller, status.name, agent)
         if is_named:
-            raise CommandError(f"fleet {running[0][1].name!r} has no agent {agent!r}; hive-mind get agents lists them")
+            raise InvalidInput(f"fleet {running[0][1].name!r} has no agent {agent!r}; hive-mind get agents lists them")
         return None
     if len(running) != 1:
         return None

@@ -15,6 +15,7 @@ from hive_mind.cli.fleet.status_shown import phase_cell, show_agents
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
 from hive_mind.cli.running import CommandError, command
+from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -100,10 +101,10 @@ async def events(
 
 
 def agent_called(status: "FleetStatus", name: str) -> "AgentView":
-    """One agent. Raises `CommandError` where there is none of this name."""
+    """One agent. Raises `InvalidInput` where there is none of this name."""
     found = next((agent for agent in status.agents if agent.name == name), None)
     if found is None:
-        raise CommandError(f"fleet {status.name!r} has no agent {name!r}; hive-mind get agents lists them")
+        raise InvalidInput(f"fleet {status.name!r} has no agent {name!r}; hive-mind get agents lists them")
     return found
 
 

@@ -13,7 +13,8 @@ from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.fleet.log_lines import latest_lines
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import command
+from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetState
@@ -61,12 +62,12 @@ async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
 
 
 def processes_of(state: "FleetState", agent: str) -> list[str]:
-    """The process of an agent, or the one called so, or all. Raises `CommandError` where there is none."""
+    """The process of an agent, or the one called so, or all. Raises `InvalidInput` where there is none."""
     if not agent:
         return sorted(state.allocation)
     if agent in state.allocation:
         return [agent]
     found = [name for name, nodes in state.allocation.items() if any(agent in agents for agents in nodes.values())]
     if not found:
-        raise CommandError(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")
+        raise InvalidInput(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")
     return found

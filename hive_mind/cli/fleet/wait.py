@@ -84,7 +84,7 @@ def agent_of(subject: str) -> str:
 
 
 def is_met(wish: Wish, status: "FleetStatus", agent: str) -> bool:
-    """Whether it is so. Raises `CommandError` where there is no such agent, `InvalidInput` where no such condition."""
+    """Whether it is so. Raises `InvalidInput` where there is no such agent or no such condition."""
     if not wish.condition:
         return not _there(status, agent)
     return _condition(wish, status, agent).status.lower() == wish.value

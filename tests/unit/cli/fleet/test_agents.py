@@ -105,7 +105,7 @@ def test_what_is_named_has_to_be_there(home):
 
     with pytest.raises(InvalidInput, match="no fleet 'reserch'"):
         chosen(home, fleet="reserch")
-    with pytest.raises(CommandError, match="no agent 'zoe'"):
+    with pytest.raises(InvalidInput, match="no agent 'zoe'"):
         chosen(home, fleet="research", agent="zoe")
     with pytest.raises(CommandError, match="does not run"):
         chosen(home, fleet="died")

@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 from hive_mind.cli.app import app
 from hive_mind.cli.fleet import fleets, logs
 from hive_mind.cli.fleet.log_lines import latest_lines
-from hive_mind.cli.running import CommandError
 from hive_mind.control.processes.process_files import ProcessFiles
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
@@ -94,7 +93,7 @@ def test_logs_are_those_of_the_process_an_agent_runs_in():
     assert logs.processes_of(state, "ben") == ["team-0"]
     assert logs.processes_of(state, "team-1") == ["team-1"]
     assert logs.processes_of(state, "") == ["team-0", "team-1"]
-    with pytest.raises(CommandError, match="'zoe'"):
+    with pytest.raises(InvalidInput, match="'zoe'"):
         logs.processes_of(state, "zoe")
 
 

@@ -4,7 +4,6 @@ import pytest
 from msgspec.structs import replace
 
 from hive_mind.cli.fleet.wait import Wish, agent_of, how_it_is, is_met, wish_of
-from hive_mind.cli.running import CommandError
 from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.errors import InvalidInput
 
@@ -84,5 +83,5 @@ def test_what_was_not_met_in_time_is_told_with_how_it_is():
 
 
 def test_an_agent_that_is_not_there_ends_the_waiting():
-    with pytest.raises(CommandError, match="no agent 'zoe'"):
+    with pytest.raises(InvalidInput, match="no agent 'zoe'"):
         is_met(Wish("ready"), a_status(), "zoe")
