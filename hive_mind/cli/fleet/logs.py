@@ -47,9 +47,8 @@ async def logs(
             show(prefix.format(line.process) + line.text)
         return
     say(f"following {', '.join(processes)}; Ctrl-C ends it")
-    async with asyncio.TaskGroup() as group:
-        for process in processes:
-            group.create_task(_follow(folder.path, process, lines, prefix.format(process)))
+    # Not a TaskGroup: a reader that goes away ends one of them, and is no group of errors.
+    await asyncio.gather(*(_follow(folder.path, process, lines, prefix.format(process)) for process in processes))
 
 
 async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:

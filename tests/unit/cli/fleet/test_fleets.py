@@ -97,6 +97,19 @@ def test_logs_are_those_of_the_process_an_agent_runs_in():
         logs.processes_of(state, "zoe")
 
 
+def test_several_logs_that_are_followed_end_alike_when_the_reader_goes_away(tmp_path, monkeypatch):
+    def gone(_text):
+        raise BrokenPipeError
+
+    folder = fleet(tmp_path, "research", allocation={name: {name: (name,)} for name in ("ada", "ben")})
+    for name in ("ada", "ben"):
+        ProcessFiles(folder.path, name).log.write_text("2026-01-01 00:00:00,000 INFO ready\n")
+    monkeypatch.setattr(logs, "show", gone)
+
+    with pytest.raises(BrokenPipeError):
+        asyncio.run(logs.logs.__wrapped__(follow=True, home=tmp_path))
+
+
 def test_lines_of_several_logs_are_put_in_the_order_of_their_times(tmp_path):
     folder = fleet(tmp_path, "research")
     ProcessFiles(folder.path, "ada").log.write_text(
