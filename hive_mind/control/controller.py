@@ -149,16 +149,17 @@ class HiveController:
         return await self.apply(self.source(kept[-2]), allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
     async def restart(self, agent: str | None = None, *, timeout_s: float = TIMEOUT_S) -> Outcome:
-        """Stop and start the process of an agent, or every one, a few at a time."""
+        """Stop and start the process of an agent, or every one, a few at a time; all of a fleet that was deleted are started."""
         self._refuse_unknown()
         patience = self._around.patience(timeout_s)
         source = self.source()
         refuse_unresolved(source)
         async with self._changing():
             converging = await self._converging(source)
-            converging.remembered.keep(drained=())
             names = [self.process_of(agent)] if agent else None
-            return await converging.restart(names, patience)
+            was_stopped = converging.remembered.state.is_stopped
+            converging.remembered.keep(drained=(), is_stopped=False)
+            return await (converging.run(patience) if was_stopped else converging.restart(names, patience))
 
     async def drain(self, process: str, *, timeout_s: float = TIMEOUT_S) -> Outcome:
         """Let a process hand over what it holds and end. It stays away until the next apply or restart."""

@@ -118,6 +118,21 @@ async def test_nothing_is_stopped_that_could_not_be_started_again(tmp_path: Path
 
 
 @played
+async def test_restart_starts_a_fleet_that_was_deleted(tmp_path: Path) -> None:
+    world = World()
+    await apply(tmp_path, world, source(tmp_path, FLAT))
+
+    async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
+        await controller.delete()
+        world.calls.clear()
+        assert (await controller.restart("ada")).is_converged
+        status = await controller.status()
+
+    assert (status.phase, len(status.agents), len(world.alive)) == ("Ready", 3, 3)
+    assert not any(call.startswith("stop") for call in world.calls)
+
+
+@played
 async def test_restart_starts_every_process_anew(tmp_path: Path) -> None:
     world = World()
     await apply(tmp_path, world, source(tmp_path, FLAT))
