@@ -70,6 +70,7 @@ def process_view(name: str, seen: Running | None, state: FleetState) -> ProcessV
         since_ms=status.since_ms,
         last_error=status.error or seen.error or next((node.error for node in status.nodes if node.error), ""),
         nodes=status.nodes,
+        notices=status.notices,
     )
 
 

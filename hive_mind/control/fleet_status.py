@@ -33,6 +33,8 @@ class ProcessView(msgspec.Struct, frozen=True):
     since_ms: int = 0
     last_error: str = ""
     nodes: tuple[NodeStatus, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What a person should know and what stops nothing."""
 
 
 class AgentView(msgspec.Struct, frozen=True):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
 AGENT_FIGURES = (4, 5, 6, 7, 8)
+# More do not fit into a line.
+_NAMED_MAX = 5
 CONDITION_TITLES = ("condition", "status", "since", "reason", "message")
 
 _STYLES = {
@@ -53,8 +55,15 @@ def _counted(number: int, one: str, several: str) -> str:
 
 
 def show_fleet_line(status: "FleetStatus") -> None:
-    """The line, in the colour of its phase."""
+    """The line, in the colour of its phase, and what a person should know that stops nothing."""
     show(fleet_line(status), style=_STYLES.get(status.phase.lower(), "bold"))
+    for notice in dict.fromkeys(notice for process in status.processes for notice in process.notices):
+        whose = [process.name for process in status.processes if notice in process.notices]
+        show(f"note: {_few(whose)}: {notice}", style="yellow")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else "")
 
 
 def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None) -> None:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from hive_mind.control.conditions import fleet_status
@@ -130,6 +131,13 @@ def test_a_process_beyond_its_limit_is_named() -> None:
     assert limits is not None
     assert (found.phase, limits.status, limits.message) == ("Degraded", "False", "bob takes 150 MB of 100")
     assert holds(status(ADA, replace(BOB, config=config, memory_bytes=90_000_000)), "WithinLimits") == "True"
+
+
+def test_what_a_process_has_to_tell_and_stops_nothing_is_told() -> None:
+    assert BOB.status is not None
+    found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, notices=("keyword search only",))))
+
+    assert (found.phase, [one.notices for one in found.processes]) == ("Ready", [(), ("keyword search only",)])
 
 
 def test_a_deleted_fleet_is_stopped_and_expects_nobody() -> None:

@@ -41,6 +41,14 @@ def test_one_is_told_as_one():
     assert status_shown.fleet_line(alone) == "fleet research: Ready · 1 of 1 agent ready · 1 process · 1 fact"
 
 
+def test_what_stops_nothing_is_told_once_with_whom_it_concerns(capsys):
+    names = [f"r-{number}" for number in range(1, 8)]
+    processes = tuple(ProcessView(name, "ready", 7, notices=("keyword search only",)) for name in names)
+    status_shown.show_fleet_line(a_status(processes=(*processes, ProcessView("z", "ready", 8))))
+
+    assert capsys.readouterr().out.splitlines()[1:] == ["note: r-1, r-2, r-3, r-4, r-5 and 2 more: keyword search only"]
+
+
 def test_an_agent_that_is_missing_is_shown_with_why(capsys):
     status_shown.show_agents(a_status().agents, NOW_MS)
 
