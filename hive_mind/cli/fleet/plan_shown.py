@@ -60,8 +60,7 @@ def _show_alike(alike: Sequence["Action"]) -> None:
     """Steps that differ in whom they are done to, and in nothing else."""
     action, subjects = alike[0], ", ".join(one.subject for one in alike)
     look = _LOOKS.get(action.kind, _OTHER)
-    # What only lists the fields is told by the lines below.
-    why = "" if action.changes and all(change.path in action.why for change in action.changes) else action.why
+    why = _why(action)
     show_indented(f"{action.kind} {subjects}" + (f": {why}" if why else ""), look.style, f"  {look.mark}")
     for change in action.changes:
         show_indented(f"{change.path}: {_value(change.old)} → {_value(change.new)}", lead="    ")
@@ -69,6 +68,13 @@ def _show_alike(alike: Sequence["Action"]) -> None:
         show_indented(f"memory: {action.memory}", "red" if action.loses else "dim")
     if action.loses:
         show_indented("this loses facts, and is done with --allow-data-loss only", "bold red")
+
+
+def _why(action: "Action") -> str:
+    """Why, without what only lists fields: the lines below tell them all."""
+    reason, _, listed = action.why.partition(": ")
+    is_list = any(change.path in listed for change in action.changes)
+    return reason.removeprefix("other settings") if is_list else action.why
 
 
 def _value(value: object) -> str:
@@ -83,5 +89,7 @@ def _spelled(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(map(str, value)) or "(none)"
+        return ", ".join(map(_spelled, value)) or "(none)"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_spelled(one)}" for key, one in value.items()) or "(none)"
     return str(value)

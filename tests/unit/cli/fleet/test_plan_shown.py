@@ -37,6 +37,29 @@ def test_a_change_is_shown_field_by_field_from_old_to_new(capsys):
     assert "spec.bus.url: (none) → x" in [line.strip() for line in lines]
 
 
+def test_fields_are_listed_once_however_many_they_are(capsys):
+    changes = tuple(Change(f"spec.llm.{name}", 1, 2) for name in "abcd")
+    many = "spec.llm.a, spec.llm.b, spec.llm.c and 1 more"
+    plan = Plan(
+        (
+            Action("update", "ada", f"other settings: {many}", changes),
+            Action("update", "ben", f"it does not run, and has other settings now: {many}", changes),
+        )
+    )
+
+    lines = [line.strip() for line in lines_of(capsys, plan)]
+
+    assert lines[1].split() == ["~", "update", "ada"]
+    assert lines[2] == "spec.llm.a: 1 → 2"
+    assert lines[6].split(maxsplit=2)[2] == "ben: it does not run, and has other settings now"
+
+
+def test_values_by_name_are_spelled_as_a_person_would(capsys):
+    domains = Plan((Action("update", "ada", "", (Change("spec.topology.groups.domain", {}, {"sea": ("boats", "tides")}),)),))
+
+    assert lines_of(capsys, domains)[2].strip() == "spec.topology.groups.domain: (none) → sea: boats, tides"
+
+
 def test_a_step_that_loses_facts_says_how_to_allow_it(capsys):
     assert "--allow-data-loss" in lines_of(capsys, PLAN)[-1]
 
