@@ -138,6 +138,8 @@ class Applying:
                 if not self.allow_data_loss:
                     raise
                 self.report(f"{seen.process} could not hand over: {error}")
+                # The others still count on it: the next plan finds them a hive without it.
+                self.remembered.note_lost(node.name for node in seen.config.nodes)
         await self._stopped(seen.process)
 
     async def _left(self, config: WorkerConfig, wanted: Desired, patience: Patience) -> None:
@@ -159,7 +161,8 @@ class Applying:
         if was_leaving and has_left(settled):
             return
         if not is_of_use(settled):
-            raise BackendTimeout("hive", f"{name} is not ready to hand over what it holds")
+            what = f"{name} is not ready to hand over what it holds; hive-mind logs {name} says why"
+            raise BackendTimeout("hive", f"{what}, and --allow-data-loss goes on without it")
         self.remembered.note_leavers(nodes)
         self.report(f"{name} hands over and leaves")
         await self.platform.leave(name, patience.left_s)

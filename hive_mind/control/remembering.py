@@ -76,6 +76,10 @@ class Remembered:
         """They are about to leave: should they come back, they have to join."""
         self.keep(left=_with(self.state.left, nodes))
 
+    def note_lost(self, nodes: Iterable[str]) -> None:
+        """They are members that nobody runs any more, whether they left once before or not."""
+        self.keep(left=tuple(set(self.state.left) - {*nodes}))
+
     def forget(self, process: str) -> None:
         """It has left and does not run."""
         self._member(process).unlink(missing_ok=True)

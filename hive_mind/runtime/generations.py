@@ -220,5 +220,6 @@ def _lost(lost: Mapping[str, int]) -> BackendRejected:
     named = ", ".join(f"{node} ({count})" for node, count in sorted(lost.items()))
     return BackendRejected(
         "hive",
-        f"these nodes have written what no journal that is there has: {named}. Put their journals back; nothing was changed",
+        f"these nodes have written what no journal that is there has: {named}. "
+        "Put their journals back, or allow that loss; nothing was changed",
     )

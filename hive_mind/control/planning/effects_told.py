@@ -96,6 +96,8 @@ def _told_of_handing_over(found: Running, config: WorkerConfig, desired: Desired
     pending = sum(agent.pending for agent in found.status.agents)
     if found.status.phase == "failed" and pending:
         return f"{name} failed, and {_count(pending, 'fact')} of it nobody else has: they would be lost", True
+    if found.status.phase == "failed":
+        return f"{name} failed: it is started once more to hand over what only it may hold, then leaves", False
     first = f", {pending} of them handed over first" if pending else ""
     return f"{name} leaves: {_count(facts or 0, 'fact')} stay with {_holders(config, desired)}{first}, none lost", False
 

@@ -29,7 +29,8 @@ class Hives:
         """The process of every node that was a member before and has not left."""
         allocated = {node: process for process, nodes in self.state.allocation.items() for node in nodes}
         founded = founders_of(self.state.hive)
-        known = {node: allocated.get(node, node) for node in [*founded, *allocated]}
+        joined = self.state.nodes if self.state.hive == self.state.last_hive else ()
+        known = {node: allocated.get(node, node) for node in [*founded, *allocated, *joined]}
         # One that left and came back is there for its agents again.
         back = {node for nodes in self.state.allocation.values() for node, agents in nodes.items() if agents}
         return {node: process for node, process in known.items() if node in back or node not in self.state.left}

@@ -253,6 +253,25 @@ async def test_a_step_that_would_lose_facts_is_refused_and_nothing_is_started(
 
 
 @played
+async def test_a_hive_goes_on_without_one_that_came_back_and_can_not_hand_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, fewer = World(), source(tmp_path, agents("ada", "bob"))
+    for wanted in (source(tmp_path, FLAT), fewer, source(tmp_path, FLAT)):
+        assert (await apply(tmp_path, world, wanted)).is_converged
+
+    def stuck(name: str) -> None:
+        raise HiveError(f"{name} is stuck")
+
+    monkeypatch.setattr(world, "leave", stuck)
+    assert (await apply(tmp_path, world, fewer, allow_data_loss=True)).is_converged
+
+    # The others would wait for cy in the former one for ever.
+    assert FleetFolder(tmp_path, "team").state().generation == 2
+    assert sorted(world.alive) == ["ada", "bob"]
+
+
+@played
 async def test_one_that_can_not_hand_over_stays_and_is_named(tmp_path: Path) -> None:
     world = World()
     await apply(tmp_path, world, source(tmp_path, FLAT))

@@ -110,6 +110,13 @@ def test_what_failed_is_restarted_and_the_error_told():
     assert only(fleet.plan(counted(1))).why == "it failed: the disk is full"
 
 
+def test_nothing_is_promised_of_what_a_failed_process_holds():
+    fleet = fleet_of(counted(2))
+    with_status(fleet, "reader-2", phase="failed", error="its journal is damaged")
+
+    assert "failed: it is started once more" in only(fleet.plan(counted(1))).memory
+
+
 def test_what_has_not_answered_yet_is_left_alone():
     fleet = fleet_of(counted(1))
     fleet.running["reader-1"] = replace(fleet.running["reader-1"], status=None)
