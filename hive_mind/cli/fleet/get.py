@@ -94,7 +94,7 @@ async def events(
 ) -> None:
     """List what processes of a fleet logged last, the oldest first. hive-mind events tail shows messages on a bus."""
     folder = fleets.folder_of(home, fleet)
-    found = await latest_lines(folder.path, processes_of(folder.state(), name), limit)
+    found = await latest_lines(folder.path, processes_of(folder, name), limit)
     rows = [(line.process, line.text) for line in found]
     value = [line._asdict() for line in found]
     show_as(output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))

@@ -17,7 +17,7 @@ from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.control.state import FleetState
+    from hive_mind.control.state import FleetFolder
 
 _EPILOG = examples("hive-mind logs ada", "hive-mind logs ada -f -n 100", "hive-mind logs")
 
@@ -40,7 +40,7 @@ async def logs(
 ) -> None:
     """Print what an agent's process logged, also of one that ended. Agents of one process share its log."""
     folder = fleets.folder_of(home, fleet)
-    processes = processes_of(folder.state(), agent)
+    processes = processes_of(folder, agent)
     prefix = "" if len(processes) == 1 else "{}: "
     if not follow:
         for line in await latest_lines(folder.path, processes, lines):
@@ -60,13 +60,19 @@ async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
         sys.stdout.flush()
 
 
-def processes_of(state: "FleetState", agent: str) -> list[str]:
-    """The process of an agent, or the one called so, or all. Raises `InvalidInput` where there is none."""
+def processes_of(folder: "FleetFolder", agent: str) -> list[str]:
+    """The process of an agent, or the one called so, or all. Raises `InvalidInput` where there is none and never was."""
+    from hive_mind.control.process_files import ProcessFiles
+
+    allocation = folder.state().allocation
     if not agent:
-        return sorted(state.allocation)
-    if agent in state.allocation:
+        return sorted(allocation)
+    if agent in allocation:
         return [agent]
-    found = [name for name, nodes in state.allocation.items() if any(agent in agents for agents in nodes.values())]
+    found = [name for name, nodes in allocation.items() if any(agent in agents for agents in nodes.values())]
+    # One that has left the fleet.
+    if not found and ProcessFiles(folder.path, agent).log.exists():
+        return [agent]
     if not found:
         raise InvalidInput(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")
     return found

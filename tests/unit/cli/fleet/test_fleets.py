@@ -87,14 +87,21 @@ def test_the_shell_is_offered_names(tmp_path, monkeypatch):
     assert fleets.process_names("") == ["ada"]
 
 
-def test_logs_are_those_of_the_process_an_agent_runs_in():
-    state = FleetState(allocation={"team-0": {"team-0": ("ada", "ben")}, "team-1": {"team-1": ("cleo",)}})
+def test_logs_are_those_of_the_process_an_agent_runs_in(tmp_path):
+    folder = fleet(tmp_path, "team", allocation={"team-0": {"team-0": ("ada", "ben")}, "team-1": {"team-1": ("cleo",)}})
 
-    assert logs.processes_of(state, "ben") == ["team-0"]
-    assert logs.processes_of(state, "team-1") == ["team-1"]
-    assert logs.processes_of(state, "") == ["team-0", "team-1"]
+    assert logs.processes_of(folder, "ben") == ["team-0"]
+    assert logs.processes_of(folder, "team-1") == ["team-1"]
+    assert logs.processes_of(folder, "") == ["team-0", "team-1"]
     with pytest.raises(InvalidInput, match="'zoe'"):
-        logs.processes_of(state, "zoe")
+        logs.processes_of(folder, "zoe")
+
+
+def test_logs_of_a_process_that_left_the_fleet_can_still_be_read(tmp_path):
+    folder = fleet(tmp_path, "team", allocation={"ada": {"ada": ("ada",)}})
+    ProcessFiles(folder.path, "ben").log.write_text("2026-01-01 00:00:00,000 INFO ben: finishing\n")
+
+    assert logs.processes_of(folder, "ben") == ["ben"]
 
 
 def test_several_logs_that_are_followed_end_alike_when_the_reader_goes_away(tmp_path, monkeypatch):
