@@ -77,6 +77,9 @@ async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[Fleet
         found = _meant(running, agent, is_named=bool(fleet))
         if names:
             say(_used(found, running, agent), style="dim")
+        elif rest := fleets.fleets_in(home):
+            at_rest = f"{', '.join(rest)} was stopped, hive-mind rollout restart starts it again"
+            say(f"using agent {agent or DEFAULT_AGENT}, which is in no fleet that runs: {at_rest}", style="dim")
         yield found
 
 

@@ -82,6 +82,16 @@ def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
     assert chosen(home) is None
 
 
+def test_a_fleet_that_was_stopped_is_told_with_what_starts_it(home, capsys):
+    home("research", ada=True, is_stopped=True)
+
+    assert chosen(home) is None
+    told = capsys.readouterr().err
+    assert told == (
+        "using agent default, which is in no fleet that runs: research was stopped, hive-mind rollout restart starts it again\n"
+    )
+
+
 def test_of_several_fleets_one_has_to_be_named(home, capsys):
     home("north", ada=True)
     home("south", ben=True)
