@@ -63,7 +63,7 @@ def test_a_bad_manifest_gives_a_line_for_each_problem_and_starts_nothing(hive_mi
     told = ended.out.splitlines()
     assert len(told) == len(bad.says)
     for said, (line, path, words) in zip(told, bad.says, strict=True):
-        assert said.startswith(f"{file}:{line}: {path}: ")
+        assert said.startswith(f"{file}:{line}: {path}: " if line else f"{file}: {path}: ")
         assert words in said
     assert not hive_mind.home.exists()
 
