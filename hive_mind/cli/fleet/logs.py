@@ -62,7 +62,7 @@ async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
 
 def processes_of(folder: "FleetFolder", agent: str) -> list[str]:
     """The process of an agent, or the one called so, or all. Raises `InvalidInput` where there is none and never was."""
-    from hive_mind.control.process_files import ProcessFiles
+    from hive_mind.control.processes.process_files import ProcessFiles
 
     allocation = folder.state().allocation
     if not agent:
