@@ -63,7 +63,7 @@ class SmallHive:
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
         del domains
         self._begin("ask")
-        whole = total([self._index.statistics(probe.terms), probe.statistics or TermStatistics(0, 0.0)])
+        whole = total([self._index.statistics(probe.terms), probe.beside or TermStatistics(0, 0.0)])
         accept = (lambda one: self.fact(one).confidence >= confidence_min) if confidence_min else None
         pool = self._index.pool(replace(probe, statistics=whole), accept)
         facts = [self.fact(one) for one in pool.ids]
