@@ -131,7 +131,8 @@ class Membership:
             case Beat():
                 return self._hear(sender, message, now)
             case ArrangementRequest(epoch):
-                return [Send((sender,), self._past.since(epoch))] if self._past.epoch > epoch else []
+                # Who knows none has nothing to tell, even to who asks for what follows an epoch that can't be.
+                return [Send((sender,), self._past.since(epoch))] if self._past.epoch > max(epoch, 0) else []
             case Arrangement():
                 return self._learn(sender, message, now)
 
