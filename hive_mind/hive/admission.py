@@ -10,8 +10,9 @@ from math import isfinite
 import numpy as np
 
 from hive_mind.crdt.clock import is_believable
+from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
 from hive_mind.hive.seal import Seal, is_sealed
-from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Assertion, Sealed, Statement
+from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, Removal, Sealed, Statement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import Anchors, Probe, Vector
 from hive_mind.model.scores import TermStatistics
@@ -24,6 +25,9 @@ TTL_MS_MAX = 366 * 24 * 3_600_000
 # Year 9999: a later time is no date, and milliseconds of it no longer fit where times are computed.
 TIME_MS_MAX = 253_402_300_799_999
 STAMP_ACTOR_BYTES_MAX = 64
+SEAL_BYTES_MAX = 1_024
+# A proof is kept whole with each dot that it names, so one of many dots would take the square of what it takes on the way.
+REMOVAL_DOTS_MAX = 64
 # Ten times what any of our searches asks for.
 DEPTH_MAX = 10_000
 # Rounded to float16, a unit vector's square is 1 to three digits.
@@ -33,8 +37,10 @@ SQUARE_MAX = 1.02
 def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
     """Why an assertion of another node can't be taken, "" if it can."""
     assertion = given.assertion
-    if len(given.dot) != ACTOR_BYTES + COUNTER_BYTES or not any(given.dot[ACTOR_BYTES:]):
+    if not is_dot(given.dot):
         return "the dot is none"
+    if len(given.seal) > SEAL_BYTES_MAX:
+        return "too large"
     if assertion.tenant != tenant:
         return "another tenant's"
     if problem := malformed(assertion):
@@ -43,6 +49,29 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
     if fact_id(assertion.statement.content, assertion.tenant) != assertion.fact_id:
         return "the id is not that of the content"
     return "" if is_sealed(seal, partition, given) else "not sealed by its agent"
+
+
+def malformed_removal(removal: Removal) -> str:
+    """What is wrong with a removal whoever makes it, "" if nothing is."""
+    if not 0 < len(removal.dots) <= REMOVAL_DOTS_MAX:
+        return f"a removal names between 1 and {REMOVAL_DOTS_MAX} dots"
+    if not all(map(is_dot, removal.dots)):
+        return "the dot is none"
+    is_long = max(len(removal.fact_id), len(removal.by)) > NAME_CHARACTERS_MAX or len(removal.seal) > SEAL_BYTES_MAX
+    if is_long or len(removal.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
+        return "too large"
+    return "" if is_believable(removal.stamp, None) else "no clock gives such a stamp"
+
+
+def malformed_head(head: Head) -> str:
+    """What is wrong with a head whoever makes it, "" if nothing is."""
+    is_long = len(head.node) > NAME_CHARACTERS_MAX or max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX
+    return "too large" if is_long else "" if 0 < head.counter <= COUNTER_MAX else "a head counts writes, from 1 on"
+
+
+def is_dot(dot: Dot) -> bool:
+    """Whether it can name a write: counters start at 1."""
+    return len(dot) == DOT_BYTES and any(dot[ACTOR_BYTES:])
 
 
 def malformed(assertion: Assertion) -> str:

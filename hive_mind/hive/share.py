@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
 from hive_mind.crdt.orset import Delta, ORSet
-from hive_mind.hive.admission import refusal
+from hive_mind.hive.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal
 from hive_mind.hive.authority import Authority
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
@@ -142,7 +141,7 @@ class Share:
             taken.adds.append(given)
             if former:
                 removal = Removal(assertion.fact_id, tuple(former), assertion.agent, "superseded", assertion.stamp)
-                self._forget(former, sealed_removal(authority.seal, self.partition, removal), taken)
+                self._let_go(removal, authority, taken)
         if added:
             self._enforce_quota({given.assertion.agent for given in taken.adds}, authority, taken)
             self._note_head(authority, taken)
@@ -153,8 +152,7 @@ class Share:
     ) -> None:
         """Take assertions away for someone who may; the caller has made sure of that."""
         self.members.drop(dots)
-        removal = sealed_removal(authority.seal, self.partition, Removal(fact_id, tuple(dots), by, why, stamp))
-        self._forget(dots, removal, taken)
+        self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, taken)
         self._note_seen(dots, taken)
 
     # ── what comes from others ────────────────────────────────────────────────────────────────────────────────────
@@ -244,8 +242,9 @@ class Share:
             known = self.heads.get(head.actor)
             if known is not None and known.counter >= head.counter:
                 continue
-            if not (0 < head.counter <= COUNTER_MAX and is_sealed_head(authority.seal, self.partition, head)):
-                taken.refused["a head that its node did not seal"] += 1
+            reason = malformed_head(head)
+            if reason or not is_sealed_head(authority.seal, self.partition, head):
+                taken.refused[reason or "a head that its node did not seal"] += 1
                 continue
             self._set_head(head)
             taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
@@ -254,8 +253,9 @@ class Share:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
         gone: dict[Dot, Removal] = {}
         for removal in removals:
-            if removal.why not in OWN_JUDGEMENT and not is_sealed_removal(authority.seal, self.partition, removal):
-                taken.refused["a removal that its author did not seal"] += 1
+            reason = malformed_removal(removal)
+            if reason or not (removal.why in OWN_JUDGEMENT or is_sealed_removal(authority.seal, self.partition, removal)):
+                taken.refused[reason or "a removal that its author did not seal"] += 1
                 continue
             for dot in removal.dots:
                 given = self._sealed.get(dot)
@@ -270,7 +270,7 @@ class Share:
         return gone
 
     def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
-        if len(dot) != DOT_BYTES or dot in self._proofs or removal.why in OWN_JUDGEMENT:
+        if dot in self._proofs or removal.why in OWN_JUDGEMENT:
             return
         # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.
         self._proofs[dot] = removal
@@ -328,6 +328,12 @@ class Share:
         taken.gone.append(given)
         taken.records.append(Delete(ASSERTIONS, self._prefix + given.dot))
         taken.facts.add(given.assertion.fact_id)
+
+    def _let_go(self, removal: Removal, authority: Authority, taken: Taken) -> None:
+        """Forget dots for who may remove them, under as many proofs as it takes."""
+        for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
+            some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
+            self._forget(some.dots, sealed_removal(authority.seal, self.partition, some), taken)
 
     def _forget(self, dots: Iterable[Dot], removal: Removal, taken: Taken) -> None:
         for dot in dots:
