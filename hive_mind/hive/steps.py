@@ -15,6 +15,9 @@ from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Head, Removal, Sea
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.model.messages import Span, SyncStep
 
+# Of a step, in all its spans: 512 spans of 1,024 dots are the most that one of ours names. A run of a million takes a few bytes
+# on the way, so a short message could otherwise fill the memory.
+NAMED_DOTS_MAX = 1 << 19
 # An assertion without its texts: dot, ids, stamp, numbers and lengths.
 ASSERTION_BYTES = 180
 
@@ -100,13 +103,24 @@ def difference(step: SyncStep, outline: Outline) -> Difference:
     """Compare the step's spans with what is live here. ValueError for spans that nobody can have meant."""
     if not step.spans:
         return Difference()
-    named = [Named(span.low, span.high, listed(span)) for span in step.spans if span.dots is not None]
+    named = named_in(step.spans)
     if len(step.spans) == len(named) == 1 and not named[0].low and not named[0].high:
         # Everything, dot by dot: plain sets are faster than an index, and small shares are most shares.
         live, there = outline.live, frozenset(named[0].dots)
         return Difference((), [dot for dot in live if dot not in there], [dot for dot in named[0].dots if dot not in live], named)
     found = reconcile(outline.index(step.session), step.spans)
     return Difference(found.spans, found.only_here, found.only_there, named)
+
+
+def named_in(spans: Iterable[Span]) -> list[Named]:
+    """The spans that name their dots. ValueError where these are more than any step of ours names."""
+    named: list[Named] = []
+    left = NAMED_DOTS_MAX
+    for span in spans:
+        if span.dots is not None:
+            named.append(Named(span.low, span.high, listed(span, left)))
+            left -= len(named[-1].dots)
+    return named
 
 
 def joinable(

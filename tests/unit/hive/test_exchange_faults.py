@@ -1,5 +1,7 @@
 """Messages of an exchange that are lost, repeated, late, or none that anybody should send."""
 
+import tracemalloc
+
 import msgspec
 import pytest
 
@@ -110,3 +112,20 @@ def test_an_offer_that_names_a_partition_often_is_answered_once():
     offer = ada.offer(NOW)
 
     assert len(list(bert.receive("ada", msgspec.structs.replace(offer, summaries=offer.summaries * 50), NOW))) == 2
+
+
+def test_a_short_step_that_names_endless_dots_is_no_trouble_and_takes_no_memory():
+    ada, bert = two()
+    ada.say("Mine.")
+    (step,) = first_steps(bert, ada)
+    # A run from 1 to 2^20 of each of 20 actors: 20 bytes apiece here, and 50 MB apiece where somebody spelled it out.
+    runs = [(bytes([n]) * 8, bytes([n]) * 8 + b"\x01\x01\xfe\xff\x3f") for n in range(1, 21)]
+    spans = tuple(Span(actor, actor + b"\xff" * 5, dots=run) for actor, run in runs)
+
+    tracemalloc.start()
+    bert.receive("ada", msgspec.structs.replace(step, spans=spans), NOW)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert most < 10 << 20
+    assert bert.contents() == []
