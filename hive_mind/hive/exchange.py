@@ -30,7 +30,10 @@ from hive_mind.hive.steps import (
     is_well_formed,
     joinable,
     proofs_of,
+    size_of_proof,
+    size_of_span,
     some,
+    some_proofs,
     unlimited,
     unproved_of,
 )
@@ -52,8 +55,8 @@ SESSION_BYTES = 16
 NAMED_MAX = 64
 # More than one answer can carry of the smallest facts.
 WANTS_MAX = 4_096
-# Some 130 kB each at most: two replicas that differ everywhere agree by parts.
-SPANS_MAX, REMOVALS_MAX = 512, 1_024
+# Some 130 kB at most: two replicas that differ everywhere agree by parts.
+SPANS_MAX = 512
 # Sessions whose steps are counted. Older ones are over; a late step of theirs starts a new count.
 SESSIONS_MAX = 2_048
 
@@ -226,13 +229,14 @@ class Exchanges:
         wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot))][:WANTS_MAX]
         lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]
         self._note_lag(sender, step, lacking)
-        removals = some(proofs_of([*only_there, *asked_for], share), REMOVALS_MAX, step.session)
+        removals = self._proofs_among([*only_there, *asked_for], share, step.session)
         successors = [given for given in share.successors(removals) if not there.covers(given.dot)]
         named_here = [found for dot in asked_for if (found := share.sealed(dot)) is not None]
         allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
-        adds = fitting(allowed, self._settings)
-        spans = some(spans, SPANS_MAX, step.session)
-        messages = (self._step(step, share, spans, adds, removals, pack(wants)),) if spans or adds or removals or wants else ()
+        spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)
+        taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)
+        adds = fitting(allowed, self._settings, taken_bytes)
+        messages = (self._step(step, share, spans, adds, removals, packed),) if spans or adds or removals or wants else ()
         return Answer(messages, *joinable(step, named, unproved, outline), len(adds) < len(allowed))
 
     def _on_seen(self, step: SyncStep, share: Share, outline: Outline) -> Answer:
@@ -241,13 +245,17 @@ class Exchanges:
             return Answer()  # Something came in between; the next exchange will see.
         unproved = unproved_of(step, outline, share)
         joined = joinable(step, [Named(b"", b"", ())], unproved, outline)
-        removals = some(proofs_of(unpack(step.wants, WANTS_MAX), share), REMOVALS_MAX, step.session)
+        removals = self._proofs_among(unpack(step.wants, WANTS_MAX), share, step.session)
         rest = self._rest(step, outline) if step.seen == "whole" else Seen()
         wants = pack(unproved[:WANTS_MAX])
         if rest.up_to or rest.beyond:
             return Answer((self._told_seen(step, share, "rest", rest, removals, wants),), *joined)
         messages = (self._step(step, share, (), (), removals, wants),) if removals or wants else ()
         return Answer(messages, *joined)
+
+    def _proofs_among(self, dots: Iterable[Dot], share: Share, session: bytes) -> tuple[Removal, ...]:
+        """Proofs that these are gone, as many as leave room for as much else."""
+        return some_proofs(proofs_of(dots, share), self._settings.step_bytes_max // 2, session)
 
     def _rest(self, step: SyncStep, outline: Outline) -> Seen:
         """What of what was seen here the other has not seen."""

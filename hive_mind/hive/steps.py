@@ -20,6 +20,8 @@ from hive_mind.model.messages import Span, SyncStep
 NAMED_DOTS_MAX = 1 << 19
 # An assertion without its texts: dot, ids, stamp, numbers and lengths.
 ASSERTION_BYTES = 180
+# Of a removal and of a span, what is always there.
+PROOF_BYTES, SPAN_BYTES = 64, 16
 
 Item = TypeVar("Item")
 Allowance = Callable[[str], int]
@@ -178,11 +180,11 @@ def in_order(given: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:
     return [entry[3] for entry in sorted(ordered, key=lambda entry: entry[:3])]
 
 
-def fitting(given: Sequence[Sealed], settings: GossipSettings) -> tuple[Sealed, ...]:
-    """What fits into one step; one too large for any goes alone."""
-    if sum(map(size_of, given)) <= settings.step_bytes_max:
+def fitting(given: Sequence[Sealed], settings: GossipSettings, taken_bytes: int = 0) -> tuple[Sealed, ...]:
+    """What fits into one step beside what is in it; one too large for any goes all the same, without others."""
+    left = settings.step_bytes_max - taken_bytes
+    if sum(map(size_of, given)) <= left:
         return tuple(given)
-    left = settings.step_bytes_max
     chosen: list[Sealed] = []
     for one in in_order(given, settings):
         left -= size_of(one)
@@ -258,6 +260,30 @@ def unproved_of(step: SyncStep, outline: Outline, share: Share) -> list[Dot]:
         if step.proved
         else []
     )
+
+
+def some_proofs(proofs: tuple[Removal, ...], bytes_max: int, session: bytes) -> tuple[Removal, ...]:
+    """As many as fit; in another session others go first, so that none waits behind what never succeeds."""
+    if sum(map(size_of_proof, proofs)) <= bytes_max:
+        return proofs
+    start, left = int.from_bytes(session[:4], "big") % len(proofs), bytes_max
+    chosen: list[Removal] = []
+    for proof in (*proofs[start:], *proofs[:start]):
+        left -= size_of_proof(proof)
+        if left < 0 and chosen:
+            break
+        chosen.append(proof)
+    return tuple(chosen)
+
+
+def size_of_proof(proof: Removal) -> int:
+    """About how many bytes it takes on the way, rather too many than too few."""
+    return PROOF_BYTES + len(proof.fact_id) + 3 * len(proof.by) + (DOT_BYTES + 2) * len(proof.dots) + len(proof.seal)
+
+
+def size_of_span(span: Span) -> int:
+    """The same."""
+    return SPAN_BYTES + sum(map(len, (span.low, span.high, span.fingerprint, span.cuts, span.dots or b"")))
 
 
 def is_well_formed(step: SyncStep) -> bool:

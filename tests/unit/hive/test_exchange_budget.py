@@ -98,3 +98,23 @@ def test_an_agent_beyond_its_quota_goes_a_few_at_a_time_and_its_newest_first():
     ada.say("Something else.", agent="ines")
     meet(ada, bert)
     assert {"Flood 39.", "Something else."} <= set(bert.contents())
+
+
+def test_what_is_new_and_what_is_gone_fit_one_message_together_and_all_of_it_arrives():
+    """A broker's limit is a third above `step_bytes_max`, and what is too large for it never comes."""
+    ada, bert = two(step_bytes_max=30_000)
+    who = "an agent with rather a long name"
+    for number in range(400):
+        ada.say(f"Former {number}.", agent=who)
+    while len(bert.share) < 400:
+        meet(bert, ada)
+    for number in range(400):
+        ada.take_back(f"Former {number}.")
+        ada.say(f"Later {number}, with some more words.", agent=who)
+        bert.say(f"Other {number}, with some more words.", agent=who)
+
+    sent = [message for _ in range(40) for message in (*meet(ada, bert), *meet(bert, ada))]
+
+    assert max(len(msgspec.msgpack.encode(message)) for message in sent) < 40_000
+    assert ada.share.members == bert.share.members
+    assert len(ada.share) == 800
