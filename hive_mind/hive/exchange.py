@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.crdt.runs import pack, unpack
+from hive_mind.hive.announcing import announced
 from hive_mind.hive.effects import Now
 from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.outline import Outline, Seen
@@ -137,10 +138,10 @@ class Exchanges:
             else:
                 steps.append(self._step(offer, share, _opening(outline, offer.session)))
         self._agree(sender, offer.session, agrees)
-        entries = () if registry.fingerprint(offer.session) == offer.registry else tuple(registry.entries())
+        entries, rest = self._registry_for(offer, registry)
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
         equal = tuple(agrees), tuple(same_past)
-        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, *equal, entries), *steps)
+        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, *equal, entries), *steps, *rest)
 
     def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
         """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""
@@ -151,8 +152,8 @@ class Exchanges:
         if not state.registry:
             return ()
         theirs = {(entry.key, entry.by): entry for entry in state.registry}
-        news = tuple(mine for mine in registry.entries() if _is_news(mine, theirs.get((mine.key, mine.by))))
-        return (Announce(news),) if news else ()
+        news = [mine for mine in registry.entries() if _is_news(mine, theirs.get((mine.key, mine.by)))]
+        return announced(news, self._settings.step_bytes_max)
 
     def has_begun(self, peer: str, session: bytes) -> bool:
         """Whether this is the exchange last begun with a peer."""
@@ -208,6 +209,16 @@ class Exchanges:
         self._open = {peer: begun for peer, begun in self._open.items() if peer in peers}
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _registry_for(self, offer: SyncOffer, registry: RegistryView) -> tuple[tuple[RegistryEntry, ...], tuple[Announce, ...]]:
+        """What a state says of the registry where that differs; or, too much for one message, what goes after it.
+
+        Then the other can't tell what is missing here: this node hears it when it makes the offer.
+        """
+        if registry.fingerprint(offer.session) == offer.registry:
+            return (), ()
+        told = announced(registry.entries(), self._settings.step_bytes_max)
+        return (told[0].entries, ()) if len(told) == 1 else ((), told)
 
     def _outline(self, share: Share) -> Outline:
         members, proofs, known = share.members, share.proofs(), self._outlines.get(share.partition)

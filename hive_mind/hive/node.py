@@ -12,6 +12,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.council import REGISTRY, Council, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
@@ -258,7 +259,8 @@ class HiveNode:
 
     def _announced(self, entries: Sequence[RegistryEntry]) -> list[Send]:
         others = tuple(node for node in self.topology.nodes if node != self.name)
-        return [Send(others, Announce(tuple(entries)))] if entries and others else []
+        bytes_max = self.settings.gossip.step_bytes_max
+        return [Send(others, some) for some in announced(entries, bytes_max)] if others else []
 
     def _post(self, taken: Mapping[str, Taken]) -> tuple[list[Record], list[Send]]:
         return self.outbox.deliver(taken, self.topology.holders, self.name, self.standing.now.mono_ms)

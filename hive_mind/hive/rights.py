@@ -30,7 +30,7 @@ _FOR_GOOD = ("retracted", "redacted")
 KEY_CHARACTERS_MAX = 1_000
 VALUE_CHARACTERS_MAX = 4_000
 _NUMBER_MAX = 1 << 53
-_STAMP_ACTOR_BYTES_MAX = 64
+_STAMP_ACTOR_BYTES_MAX, _SEAL_BYTES_MAX = 64, 1_024
 
 
 def kind_of(key: str) -> str:
@@ -147,6 +147,7 @@ def _problem_with_stamp(entry: RegistryEntry) -> str:
         and isinstance(stamp[2], bytes)
         and len(stamp[2]) <= _STAMP_ACTOR_BYTES_MAX
         and isinstance(entry.seal, bytes)
+        and len(entry.seal) <= _SEAL_BYTES_MAX
     )
     return "" if is_good else "this is no stamp"
 
