@@ -12,6 +12,7 @@ import msgspec
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Held, Put, Record, Send
 from hive_mind.hive.share import Share, Taken
+from hive_mind.hive.steps import size_of
 from hive_mind.hive.undelivered import Place, Undelivered
 from hive_mind.model.evidence import Dot
 from hive_mind.model.messages import Changes, Replicate
@@ -19,6 +20,9 @@ from hive_mind.model.messages import Changes, Replicate
 OUTBOX = "outbox"
 
 _encode = msgspec.msgpack.Encoder().encode
+
+# A dot of which only the proof is left that it is gone; that of many names more of them.
+_GONE_BYTES = 256
 
 Items = tuple[tuple[str, tuple[Dot, ...]], ...]
 """Dots by partition."""
@@ -30,12 +34,14 @@ Holders = Callable[[str], Sequence[str]]
 class DeliverySettings:
     """`first_retry_ms`: raise it and a lost message is noticed later, lower it and slow members get things twice.
     `retries_max` counts only once somebody has it: from then on the members' own exchanges carry it further.
+    `parcel_bytes_max`: what a parcel takes in a message, about; what is too large for a bus would be sent again for ever.
     """
 
     first_retry_ms: int = 2_000
     last_retry_ms: int = 60_000
     retries_max: int = 60
     parcel_dots_max: int = 512
+    parcel_bytes_max: int = 4 << 20
 
 
 class Parcel(msgspec.Struct):
@@ -70,7 +76,7 @@ class Outbox:
             return [], []
         records: list[Record] = []
         sends: list[Send] = []
-        for some in _cut(items, self._settings.parcel_dots_max):
+        for some in self._cut(items):
             parcel = Parcel(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
             self._keep(parcel)
             records.append(_record(parcel))
@@ -175,6 +181,23 @@ class Outbox:
         adds.update((given.dot, given) for given in share.successors(removals.values()))
         return Changes(partition, tuple(adds.values()), tuple(removals.values()), share.own_heads())
 
+    def _cut(self, items: Items) -> list[Items]:
+        """Items in parcels of bounded size; one dot that is larger goes alone."""
+        parcels: list[dict[str, list[Dot]]] = []
+        dots_left = bytes_left = 0
+        for partition, dot in ((partition, dot) for partition, dots in items for dot in dots):
+            size = self._size_of(partition, dot)
+            if not dots_left or size > bytes_left:
+                parcels.append({})
+                dots_left, bytes_left = self._settings.parcel_dots_max, self._settings.parcel_bytes_max
+            parcels[-1].setdefault(partition, []).append(dot)
+            dots_left, bytes_left = dots_left - 1, bytes_left - size
+        return [tuple((name, tuple(dots)) for name, dots in parcel.items()) for parcel in parcels]
+
+    def _size_of(self, partition: str, dot: Dot) -> int:
+        given = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
+        return size_of(given) if given is not None else _GONE_BYTES
+
     def _facts_of(self, parcel: Parcel) -> list[str]:
         shares = ((self._share_of(partition), dots) for partition, dots in parcel.items)
         return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
@@ -194,18 +217,3 @@ def _places(parcel: Parcel) -> Iterator[Place]:
 
 def _record(parcel: Parcel) -> Record:
     return Put(OUTBOX, parcel.id.encode(), _encode(parcel))
-
-
-def _cut(items: Items, dots_max: int) -> list[Items]:
-    """Items in parcels of at most so many dots, so that no message grows without bound."""
-    parcels: list[list[tuple[str, tuple[Dot, ...]]]] = [[]]
-    room = dots_max
-    for partition, dots in items:
-        for start in range(0, len(dots), dots_max):
-            some = dots[start : start + dots_max]
-            if len(some) > room:
-                parcels.append([])
-                room = dots_max
-            parcels[-1].append((partition, some))
-            room -= len(some)
-    return [tuple(some) for some in parcels if some]

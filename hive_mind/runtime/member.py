@@ -45,8 +45,6 @@ __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "
 Report = Callable[[str], None]
 
 _POLL_S = 0.05
-# What one assertion may take in a message, with a vector: so many of them fit a parcel.
-_DOT_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +253,11 @@ def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
     """Parcels and steps that fit a message of this bus."""
     if bytes_max is None:
         return nodes
-    dots = max(min(nodes.delivery.parcel_dots_max, bytes_max // _DOT_BYTES), 1)
-    step = min(nodes.gossip.step_bytes_max, bytes_max * 3 // 4)
-    return replace(
-        nodes, delivery=replace(nodes.delivery, parcel_dots_max=dots), gossip=replace(nodes.gossip, step_bytes_max=step)
-    )
+    # The rest is for what is beside assertions, proofs and spans: heads, what was seen, and the envelope.
+    most = bytes_max * 3 // 4
+    parcel, step = min(nodes.delivery.parcel_bytes_max, most), min(nodes.gossip.step_bytes_max, most)
+    delivery, gossip = replace(nodes.delivery, parcel_bytes_max=parcel), replace(nodes.gossip, step_bytes_max=step)
+    return replace(nodes, delivery=delivery, gossip=gossip)
 
 
 def _groups(members: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from hive_mind.hive.delivery import OUTBOX, DeliverySettings, Outbox
 from hive_mind.hive.effects import Delete, Put, Received, Reconnected, Send, Tick
 from hive_mind.hive.share import Taken
 from hive_mind.hive.undelivered import UNDELIVERED
+from hive_mind.model import wire
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
 from tests.hives import FIRST_MS, IMPATIENT, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, settings, sharded, share
@@ -291,3 +292,15 @@ def test_what_was_replaced_meanwhile_travels_with_what_replaced_it():
     (change,) = again.message.changes
     assert [removal.dots for removal in change.removals] == [dots]
     assert stronger.dot in {given.dot for given in change.adds}
+
+
+def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
+    long = [f"Fact {number}. " + "x" * 700 for number in range(8)]
+    box, _, dots = outbox(*long, "y" * 9_000, tuned=DeliverySettings(parcel_bytes_max=3_000))
+
+    _, sends = box.post(["n1"], (("all", dots),), 0)
+
+    sizes = [len(wire.encode(send.message)) for send in sends]
+    assert sum(size > 3_000 for size in sizes) == 1
+    sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
+    assert sorted(sent) == sorted(dots)

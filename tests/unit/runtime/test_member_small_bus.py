@@ -1,0 +1,46 @@
+"""Members over a bus that takes small messages only, as some brokers do: what is large all the same arrives, in parts."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hive_mind.bus import codec
+from hive_mind.bus.base import BusCapabilities, Envelope
+from hive_mind.bus.memory import MemoryBus
+from hive_mind.errors import MessageTooLarge
+from hive_mind.model.content import Candidate
+from tests.unit.runtime.running import until
+from tests.unit.runtime.test_member import Town, in_town, plan
+
+BYTES_MAX = 64 * 1024
+
+
+class SmallBus(MemoryBus):
+    """Refuses what is too large; never at once, so that it sees everything."""
+
+    @property
+    def capabilities(self) -> BusCapabilities:
+        return replace(super().capabilities, envelope_bytes_max=BYTES_MAX)
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+        for envelope in envelopes:
+            if (size := len(codec.encode(envelope))) > BYTES_MAX:
+                raise MessageTooLarge("small", size, BYTES_MAX)
+        await super().publish(envelopes, timeout_s=timeout_s)
+
+
+def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        town.bus = SmallBus()
+        ann, bob = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
+        await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+
+        said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(12)]
+        await ann.memory.store_facts(said, "manual")
+        await until(lambda: not ann.is_busy)
+
+        assert {fact.sharing.value for fact in await ann.memory.local_get_all_facts()} == {"shared"}
+        assert len(await bob.memory.search_facts("pump", 20)) == 12
+
+    in_town(play, tmp_path)
