@@ -7,7 +7,7 @@ consumer below that fetches as they come while many are sent ahead, and says at 
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from azure.eventhub import EventData, EventHubConsumerClient
@@ -155,7 +155,7 @@ def _is_open(consumer: Any, socket: Socket) -> bool:
 
 def _what(event: EventData, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
     """What an event is to us."""
-    sent = unpack(b"".join(event.body))  # type: ignore[arg-type] # the body of what is received is bytes
+    sent = unpack(_body_of(event))
     if sent is None:
         return None
     hive, data = sent
@@ -167,3 +167,15 @@ def _what(event: EventData, hives: frozenset[str]) -> Envelope | Unreadable | To
         return codec.decode(data)
     except WireError as error:
         return Unreadable(hive, data[:UNREADABLE_BYTES_MAX], str(error))
+
+
+def _body_of(event: EventData) -> bytes:
+    """The bytes of an event; those of another program may have none, or some value instead."""
+    # Any: it is typed for what is sent.
+    body: Any = event.body
+    if not isinstance(body, Iterable) or isinstance(body, bytes | str | Mapping):
+        return b""
+    try:
+        return b"".join(body)
+    except TypeError:
+        return b""

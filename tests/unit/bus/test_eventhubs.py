@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from azure.eventhub import EventData, EventHubProducerClient
+from azure.eventhub.amqp import AmqpAnnotatedMessage
 
 from hive_mind.bus.base import EVERYONE, Envelope, EventBus
 from hive_mind.bus.eventhubs import keeping as _eventhubs_keeping
@@ -159,10 +160,20 @@ def test_a_slow_name_keeps_bounded_memory_and_holds_up_nobody_on_its_partition(b
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_is_not_of_a_hive_is_passed_over(broker: BrokerThread) -> None:
+FOREIGN = [
+    EventData(b"\xff no envelope"),
+    AmqpAnnotatedMessage(value_body="a text"),
+    AmqpAnnotatedMessage(value_body={b"a": 1}),
+    AmqpAnnotatedMessage(value_body=5),
+    AmqpAnnotatedMessage(sequence_body=[[1, 2]]),
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN, ids=["bytes", "text", "map", "number", "lists"])
+def test_what_is_not_of_a_hive_is_passed_over(foreign: EventData | AmqpAnnotatedMessage, broker: BrokerThread) -> None:
     def send_foreign() -> None:
         with EventHubProducerClient.from_connection_string(broker.connection_string(), eventhub_name="hive") as client:
-            client.send_event(EventData(b"\xff no envelope"), partition_id="0")
+            client.send_event(foreign, partition_id="0")
 
     async def scenario() -> None:
         bus = await opened(broker)
