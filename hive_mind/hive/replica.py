@@ -5,7 +5,7 @@ merged or kept: everything follows from the shares, is brought up to date when s
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from hive_mind.hive.admission import answerable, is_comparable
-from hive_mind.hive.columns import Columns
 from hive_mind.hive.contradiction import conflicts
+from hive_mind.hive.part import Evidence, Indexed, Part
 from hive_mind.hive.share import Share
 from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
@@ -73,6 +73,11 @@ class _Known:
     confidence: float
     stamp: Stamp
 
+    @property
+    def evidence(self) -> Evidence:
+        """What stands behind it."""
+        return Evidence(self.confirmations, self.confidence, self.agents)
+
 
 @dataclass(frozen=True, slots=True)
 class Shares:
@@ -99,13 +104,13 @@ class Replica:
         self._version = -1
         arm = new_arm()
         self._dimension = 0 if arm is None else arm.dimension
-        self._home, self._copies = _Part(FactIndex(arm)), _Part(FactIndex(new_arm()))
+        self._home, self._copies = self._new_part(), self._new_part()
 
     def rearrange(self, shares: Shares) -> None:
         """Other partitions count here from now on."""
         self._shares = shares
         self._known, self._concepts, self._dirty = {}, {}, {}
-        self._home, self._copies = _Part(FactIndex(self._new_arm())), _Part(FactIndex(self._new_arm()))
+        self._home, self._copies = self._new_part(), self._new_part()
         for name in (*shares.homes, *shares.copies):
             self.changed(name, shares.by_partition[name].members.items())
 
@@ -121,9 +126,9 @@ class Replica:
         return bool(self._dirty)
 
     def index_some(self, facts_max: int, judge: Judge) -> bool:
-        """Look again at a few of the facts that changed, so that who asks next need not wait for it. Whether more are left."""
+        """Look again at a few of the facts that changed, so that who asks next need not wait for it. Whether more is left."""
         if not self._dirty:
-            return False
+            return any(part.renew_some(facts_max) for part in (self._home, self._copies))
         for fact_id in list(islice(self._dirty, facts_max)):
             self._derive(fact_id, self._dirty.pop(fact_id), judge)
         return bool(self._dirty)
@@ -190,8 +195,8 @@ class Replica:
     def _note_version(self, judge: Judge) -> None:
         if judge.version != self._version:
             self._version = judge.version
-            self._home.columns.forget_trust()
-            self._copies.columns.forget_trust()
+            self._home.forget_trust()
+            self._copies.forget_trust()
             for partition in (*self._shares.homes, *self._shares.copies):
                 self.changed(partition, self._shares.by_partition[partition].members.items())
 
@@ -202,7 +207,7 @@ class Replica:
         known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
         if former is not None and known is not None and _is_indexed_alike(former, known):
             self._known[fact_id] = known
-            self._part_of(known).note(fact_id, known)
+            self._part_of(known).note(fact_id, known.evidence)
             return
         if former is not None:
             self._take_out(fact_id, former)
@@ -229,17 +234,25 @@ class Replica:
 
     def _put_in(self, fact_id: str, known: _Known) -> None:
         self._known[fact_id] = known
-        part = self._part_of(known)
-        part.index.add(fact_id, weighted_terms(known.statement), self._vector(known.statement))
-        part.note(fact_id, known)
+        self._part_of(known).add(fact_id, self._indexed(fact_id))
         if known.statement.concept:
             self._concepts.setdefault(canonical(known.statement.concept).casefold(), set()).add(fact_id)
 
     def _take_out(self, fact_id: str, known: _Known) -> None:
         del self._known[fact_id]
-        self._part_of(known).index.remove(fact_id, weighted_terms(known.statement))
+        self._part_of(known).remove(fact_id, weighted_terms(known.statement))
         if known.statement.concept:
-            self._concepts[canonical(known.statement.concept).casefold()].discard(fact_id)
+            concept = canonical(known.statement.concept).casefold()
+            self._concepts[concept].discard(fact_id)
+            if not self._concepts[concept]:
+                del self._concepts[concept]
+
+    def _new_part(self) -> Part:
+        return Part(lambda: FactIndex(self._new_arm()), self._indexed)
+
+    def _indexed(self, fact_id: str) -> Indexed:
+        known = self._known[fact_id]
+        return Indexed(weighted_terms(known.statement), self._vector(known.statement), known.evidence)
 
     def _vector(self, statement: Statement) -> Vector | None:
         if len(statement.vector) != 2 * self._dimension or statement.model != self._model:
@@ -247,14 +260,14 @@ class Replica:
         vector = np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
         return vector if is_comparable(vector, self._dimension) else None
 
-    def _part_of(self, known: _Known) -> "_Part":
+    def _part_of(self, known: _Known) -> Part:
         return self._home if known.is_home else self._copies
 
-    def _found(self, part: "_Part", probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
+    def _found(self, part: Part, probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
         pool, positions = part.index.found(probe, accept)
         return pool, self._evidence(part, pool, positions, judge)
 
-    def _evidence(self, part: "_Part", pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
+    def _evidence(self, part: Part, pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
         evidence = part.columns.at(positions, lambda agents: trust_share(max(judge.trust(agent) for agent in agents)))
         if not judge.may_expire():
             return evidence
@@ -301,15 +314,3 @@ def _is_indexed_alike(one: _Known, other: _Known) -> bool:
 
 def _age(given: Sealed) -> tuple[Stamp, bytes]:
     return given.assertion.stamp, given.dot
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One of the two indexes, and what stands behind its facts."""
-
-    index: FactIndex
-    columns: Columns = field(default_factory=Columns)
-
-    def note(self, fact_id: str, known: _Known) -> None:
-        """The evidence for a fact in the index is new."""
-        self.columns.put(self.index.position(fact_id), known.confirmations, known.confidence, known.agents)
