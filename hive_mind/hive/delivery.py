@@ -4,7 +4,7 @@ A parcel names dots, not contents: what is sent is looked up when it is sent, so
 Its journal record is written together with the assertions themselves, before anything is sent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -111,8 +111,12 @@ class Outbox:
             return [_record(parcel)], facts
         return self._done(parcel), facts
 
-    def due(self, mono_ms: int, holders: Holders, here: str) -> tuple[list[Record], list[Send]]:
-        """What to send again. Members that left are not waited for; new holders are."""
+    def due(self, mono_ms: int, holders: Holders, here: str, silent: Collection[str] = ()) -> tuple[list[Record], list[Send]]:
+        """What to send again. Members that left are not waited for; new holders are.
+
+        Nothing to who is `silent`, until it is heard: a broker keeps what was sent to one that is away, and a copy of it every
+        minute would fill it.
+        """
         if self._next_due_ms is None or mono_ms < self._next_due_ms:
             return [], []
         records: list[Record] = []
@@ -126,7 +130,8 @@ class Outbox:
             if not parcel.waiting or has_tried:
                 records += self._done(parcel)
             else:
-                sends.append(self._sent(parcel, mono_ms))
+                sent = self._sent(parcel, mono_ms)
+                sends += [Send(to, sent.message)] if (to := tuple(node for node in sent.to if node not in silent)) else []
         self._next_due_ms = min((parcel.due_ms for parcel in self._parcels.values()), default=None)
         return records, sends
 

@@ -126,12 +126,14 @@ class Said:
         fresh = range(max(former + window, lane.first), min(lane.first + window, lane.next))
         return [Delete(SAID, _key(receiver, number)) for number in done], [_send(receiver, lane, number) for number in fresh]
 
-    def due(self, mono_ms: int) -> Iterator[Send]:
-        """What to say again."""
+    def due(self, mono_ms: int, is_there: Callable[[str], bool] = lambda _: True) -> Iterator[Send]:
+        """What to say again, but to nobody who is not there: a broker keeps for it what was said once."""
         for receiver, lane in self._lanes.items():
             if lane.due_ms is not None and lane.due_ms <= mono_ms:
                 lane.attempts += 1
                 self._set_due(lane, mono_ms)
+                if not is_there(receiver):
+                    continue
                 end = lane.first + self._settings.window
                 yield from (_send(receiver, lane, number) for number in lane.waiting if number < end)
 

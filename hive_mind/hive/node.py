@@ -356,7 +356,8 @@ class HiveNode:
         now = self.standing.now
         effects: list[Effect] = []
         effects += self.questions.tick()
-        records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name)
+        silent = self.questions.latencies.suspects
+        records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, silent)
         effects += [Persist(records)] if records else []
         effects += sends
         effects += self.repair.offers(now)

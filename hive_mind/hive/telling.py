@@ -49,12 +49,18 @@ class Inner(Protocol):
 
 
 class Telling:
-    """See above. `members` says who is there to be told what is for everybody."""
+    """See above. `members` are told what is for everybody. `is_there` says who is heard now: only these are told again."""
 
     def __init__(
-        self, node: Inner, members: Callable[[], Iterable[str]], chance: Chance, settings: TellingSettings | None = None
+        self,
+        node: Inner,
+        members: Callable[[], Iterable[str]],
+        chance: Chance,
+        settings: TellingSettings | None = None,
+        *,
+        is_there: Callable[[str, Now], bool] = lambda *_: True,
     ) -> None:
-        self.node, self._members = node, members
+        self.node, self._members, self._is_there = node, members, is_there
         self._settings = settings or TellingSettings()
         self._said, self._heard = Said(self._settings, chance), Heard(self._settings)
         self.handler: Act | None = None
@@ -109,7 +115,8 @@ class Telling:
                 records, sends = self._said.confirmed(sender, receipt, now.mono_ms)
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Tick():
-                return [*self._said.due(now.mono_ms), *self.node.handle(event, now)]
+                said_again = self._said.due(now.mono_ms, lambda name: self._is_there(name, now))
+                return [*said_again, *self.node.handle(event, now)]
             case Reconnected():
                 self._said.hasten(now.mono_ms)
         return self.node.handle(event, now)

@@ -230,7 +230,12 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
             lambda topology, is_founding: make_node(plan.name, topology, tuned, settings, embedder, is_founding=is_founding),
             membership,
         )
-        telling = Telling(member, lambda: membership.topology.nodes if membership.topology else (), chance)
+        telling = Telling(
+            member,
+            lambda: membership.topology.nodes if membership.topology else (),
+            chance,
+            is_there=lambda name, now: name not in membership.suspects and membership.hears(name, now),
+        )
         told = ToldLog(lambda: telling.kept)
         # Before anything can come.
         telling.handler = told.write

@@ -304,3 +304,31 @@ def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
     assert sum(size > 3_000 for size in sizes) == 1
     sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
     assert sorted(sent) == sorted(dots)
+
+
+def test_who_is_away_gets_no_copy_every_minute_and_everything_when_it_is_heard():
+    hive = Hive(flat("n0", "n1"))
+    hive.wait(5_000)
+    hive.down.add("n1")
+    hive.say("n0")
+    silent = hive.nodes["n0"].questions.latencies
+    silent.suspects = frozenset({"n1"})
+    hive.sent.clear()
+
+    hive.wait(4 * 3_600_000, 10_000)
+    assert not [message for _, _, message in hive.sent if isinstance(message, Replicate)]
+
+    hive.down.clear()
+    silent.suspects = frozenset()
+    hive.wait(60_000)
+    assert hive.who_has() == {"n0", "n1"}
+    assert len(hive.nodes["n0"].outbox) == 0
+
+
+def test_who_is_there_gets_it_again_though_another_is_silent():
+    box, _, dots = outbox()
+    box.post(["n1", "n2"], (("all", dots),), 0)
+
+    _, sends = box.due(1_000, holders, "n0", frozenset({"n1"}))
+
+    assert [send.to for send in sends] == [("n2",)]

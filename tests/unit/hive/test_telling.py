@@ -5,10 +5,11 @@ from random import Random
 
 import pytest
 
-from hive_mind.hive.effects import Persist, Put, Received, Reconnected, Record, Say, Send, Tick
+from hive_mind.hive.effects import Now, Persist, Put, Received, Reconnected, Record, Say, Send, Tick
 from hive_mind.hive.lanes import Told
+from hive_mind.hive.telling import Telling
 from hive_mind.model.messages import Tell, TellReceipt
-from tests.unit.hive.town import LOG, Plain, Town
+from tests.unit.hive.town import LOG, SETTINGS, Plain, Town
 
 
 def test_what_is_said_is_acted_on_and_confirmed_and_forgotten_by_its_sender() -> None:
@@ -212,3 +213,15 @@ def test_the_node_is_started_with_its_own_records_and_hears_of_all_else() -> Non
     assert [record.table for record in town.nodes["bob"].kept] == [LOG]
     town.handle("bob", Tick())
     assert node.events == [Tick()]
+
+
+def test_who_is_away_is_told_once_and_again_when_it_is_heard() -> None:
+    heard: set[str] = set()
+    ann = Telling(Plain("ann"), tuple, Random(1), SETTINGS, is_there=lambda name, _: name in heard)
+
+    first = ann.handle(Say("request", ("bob",), "note", b"hello"), Now(0, 1_000))
+    assert [effect.to for effect in first if isinstance(effect, Send)] == [("bob",)]
+    assert [effect for ms in range(2_000, 60_000, 1_000) for effect in ann.handle(Tick(), Now(0, ms))] == []
+    heard.add("bob")
+    (again,) = ann.handle(Tick(), Now(0, 60_000))
+    assert again in first
