@@ -20,7 +20,7 @@ from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
 from hive_mind.hive.member_state import MemberState, state_of
 from hive_mind.hive.past import Made, Past, Step, is_believed, steps_of
-from hive_mind.hive.roll import Roll
+from hive_mind.hive.roll import Roll, is_short
 from hive_mind.hive.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
 from hive_mind.hive.succession import is_to_propose, is_too_far, next_epoch, successor, wanted
 from hive_mind.hive.topology import Topology
@@ -223,6 +223,10 @@ class Membership:
         return self._ask(sender, now) if beat.epoch > self._past.epoch else []
 
     def _is_genuine(self, sender: str, beat: Beat) -> bool:
+        # The last beat of everybody who is heard is kept, whoever that is.
+        if not is_short(beat):
+            self.refuse("a beat longer than any of ours")
+            return False
         if not is_sealed_beat(self._seal, self._hive, sender, beat):
             self.refuse("a beat that its sender did not seal")
             return False

@@ -17,6 +17,16 @@ _NAMES_MAX = 20_000
 _TWINS_AT = 2
 
 
+# Of what a beat says in bytes: several times what ours need. And of a group's name, which is as long as a node's at most.
+_WORD_MAX, _SEAL_BYTES_MAX, _GROUP_CHARACTERS_MAX = 64, 1_024, 200
+
+
+def is_short(beat: Beat) -> bool:
+    """Whether it takes no more than beats do."""
+    words = max(len(beat.incarnation), len(beat.digest))
+    return words <= _WORD_MAX and len(beat.seal) <= _SEAL_BYTES_MAX and len(beat.group) <= _GROUP_CHARACTERS_MAX
+
+
 @dataclass(slots=True)
 class Heard:
     """The last beat of the boot that counts, and how far the others of this name got."""

@@ -243,3 +243,21 @@ def test_a_hive_that_is_split_does_not_change_on_both_sides():
     assert network.membership("a").topology.nodes == tuple("abcde")
     network.is_cut = lambda *_: False
     assert network.until(lambda: network.agrees_on("abcdewx"), 12)
+
+
+@pytest.mark.parametrize(
+    "beat",
+    [
+        Beat(bytes(65), 1, 1),
+        Beat(b"boot one", 1, 1, bytes(65)),
+        Beat(b"boot one", 1, 1, group="x" * 201),
+        Beat(b"boot one", 1, 1, seal=bytes(1_025)),
+    ],
+    ids=["boot", "digest", "group", "seal"],
+)
+def test_a_beat_longer_than_any_of_ours_is_not_heard_and_not_kept(beat):
+    one = membership()
+
+    assert one.receive("x", beat, now(10)) == []
+    assert [state.name for state in one.view(now(10))] == ["a", "b", "c"]
+    assert one.refused == {"a beat longer than any of ours": 1}
