@@ -18,7 +18,7 @@ from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.announcing import announced
 from hive_mind.hive.effects import Now
 from hive_mind.hive.gossip import GossipSettings
-from hive_mind.hive.outline import Outline, Seen
+from hive_mind.hive.outline import Outline, Seen, some_actors
 from hive_mind.hive.steps import (
     Allowance,
     Named,
@@ -58,6 +58,8 @@ NAMED_MAX = 64
 WANTS_MAX = 4_096
 # Some 130 kB at most: two replicas that differ everywhere agree by parts.
 SPANS_MAX = 512
+# What is told of an actor takes about as much: the last dot, its head, and what of it can be proved to be gone.
+_ACTOR_BYTES, _ACTORS_MIN = 100, 64
 # Sessions whose steps are counted. Older ones are over; a late step of theirs starts a new count.
 SESSIONS_MAX = 2_048
 
@@ -134,7 +136,8 @@ class Exchanges:
                 if outline.seen_root(offer.session) == summary.seen:
                     same_past.append(partition)
                 else:
-                    steps.append(self._told_seen(offer, share, "whole", outline.seen()))
+                    seen = outline.seen_some(self._actors_max, offer.session)
+                    steps.append(self._told_seen(offer, share, "whole", seen))
             else:
                 steps.append(self._step(offer, share, _opening(outline, offer.session)))
         self._agree(sender, offer.session, agrees)
@@ -275,7 +278,15 @@ class Exchanges:
         told = {actor_of(dot) for dot in up_to}
         beyond = tuple([dot for dot in mine.beyond if not there.covers(dot)])
         told.update(map(actor_of, beyond))
+        if len(told) > self._actors_max:
+            told = set(some_actors(sorted(told), self._actors_max, step.session))
+            up_to, beyond = (tuple([dot for dot in dots if actor_of(dot) in told]) for dots in (up_to, beyond))
         return Seen(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in told and not there.covers(dot)]))
+
+    @property
+    def _actors_max(self) -> int:
+        """Of how many actors one message can tell what was seen: each boot of a node is one, so in years there are many."""
+        return max(self._settings.step_bytes_max // _ACTOR_BYTES, _ACTORS_MIN)
 
     def _step(
         self,

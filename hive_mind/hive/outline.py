@@ -68,6 +68,10 @@ class Outline:
         stop = bisect_left(actors, _after(high[:ACTOR_BYTES])) if high else len(actors)
         return self._seen_of(actors[start:stop])
 
+    def seen_some(self, actors_max: int, session: bytes) -> Seen:
+        """`seen` of as many actors; in another session of others."""
+        return self._seen_of(some_actors(self._thinned, actors_max, session))
+
     def seen_in(self, spans: Iterable[Span]) -> Seen:
         """`seen` of several spans at once."""
         if not self._thinned:
@@ -120,6 +124,14 @@ class Outline:
         for actor, dots in self._beyond_of.items():
             seen[actor] = seen.get(actor, 0) + len(dots)
         return sorted(actor for actor, count in seen.items() if count != live[actor])
+
+
+def some_actors(actors: Sequence[Actor], actors_max: int, session: bytes) -> Sequence[Actor]:
+    """As many of some sorted actors, sorted; others in another session, and each in some."""
+    if len(actors) <= actors_max:
+        return actors
+    start = int.from_bytes(session[:4], "big") % len(actors)
+    return sorted([*actors, *actors][start : start + actors_max])
 
 
 def _by_actor(dots: Iterable[Dot]) -> dict[Actor, list[Dot]]:

@@ -9,7 +9,7 @@ from hive_mind.hive.outline import Outline
 from hive_mind.hive.steps import Named, joinable
 from hive_mind.model.evidence import counter_of, dot
 from hive_mind.model.messages import Span, SyncStep
-from tests.unit.hive.exchanging import NOW, first_steps, meet, two
+from tests.unit.hive.exchanging import NOW, first_steps, meet, steps, two
 
 ACTOR = b"one boot"
 
@@ -133,3 +133,16 @@ def test_what_was_seen_between_two_bounds_includes_actors_that_a_bound_cuts():
     assert outline.seen(dot(ACTOR, 2), dot(ACTOR, 3)).up_to == (dot(ACTOR, 3),)
     assert outline.seen(b"", ACTOR + b"\1").up_to == (dot(ACTOR, 3),)
     assert outline.seen(b"\xff", b"").up_to == outline.seen(b"", b"a").up_to == ()
+
+
+def test_the_pasts_of_more_boots_than_fit_a_message_are_agreed_upon_little_by_little():
+    ada, bert = two(step_bytes_max=8_000, offers_per_period=1_000)
+    for boot in range(400):
+        ada.boot()
+        ada.say(f"Fact {boot}.")
+        ada.take_back(f"Fact {boot}.")
+    sent = [message for _ in range(60) for message in (*meet(ada, bert), *meet(bert, ada))]
+
+    assert ada.share.members == bert.share.members
+    sizes = [len(msgspec.msgpack.encode(step)) for step in steps(sent) if step.seen]
+    assert max(sizes) < 12_000
