@@ -39,19 +39,11 @@ _decoder = msgspec.msgpack.Decoder(_Packed)
 
 
 def encode(envelope: Envelope) -> bytes:
-    """The bytes of an envelope."""
-    packed = _Packed(
-        envelope.id,
-        envelope.sender,
-        envelope.type,
-        envelope.hive,
-        envelope.target,
-        wire.encode(envelope.message),
-        envelope.correlation_id,
-        envelope.trace,
-        envelope.sent_ms,
-    )
-    return bytes([VERSION]) + _encoder.encode(packed)
+    """The bytes of an envelope. Raises `WireError` for what can't be written: half a character, a number beyond 64 bits."""
+    try:
+        return bytes([VERSION]) + _encoder.encode(_packed(envelope))
+    except (ValueError, OverflowError) as error:
+        raise WireError(f"this {envelope.type} can't travel: {error}") from error
 
 
 def decode(data: bytes) -> Envelope:
@@ -97,6 +89,20 @@ def as_cloud_event(envelope: Envelope) -> dict[str, Any]:
         "data_base64": base64.b64encode(wire.encode(envelope.message)).decode(),
     }
     return {name: value for name, value in event.items() if value}
+
+
+def _packed(envelope: Envelope) -> _Packed:
+    return _Packed(
+        envelope.id,
+        envelope.sender,
+        envelope.type,
+        envelope.hive,
+        envelope.target,
+        wire.encode(envelope.message),
+        envelope.correlation_id,
+        envelope.trace,
+        envelope.sent_ms,
+    )
 
 
 def _refuse(packed: _Packed) -> None:

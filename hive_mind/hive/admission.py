@@ -88,7 +88,7 @@ def malformed(assertion: Assertion) -> str:
         return "an agent and its source need names of a reasonable length"
     if problem := _malformed_statement(assertion.statement):
         return problem
-    return "" if _can_travel(assertion.agent, assertion.root) else "half a character can't travel"
+    return "" if can_travel(assertion.agent, assertion.root) else "half a character can't travel"
 
 
 def _malformed_statement(statement: Statement) -> str:
@@ -102,10 +102,10 @@ def _malformed_statement(statement: Statement) -> str:
     names = (statement.said_at, statement.speaker, statement.model, *statement.entities, *statement.labels)
     if max(map(len, names)) > NAME_CHARACTERS_MAX:
         return "a name is too long"
-    return "" if _can_travel(*texts, *names) else "half a character can't travel"
+    return "" if can_travel(*texts, *names) else "half a character can't travel"
 
 
-def _can_travel(*texts: str) -> bool:
+def can_travel(*texts: str) -> bool:
     """Half a surrogate pair can be in a Python string, and in no message and no journal."""
     return "".join(texts).isascii() or not any("\ud800" <= character <= "\udfff" for text in texts for character in text)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.admission import can_travel
 from hive_mind.hive.effects import Put
 from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.registry import DRIFT_MS, Registry, record_key
@@ -48,6 +49,8 @@ class Council:
 
         The entry; none, and why not, for what can't be written.
         """
+        if not can_travel(why):
+            return [], "half a character can't travel"
         key = f"retracted/{fact_id}/{agent}" if agent else f"retracted/{fact_id}"
         value = msgspec.json.encode({"why": why}).decode()
         if reason := self._registry.refusal(key, value, by):

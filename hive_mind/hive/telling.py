@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from hive_mind.errors import BackendThrottled, InvalidInput
+from hive_mind.hive.admission import can_travel
+from hive_mind.hive.arrangement import EVERYBODY, is_name
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Now, Persist, Put, Received, Reconnected, Record, Say, Tick
 from hive_mind.hive.lanes import HEARD, LANES, SAID, Act, Heard, Said, TellingSettings, Told
@@ -14,7 +16,6 @@ from hive_mind.model.messages import SearchReply, SearchRequest, Tell, TellRecei
 
 APPLICATION = "app."
 """How the names of an application's own tables in the journal begin."""
-EVERYBODY = "*"
 DATA_BYTES_MAX = 64 * 1024
 KIND_CHARACTERS_MAX = 1_000
 
@@ -132,9 +133,11 @@ class Telling:
         to = tuple(dict.fromkeys(self._members() if is_for_all else event.to))
         if is_for_all:
             to = tuple(name for name in to if name != self.name)
-        if self.name in to or any(not name or name == EVERYBODY for name in to):
+        if self.name in to or not all(map(is_name, to)):
             raise InvalidInput("tell another node, by its name, or everybody")
         _refuse_larger(event.kind, event.data)
+        if not can_travel(event.kind):
+            raise InvalidInput("a kind of thing told has a name of whole characters: half a surrogate pair can't travel")
         if full := [name for name in to if self._said.waiting(name) >= self._settings.unconfirmed_max]:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; tell it more when it is back")
         return to

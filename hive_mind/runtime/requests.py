@@ -3,6 +3,7 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from hive_mind.hive.effects import (
@@ -69,6 +70,7 @@ class Requests(ABC):
     ) -> Gathered:
         """Search the hive, or with `is_local` this node's replica alone; says what is missing rather than be late."""
         request = next(self._ids)
+        probe = replace(probe, depth=min(probe.depth, _ALL))
         event = Ask(request, probe, self._ask_deadline_ms, confidence_min, domains, is_local)
         hop(_log, "asks", node=self._name, correlation=request)
         with self.timings.measured("ask"):
@@ -87,7 +89,7 @@ class Requests(ABC):
     async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
         """Facts, newest first by when they were first shared; those about a concept where one is given."""
         request = next(self._ids)
-        event = Listing(request, _ALL if limit is None else limit, self._fetch_deadline_ms, concept)
+        event = Listing(request, _ALL if limit is None else min(limit, _ALL), self._fetch_deadline_ms, concept)
         return cast("Listed", await self._answer(request, event))
 
     async def rearrange(self, topology: Topology) -> None:

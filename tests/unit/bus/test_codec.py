@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hive_mind.bus.base import EVERYONE, Envelope, correlation_of, type_of
 from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION, as_cloud_event, decode, encode
 from hive_mind.errors import WireError
-from hive_mind.model.messages import FactsReply, PoolRequest, Receipt
+from hive_mind.model.messages import FactsReply, ListRequest, PoolRequest, Receipt
 from hive_mind.model.probe import Anchors, Probe
 from tests.laws.test_wire import ANY, plain
 
@@ -155,3 +155,13 @@ def test_the_answer_to_a_question_of_an_endless_name_is_still_an_envelope():
     answered = msgspec.structs.replace(SMALL, type=type_of(reply), message=reply, correlation_id=correlation_of(reply))
 
     assert decode(encode(answered)).message == reply
+
+
+@pytest.mark.parametrize(
+    "message",
+    [Receipt("half \udcff"), ListRequest("q", "all", 1, "half \ud800", 5, 100), ListRequest("q", "all", 1, "", 1 << 70, 100)],
+    ids=["half a character", "half a pair", "endless"],
+)
+def test_what_can_not_be_written_is_refused_as_what_can_not_be_read(message):
+    with pytest.raises(WireError, match="can't travel"):
+        encode(Envelope("id", "hive", "ann", ("bob",), type_of(message), message))

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.hive.council import REGISTRY
-from hive_mind.hive.effects import Persist, Received, Send, Tick, Write
+from hive_mind.hive.effects import Persist, Received, Retract, Send, Tick, Write
 from hive_mind.hive.seal import UNSEALED, is_sealed_entry
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
@@ -213,3 +213,12 @@ def test_a_redaction_by_a_clock_that_ran_ahead_outlives_its_writers_memory(is_se
         assert entry.key == f"redacted/{PUMP_ID}"
         assert entry.stamp.ms < FIRST_MS + TEN_YEARS_MS // 2
         assert is_sealed_entry(keys["n1"] if is_sealed else UNSEALED, entry)
+
+
+def test_a_reason_that_can_not_be_written_is_refused_and_stops_nobody():
+    hive = Hive(flat())
+    hive.say("n1")
+
+    (refused,) = hive.request("n0", lambda request: Retract(request, (PUMP_ID,), MODERATOR, "half \udcff"))
+
+    assert "can't travel" in refused.refused

@@ -81,7 +81,7 @@ def test_long_names_of_senders_do_not_fill_the_memory() -> None:
     assert sum(map(len, heard._lanes)) <= 8 << 20
 
 
-@pytest.mark.parametrize("to", ["ann", "", "*"])
+@pytest.mark.parametrize("to", ["ann", "", "*", "half \udcff"])
 def test_what_has_a_receiver_that_is_none_is_refused(to: str) -> None:
     town = Town("ann", "bob")
 

@@ -1,14 +1,16 @@
-"""Members over a bus that takes small messages only, as some brokers do: what is large all the same arrives, in parts."""
+"""Members over a bus that writes what it carries, and takes small messages only: what is large all the same arrives, in parts."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from hive_mind.bus import codec
 from hive_mind.bus.base import BusCapabilities, Envelope
 from hive_mind.bus.memory import MemoryBus
-from hive_mind.errors import MessageTooLarge
+from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.model.content import Candidate
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan
@@ -42,5 +44,25 @@ def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(tmp
 
         assert {fact.sharing.value for fact in await ann.memory.local_get_all_facts()} == {"shared"}
         assert len(await bob.memory.search_facts("pump", 20)) == 12
+
+    in_town(play, tmp_path)
+
+
+def test_what_can_not_be_written_is_not_found_and_stops_no_node(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        town.bus = SmallBus()
+        members = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
+        await asyncio.gather(*(member.until_ready(10, print) for member in members))
+        ann, bob = members
+        await bob.memory.store_fact("pump", "The pump is red.")
+        await until(lambda: not bob.is_busy)
+
+        assert await ann.memory.search_by_concept("half \udcff") == []
+        assert await ann.runner.fetch([("half \udcff", "")]) == ()
+        with pytest.raises(InvalidInput, match="half a surrogate pair"):
+            await ann.runner.tell(("bob",), "half \udcff", b"")
+        assert [fact.content for fact in await ann.memory.get_all_facts(10**30)] == ["The pump is red."]
+        assert [hit.fact.content for hit in await ann.memory.search_facts("pump", 10**30)] == ["The pump is red."]
+        assert ann.runner.failure is None
 
     in_town(play, tmp_path)
