@@ -42,7 +42,7 @@ def encode(envelope: Envelope) -> bytes:
     """The bytes of an envelope. Raises `WireError` for what can't be written: half a character, a number beyond 64 bits."""
     try:
         return bytes([VERSION]) + _encoder.encode(_packed(envelope))
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, NotImplementedError) as error:
         raise WireError(f"this {envelope.type} can't travel: {error}") from error
 
 

@@ -128,10 +128,9 @@ def _rated(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSetti
     counted = np.where(np.isin(table.rater, _places(table, hive.moderators)), 2, 1)
     # A voucher's agents are one rater, however many of them speak.
     raters = np.bincount(table.subject, counted / table.voices, len(table.names))
-    return {
-        table.names[n]: Reputation(beta_trust(good[n], bad[n]), float(good[n]), float(bad[n]), round(float(raters[n])))
-        for n in np.flatnonzero(raters).tolist()
-    }
+    # As Python's own numbers: a fact says how much its agents are trusted, and numpy's can't travel.
+    columns = zip(table.names, good.tolist(), bad.tolist(), raters.tolist(), strict=True)
+    return {name: Reputation(beta_trust(r, s), r, s, round(count)) for name, r, s, count in columns if count}
 
 
 def _table(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> _Table:

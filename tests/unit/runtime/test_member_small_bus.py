@@ -1,6 +1,7 @@
 """Members over a bus that writes what it carries, and takes small messages only: what is large all the same arrives, in parts."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import BusCapabilities, Envelope
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import InvalidInput, MessageTooLarge
+from hive_mind.hive.trust import rating_value
 from hive_mind.model.content import Candidate
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan
@@ -64,5 +66,26 @@ def test_what_can_not_be_written_is_not_found_and_stops_no_node(tmp_path: Path) 
         assert [fact.content for fact in await ann.memory.get_all_facts(10**30)] == ["The pump is red."]
         assert [hit.fact.content for hit in await ann.memory.search_facts("pump", 10**30)] == ["The pump is red."]
         assert ann.runner.failure is None
+
+    in_town(play, tmp_path)
+
+
+def test_what_a_rated_agent_said_is_found_and_fetched_from_another_process(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        town.bus = SmallBus()
+        ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
+        await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+        await bob.memory.store_fact("pump", "The pump is red.")
+        await until(lambda: not bob.is_busy)
+        assert list(await bob.runner.write([("rating/cleo/bob", rating_value(None, True, time.time_ns() // 10**6))], "cleo")) == [
+            ""
+        ]
+
+        (hit,) = await ann.memory.search_facts("pump")
+        (fact,) = await ann.runner.fetch([(hit.fact.id, "bob")])
+
+        assert fact.trust > 1.0
+        assert [one.content for one in await ann.memory.get_all_facts()] == ["The pump is red."]
+        assert bob.runner.failure is None
 
     in_town(play, tmp_path)
