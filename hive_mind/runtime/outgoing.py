@@ -158,6 +158,8 @@ class Outgoing:
             self._refused(batch[0].envelope, error)
             return
         for one in batch:
+            if self._stopped.is_set():
+                return
             try:
                 await self._bus.publish([one.envelope], timeout_s=self._settings.wait_s * _STUCK_SHARE)
             except HiveError as again:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -237,6 +238,27 @@ def test_closing_does_not_wait_for_a_bus_that_is_gone() -> None:
         await stage.runner.close(drain_s=0.05)
 
     on_stage(play, ScriptedNode(talk))
+
+
+def test_closing_does_not_try_one_after_the_other_what_finds_no_room() -> None:
+    async def play(stage: Stage) -> None:
+        full = await listener(stage.bus, "full", waiting_max=1)
+        for _ in range(40):
+            await stage.runner.promote([PROMOTION])
+        # It has begun to send each alone.
+        await until(lambda: stage.runner.figures.sends_lost > 0)
+
+        begun = time.monotonic()
+        await stage.runner.close(drain_s=0.05)
+
+        assert time.monotonic() - begun < 1.0
+        await full.inbox.close()
+
+    def script(event: Event) -> list[Effect]:
+        assert isinstance(event, Promote)
+        return [*(Send(("full",), Receipt(f"{event.request} {n}")) for n in range(5)), Done(event.request, HELD)]
+
+    on_stage(play, ScriptedNode(script), outgoing=keeping(wait_s=0.4))
 
 
 # ── receiving ─────────────────────────────────────────────────────────────────────────────────────────────────────────
