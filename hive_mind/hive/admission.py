@@ -8,12 +8,15 @@ from dataclasses import replace
 from math import isfinite
 
 import numpy as np
+from msgspec import structs
 
 from hive_mind.crdt.clock import is_believable
 from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
+from hive_mind.hive.rights import TRUST_MAX
 from hive_mind.hive.seal import Seal, is_sealed
-from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, Removal, Sealed, Statement
+from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, HiveFact, Removal, Sealed, Statement
 from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import FactsReply, ListReply, SearchReply
 from hive_mind.model.probe import Anchors, Probe, Vector
 from hive_mind.model.scores import TermStatistics
 
@@ -72,6 +75,22 @@ def malformed_head(head: Head) -> str:
 def is_dot(dot: Dot) -> bool:
     """Whether it can name a write: counters start at 1."""
     return len(dot) == DOT_BYTES and any(dot[ACTOR_BYTES:])
+
+
+def believable(reply: SearchReply, tenant: str) -> SearchReply:
+    """Another node's reply without facts that can't be: who passes on what others say puts no other words under their ids."""
+    if not isinstance(reply, FactsReply | ListReply):
+        return reply
+    facts = tuple(fact for fact in reply.facts if is_fact(fact, tenant))
+    return reply if len(facts) == len(reply.facts) else structs.replace(reply, facts=facts)
+
+
+def is_fact(fact: HiveFact, tenant: str) -> bool:
+    """Whether there can be such a fact: its content decides its id, somebody vouches for it, and its numbers are possible."""
+    said = [(one.confidence, one.stamp) for one in fact.provenance]
+    is_vouched_for = bool(said) and all(0.0 <= sure <= 1.0 and 0 <= stamp.ms <= TIME_MS_MAX for sure, stamp in said)
+    is_measured = 0.0 <= fact.confidence <= 1.0 and 0.0 <= fact.trust <= TRUST_MAX
+    return is_vouched_for and is_measured and fact_id(fact.statement.content, tenant) == fact.id
 
 
 def malformed(assertion: Assertion) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.admission import believable
 from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.council import REGISTRY, Council, record_of
@@ -259,8 +260,7 @@ class HiveNode:
 
     def _announced(self, entries: Sequence[RegistryEntry]) -> list[Send]:
         others = tuple(node for node in self.topology.nodes if node != self.name)
-        bytes_max = self.settings.gossip.step_bytes_max
-        return [Send(others, some) for some in announced(entries, bytes_max)] if others else []
+        return [Send(others, some) for some in announced(entries, self.settings.gossip.step_bytes_max)] if others else []
 
     def _post(self, taken: Mapping[str, Taken]) -> tuple[list[Record], list[Send]]:
         return self.outbox.deliver(taken, self.topology.holders, self.name, self.standing.now.mono_ms)
@@ -273,7 +273,8 @@ class HiveNode:
             case PoolRequest() | FactsRequest() | ListRequest():
                 return [SearchLocal(message, sender)]
             case PoolReply() | FactsReply() | ListReply():
-                return self.questions.take(sender, message)
+                told = message if sender == self.name else believable(message, self.standing.tenant)
+                return self.questions.take(sender, told)
             case Replicate():
                 return self._replicate(sender, message)
             case Receipt():
@@ -356,8 +357,7 @@ class HiveNode:
         now = self.standing.now
         effects: list[Effect] = []
         effects += self.questions.tick()
-        silent = self.questions.latencies.suspects
-        records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, silent)
+        records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
         effects += [Persist(records)] if records else []
         effects += sends
         effects += self.repair.offers(now)

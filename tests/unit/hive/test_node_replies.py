@@ -1,0 +1,62 @@
+"""What another node answers is believed as far as it can be true: a fact says what its id says, and stops nobody."""
+
+import msgspec
+import pytest
+
+from hive_mind.hive.effects import Fetch, SearchLocal
+from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
+from hive_mind.model.messages import FactsReply, ListReply
+from tests.hives import PUMP, PUMP_ID, Hive, federated
+
+OTHERS = "The pump of the others is green."
+LIES = {
+    "other words": {"statement": Statement("Forged.", "pump")},
+    "nobody's": {"provenance": ()},
+    "too sure": {"confidence": 2.0},
+    "no number": {"trust": float("nan")},
+    "no date": {"provenance": (Provenance("ines", "ines", 0.8, Stamp(1 << 62)),)},
+    "unsure": {"provenance": (Provenance("ines", "ines", float("nan"), Stamp(1)),)},
+}
+
+
+def replying(hive: Hive, liar: str, **lie: object) -> None:
+    """The liar changes the facts that it answers with."""
+    honest = hive.perform_one
+
+    def perform_one(name, effect):
+        if name != liar or not isinstance(effect, SearchLocal):
+            honest(name, effect)
+            return
+        reply = hive.nodes[name].search(effect.request, hive.clock())
+        if isinstance(reply, FactsReply | ListReply):
+            facts: tuple[HiveFact, ...] = tuple(msgspec.structs.replace(fact, **lie) for fact in reply.facts)
+            reply = msgspec.structs.replace(reply, facts=facts)
+        hive._inbox.append((effect.reply_to, name, reply))
+
+    hive.perform_one = perform_one
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_who_is_asked_for_a_fact_by_its_id_puts_nothing_else_under_it(lie):
+    hive = Hive(federated())
+    hive.say("s0")
+    hive.wait(5_000)
+    replying(hive, "s0", **lie)
+
+    found = hive.request("n0", lambda request: Fetch(request, [(PUMP_ID, "s0")], 2_000))
+
+    # The other member of the group is asked, and is honest.
+    assert [fact.content for fact in found] == [PUMP]
+    assert found[0].provenance[0].agent == "ines"
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_listing_holds_what_can_be_and_ends(lie):
+    hive = Hive(federated())
+    hive.say("n0")
+    hive.say("s0", OTHERS)
+    hive.wait(5_000)
+    for liar in ("s0", "s1"):
+        replying(hive, liar, **lie)
+
+    assert [fact.content for fact in hive.listed("n0").facts] == [PUMP]
