@@ -4,8 +4,10 @@ The two are searched as two shards of one corpus, so a query that asks for the p
 here can be rebuilt from the store; nothing here waits.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -23,6 +25,9 @@ from hive_mind.ranking.vector import Vector, VectorArm
 
 # An agent trusts what it learned itself neither more nor less than average; a hive knows better.
 _OWN_TRUST = trust_share(1.0)
+# An index keeps the place of what was taken out. Beyond so many empty places for each fact, and some, it is made anew: where the
+# same few facts hold in turn, at once; where there are many, after so many changes that nobody minds the time it takes.
+_EMPTY_PLACES_EACH, _EMPTY_PLACES_MIN = 4, 256
 
 
 @dataclass(slots=True)
@@ -34,6 +39,7 @@ class Recall:
     facts: dict[str, Fact] = field(default_factory=dict)
     current: FactIndex = field(init=False)
     past: FactIndex = field(init=False)
+    _empty_places: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.current = FactIndex(self.new_arm())
@@ -53,6 +59,8 @@ class Recall:
             former.remove(fact.id, weighted_terms(earlier))
         if index is not None:
             index.add(fact.id, weighted_terms(fact), vector)
+        if former is not None:
+            self._renew("current" if former is self.current else "past")
 
     def search(self, query: Query, vector: Vector | None) -> list[Hit]:
         """The best facts, best first. Without a vector, by keywords."""
@@ -85,6 +93,18 @@ class Recall:
             index = self._index_for(fact)
             if index is not None and index.vector(fact.id) is None:
                 yield fact
+
+    def _renew(self, which: Literal["current", "past"]) -> None:
+        """A fact was taken out of an index: make that anew if it is mostly empty places."""
+        former: FactIndex = getattr(self, which)
+        self._empty_places[which] += 1
+        if self._empty_places[which] <= _EMPTY_PLACES_EACH * len(former) + _EMPTY_PLACES_MIN:
+            return
+        fresh, self._empty_places[which] = FactIndex(self.new_arm()), 0
+        for fact in self.facts.values():
+            if self._index_for(fact) is former:
+                fresh.add(fact.id, weighted_terms(fact), former.vector(fact.id))
+        setattr(self, which, fresh)
 
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept = self._accept(query)
