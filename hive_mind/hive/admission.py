@@ -16,7 +16,7 @@ from hive_mind.hive.rights import TRUST_MAX
 from hive_mind.hive.seal import Seal, is_sealed
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, HiveFact, Removal, Sealed, Statement
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import FactsReply, ListReply, SearchReply
+from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, Probe, Vector
 from hive_mind.model.scores import TermStatistics
 
@@ -75,6 +75,14 @@ def malformed_head(head: Head) -> str:
 def is_dot(dot: Dot) -> bool:
     """Whether it can name a write: counters start at 1."""
     return len(dot) == DOT_BYTES and any(dot[ACTOR_BYTES:])
+
+
+def bounded(request: SearchRequest) -> SearchRequest:
+    """A question that names no fact twice, and no more of them than anybody shows: each is answered with all it says."""
+    if not isinstance(request, FactsRequest):
+        return request
+    named = tuple(dict.fromkeys(request.fact_ids))[:DEPTH_MAX]
+    return request if len(named) == len(request.fact_ids) else structs.replace(request, fact_ids=named)
 
 
 def believable(reply: SearchReply, tenant: str) -> SearchReply:

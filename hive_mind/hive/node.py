@@ -12,7 +12,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.admission import believable
+from hive_mind.hive.admission import believable, bounded
 from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.council import REGISTRY, Council, record_of
@@ -183,7 +183,7 @@ class HiveNode:
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search this node's replica for a peer. None: not for a topology this node does not know."""
         self.standing.now = now
-        return self.questions.answer(request)
+        return self.questions.answer(bounded(request))
 
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left; never necessary."""

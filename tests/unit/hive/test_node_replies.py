@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.hive.effects import Fetch, SearchLocal
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
-from hive_mind.model.messages import FactsReply, ListReply
+from hive_mind.model.messages import FactsReply, FactsRequest, ListReply
 from tests.hives import PUMP, PUMP_ID, Hive, federated
 
 OTHERS = "The pump of the others is green."
@@ -60,3 +60,21 @@ def test_a_listing_holds_what_can_be_and_ends(lie):
         replying(hive, liar, **lie)
 
     assert [fact.content for fact in hive.listed("n0").facts] == [PUMP]
+
+
+def test_a_question_that_names_a_fact_often_is_answered_with_it_once():
+    hive = Hive(federated())
+    hive.say("s0")
+
+    reply = hive.nodes["s0"].search(FactsRequest("q", (PUMP_ID,) * 10_000, 1_000), hive.clock())
+
+    assert [fact.id for fact in reply.facts] == [PUMP_ID]
+
+
+def test_a_question_for_more_facts_than_anybody_shows_is_answered_with_so_many():
+    hive = Hive(federated())
+    hive.say("s0")
+    many = tuple(f"{number:032x}" for number in range(20_000))
+
+    assert hive.nodes["s0"].search(FactsRequest("q", (*many, PUMP_ID), 1_000), hive.clock()).facts == ()
+    assert len(hive.nodes["s0"].search(FactsRequest("q", (PUMP_ID, *many), 1_000), hive.clock()).facts) == 1
