@@ -26,6 +26,8 @@ from hive_mind.ranking.tokens import tokenize
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, so many times.
 _FETCHES_MAX = 4
+# More than any hive holds; a depth travels as a number.
+_DEPTH_MAX = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Asking:
             terms,
             anchors(query.text),
             None if method == "keyword" else vector,
-            recall.settings.depth_for(method, query.limit),
+            min(recall.settings.depth_for(method, query.limit), _DEPTH_MAX),
             beside=own if own.documents else None,
         )
         with self.home.leaving() as left:

@@ -3,7 +3,6 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 from hive_mind.hive.effects import (
@@ -70,7 +69,6 @@ class Requests(ABC):
     ) -> Gathered:
         """Search the hive, or with `is_local` this node's replica alone; says what is missing rather than be late."""
         request = next(self._ids)
-        probe = replace(probe, depth=min(probe.depth, _ALL))
         event = Ask(request, probe, self._ask_deadline_ms, confidence_min, domains, is_local)
         hop(_log, "asks", node=self._name, correlation=request)
         with self.timings.measured("ask"):
