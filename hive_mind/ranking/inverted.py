@@ -109,20 +109,24 @@ class Bm25Index:
 
     def occurrences(self, terms: Iterable[str], matched: Matched, chosen: Positions) -> Occurrences:
         """Of the terms in the documents at some ascending positions, and what they are worth in the others."""
-        found = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
-        others = matched.scores.copy()
-        others[chosen] = 0.0
-        left = float(np.maximum.reduce(others, initial=0.0))
-        by_term = dict(zip(matched.terms, zip(found.counts, found.left.tolist(), strict=True), strict=True))
-        told = [by_term.get(term, (0, 0.0)) for term in dict.fromkeys(terms)]
+        is_chosen = np.zeros(self._size, dtype=np.bool_)
+        is_chosen[chosen] = True
+        found = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen, is_chosen)
+        left = matched.scores.copy()
+        left[chosen] = 0.0
+        counts, left_of = found.counts, found.left
+        if len(asked := dict.fromkeys(terms)) > len(matched.terms):
+            places = dict(zip(matched.terms, range(len(matched.terms)), strict=True))
+            counts = [counts[places[term]] if term in places else 0 for term in asked]
+            left_of = np.array([left_of[places[term]] if term in places else 0.0 for term in asked], dtype=np.float32)
         return Occurrences(
             statistics=matched.own,
             lengths=self._lengths[chosen],
-            counts=tuple([count for count, _ in told]),
-            rows=found.rows.astype("<u2").tobytes(),
+            counts=tuple(counts),
+            rows=found.rows.astype(np.uint16).tobytes(),
             weights=found.weights,
-            left=left,
-            left_of=np.array([most if left else 0.0 for _, most in told], dtype=np.float32),
+            left=float(np.maximum.reduce(left, initial=0.0)),
+            left_of=left_of,
         )
 
     def _among_all(self, matched: Matched, chosen: Positions) -> Among:

@@ -1,7 +1,7 @@
 """What an inverted index finds for the terms of a query, and what of it is in the chosen candidates and in all others."""
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,16 +40,16 @@ class Among(NamedTuple):
     """What each term adds at most to one that was not chosen."""
 
 
-def among(matched: Matched, chosen: Positions) -> Among:
-    """What of it is in the documents at these ascending positions."""
+def among(matched: Matched, chosen: Positions, is_chosen: NDArray[np.bool_]) -> Among:
+    """What of it is in the documents at some ascending positions, which are also given as a mask."""
     positions, weights, parts = matched.positions, matched.weights, matched.parts
     if positions is None or weights is None or parts is None or not len(positions):
         none = np.empty(0, dtype=np.float32)
         return Among((), np.empty(0, dtype=np.int64), none, none)
-    is_chosen = np.zeros(len(matched.scores), dtype=np.bool_)
-    is_chosen[chosen] = True
-    is_among = is_chosen[positions]
-    starts = np.array([0, *accumulate(matched.counts[:-1])])
-    counts = np.add.reduceat(is_among, starts, dtype=np.int64).tolist()
-    left = np.maximum.reduceat(np.where(is_among, np.float32(0.0), parts), starts)
-    return Among(counts, chosen.searchsorted(positions[is_among]), weights[is_among], left)
+    bounds = [0, *accumulate(matched.counts)]
+    found = is_chosen[positions].nonzero()[0]
+    counts = [after - before for before, after in pairwise(found.searchsorted(bounds).tolist())]
+    left = parts.copy()
+    left[found] = 0.0
+    left = np.maximum.reduceat(left, bounds[:-1])
+    return Among(counts, chosen.searchsorted(positions[found]), weights[found], left)
