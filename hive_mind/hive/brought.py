@@ -16,7 +16,7 @@ from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.merge import Rescored, may_have_more, merge_all, merge_replicas, total
-from hive_mind.ranking.rescoring import most_left, rescored
+from hive_mind.ranking.rescoring import left_out, most_left, rescored
 
 _ALL = 1 << 60
 _NO_WORDS = Occurrences(TermStatistics(0, 0.0))
@@ -133,7 +133,8 @@ class Brought:
         is_final = [one.depth >= depth and one.scored_by == statistics for one in answers]
         if all(is_final):
             return []
-        most = most_left([one.words for one in answers], [one.scored_by for one in answers], self._terms, statistics)
+        left = [left_out(one.pool.keyword, one.depth) for one in answers]
+        most = most_left([one.words for one in answers], left, [one.scored_by for one in answers], self._terms, statistics)
         most[is_final] = 0.0
         named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
         return may_have_more(pools, asked, depth, Rescored(most, named))

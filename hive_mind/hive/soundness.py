@@ -17,25 +17,20 @@ def is_sound(reply: PoolReply, terms: int) -> bool:
         return False
     if words is None:
         return not terms and _are_numbers(np.concatenate(columns))
-    return _fit(words, size, terms) and _are_numbers(np.concatenate([*columns, *_figures(words)]))
+    if not _fit(words, size, terms):
+        return False
+    figures = np.concatenate([words.lengths, words.weights, *columns])
+    return _are_numbers(figures) and np.minimum.reduce(figures[: size + len(words.weights)], initial=0.0) >= 0.0
 
 
 def _fit(words: Occurrences, size: int, terms: int) -> bool:
     """Whether occurrences can be those of so many terms in so many candidates."""
     occurrences = len(words.weights)
-    if len(words.lengths) != size or not len(words.counts) == len(words.left_of) == terms:
+    if len(words.lengths) != size or len(words.counts) != terms or min(words.counts, default=0) < 0:
         return False
     if sum(words.counts) != occurrences or len(words.rows) != 2 * occurrences or not are_counts(words.statistics):
         return False
-    if min(words.counts, default=0) < 0 or not 0.0 <= words.left < np.inf:
-        return False
-    if occurrences and int(np.frombuffer(words.rows, dtype="<u2").max()) >= size:
-        return False
-    return float(np.concatenate(_figures(words)).min(initial=0.0)) >= 0.0
-
-
-def _figures(words: Occurrences) -> list[np.ndarray[tuple[int], np.dtype[np.float32]]]:
-    return [words.lengths, words.weights, words.left_of]
+    return not occurrences or int(np.maximum.reduce(np.frombuffer(words.rows, dtype="<u2"))) < size
 
 
 def _are_numbers(figures: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bool:

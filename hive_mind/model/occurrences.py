@@ -12,7 +12,7 @@ def _none() -> Scores:
 
 
 class Occurrences(msgspec.Struct, frozen=True, array_like=True):
-    """Where the terms of a probe occur in the candidates of a pool, and what at most they are worth in the rest.
+    """Where the terms of a probe occur in the candidates of a pool.
 
     Each distinct term counts once, in the probe's order. `counts`, `rows` and `weights` list the occurrences term after term.
     """
@@ -27,7 +27,3 @@ class Occurrences(msgspec.Struct, frozen=True, array_like=True):
     """Which they are: places in the pool as little-endian uint16, of which an arm's depth allows no more."""
     weights: Scores = msgspec.field(default_factory=_none)
     """What the term weighs in each of them."""
-    left: float = 0.0
-    """The best keyword score that was left out, 0 if none was: by the statistics by which the pool was asked to be scored."""
-    left_of: Scores = msgspec.field(default_factory=_none)
-    """The most that each term adds to one that was left out, by the same statistics; shape (terms,)."""

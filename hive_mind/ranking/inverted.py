@@ -98,39 +98,27 @@ class Bm25Index:
         gains = gains_of(postings, known, self._settings)
         sizes = list(map(len, postings.values()))
         if sum(sizes) > _TOGETHER_BYTES_MAX:
-            return Matched(self._one_by_one(postings, gains, mean_length(known)), own, tuple(postings), gains)
+            return Matched(self._one_by_one(postings, gains, mean_length(known)), own, tuple(postings))
         counts = [size // _ENTRY.itemsize for size in sizes]
         entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
         positions = entries["position"].astype(np.intp)
         weights = entries["weight"]
         parts = self._parts(positions, weights, gains.repeat(counts), mean_length(known))
         scores = np.bincount(positions, parts, minlength=self._size).astype(np.float32)
-        return Matched(scores, own, tuple(postings), gains, counts, positions, weights, parts)
+        return Matched(scores, own, tuple(postings), counts, positions, weights)
 
     def occurrences(self, terms: Iterable[str], matched: Matched, chosen: Positions) -> Occurrences:
-        """Of the terms in the documents at some ascending positions, and what they are worth in the others."""
-        is_chosen = np.zeros(self._size, dtype=np.bool_)
-        is_chosen[chosen] = True
-        found = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen, is_chosen)
-        left = matched.scores.copy()
-        left[chosen] = 0.0
-        counts, left_of = found.counts, found.left
+        """Of the terms in the documents at some ascending positions."""
+        found = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
+        counts = found.counts
         if len(asked := dict.fromkeys(terms)) > len(matched.terms):
-            places = dict(zip(matched.terms, range(len(matched.terms)), strict=True))
-            counts = [counts[places[term]] if term in places else 0 for term in asked]
-            left_of = np.array([left_of[places[term]] if term in places else 0.0 for term in asked], dtype=np.float32)
-        return Occurrences(
-            statistics=matched.own,
-            lengths=self._lengths[chosen],
-            counts=tuple(counts),
-            rows=found.rows.astype(np.uint16).tobytes(),
-            weights=found.weights,
-            left=float(np.maximum.reduce(left, initial=0.0)),
-            left_of=left_of,
-        )
+            count_of = dict(zip(matched.terms, counts, strict=True))
+            counts = [count_of.get(term, 0) for term in asked]
+        rows = found.rows.astype(np.uint16).tobytes()
+        return Occurrences(matched.own, self._lengths[chosen], tuple(counts), rows, found.weights)
 
     def _among_all(self, matched: Matched, chosen: Positions) -> Among:
-        """Where there are too many occurrences to look at each. What a term adds at most is then what it could add to any."""
+        """Where there are too many occurrences to look at each."""
         counts, rows, weights, narrow = list[int](), list[Positions](), list[Scores](), chosen.astype(np.int32)
         for term in matched.terms:
             entries = self._entries(term)
@@ -139,7 +127,7 @@ class Bm25Index:
             counts.append(len(has_term))
             rows.append(has_term)
             weights.append(entries["weight"][places[has_term]])
-        return Among(counts, np.concatenate(rows), np.concatenate(weights), matched.gains)
+        return Among(counts, np.concatenate(rows), np.concatenate(weights))
 
     def within(self, rows: Positions) -> Within:
         """These live positions, ascending, as a part that can be searched alone."""

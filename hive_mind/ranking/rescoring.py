@@ -2,9 +2,9 @@
 
 A term is worth as much as it is rare, and how rare it is in the hive nobody knows before all have answered. So each member
 chooses candidates by its own statistics and tells what BM25 made their scores of (`Occurrences`). Here they are made anew, by the
-same operations in the same order, hence to the last bit as if every member had known. Of what a member left out two figures are
-known: none of it scored more than `left`, and no term added more than `left_of` to any of it. What it can score at most by other
-statistics is a fractional knapsack (Dantzig 1957): the terms that gain most by the change are filled up first.
+same operations in the same order, hence to the last bit as if every member had known. What a member left out scored no more than
+the last that it gave, and has no term of which it gave every occurrence. What it can score at most by other statistics is a
+fractional knapsack (Dantzig 1957): the terms that gain most by the change are filled up first.
 """
 
 from collections.abc import Sequence
@@ -39,19 +39,39 @@ def rescored(told: Sequence[Occurrences], terms: Sequence[str], together: TermSt
     return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
 
 
+def left_out(scores: Scores, depth: int) -> float:
+    """What was left out scored at most, where these are the best `depth`, and others: nothing was, if there are fewer."""
+    if len(scores) < depth:
+        return 0.0
+    return float(np.minimum.reduce(scores) if len(scores) == depth else np.partition(scores, -depth)[-depth])
+
+
 def most_left(
-    told: Sequence[Occurrences], scored_by: Sequence[TermStatistics], terms: Sequence[str], together: TermStatistics
+    told: Sequence[Occurrences],
+    left: Sequence[float],
+    scored_by: Sequence[TermStatistics],
+    terms: Sequence[str],
+    together: TermStatistics,
 ) -> NDArray[np.float64]:
-    """What a document that each of several pools left out can score at most by the statistics of all; shape (pools,)."""
+    """What a document that each of several pools left out can score at most by the statistics of all; shape (pools,).
+
+    `left` is what it scored at most by those that each pool was scored by.
+    """
     rarities = rarities_of([together, *scored_by], terms)
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
-    caps = np.concatenate([one.left_of for one in told]).astype(np.float64).reshape(len(told), len(terms))
-    left = np.array([[one.left] for one in told], dtype=np.float64)
-    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left)
+    caps = np.where(_all_given(told, terms), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
+    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), np.array(left, dtype=np.float64)[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
     means = np.array([mean_length(one) for one in scored_by])
     longer = np.maximum(mean_length(together) / np.maximum(means, _LEAST_LENGTH), 1.0)
     most: NDArray[np.float64] = (shares * np.take_along_axis(grows, order, axis=1)).sum(axis=1) * longer * _ROUNDING
     return most
+
+
+def _all_given(told: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
+    """Of which terms every document that has them is in the pool; shape (pools, terms)."""
+    given = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(terms))
+    there = np.array([[one.statistics.document_frequency.get(term, 0) for term in terms] for one in told])
+    return given >= there.reshape(given.shape)

@@ -14,7 +14,7 @@ from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking import inverted
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import total
-from hive_mind.ranking.rescoring import most_left, rescored
+from hive_mind.ranking.rescoring import left_out, most_left, rescored
 
 CHANCE = st.randoms(use_true_random=False)
 BESIDE = [None, TermStatistics(0, 0.0), TermStatistics(3, 20.0, {"w0": 2}), TermStatistics(9_000, 3e5, {"w1": 8_000})]
@@ -53,27 +53,27 @@ def test_what_members_tell_is_all_that_is_needed(together_bytes_max, size, sets,
     occurrences = [one for _, _, one in told]
 
     anew = rescored(occurrences, distinct, together)
-    most = most_left(occurrences, [total(one) for one in own], distinct, together)
+    left = [left_out(pool.keyword, depth) for pool, _, _ in told]
+    most = most_left(occurrences, left, [total(one) for one in own], distinct, together)
 
     expected = [index.scored(Probe(terms, Anchors(), statistics=together)).keyword for index in indexes]
     chosen = [positions for _, positions, _ in told]
     assert anew.tobytes() == np.concatenate([scores[at] for scores, at in zip(expected, chosen, strict=True)]).tobytes()
-    for bound, scores, at, one in zip(most.tolist(), expected, chosen, occurrences, strict=True):
+    for bound, scores, at in zip(most.tolist(), expected, chosen, strict=True):
         best_left_out = np.delete(scores, at).max(initial=0.0)
         assert best_left_out <= bound
-        assert (one.left == 0) == (bound == 0) == (best_left_out == 0)
+        assert (bound == 0) == (best_left_out == 0)
 
 
-def test_the_bound_follows_the_words_and_not_the_worst_of_them():
-    """Half of the documents say "red", rare elsewhere: by the figures of all it is worth five times as much."""
+def test_the_bound_follows_the_words_that_are_left_and_not_the_worst_of_them():
+    """One document says "n1", which is rarer in the hive; half of them say "pump", which is as common everywhere."""
     index = FactIndex()
     for number in range(100):
-        index.add(f"{number}", {"red" if number % 2 else "pump": 1.0, f"n{number}": 1.0})
-    _, _, told = index.told(Probe(("n1", "pump"), Anchors(), None, 10))
+        index.add(f"{number:02}", {"red" if number % 2 else "pump": 1.0, f"n{number}": 1.0})
+    pool, _, told = index.told(Probe(("n1", "pump"), Anchors(), None, 10))
     together = TermStatistics(10_000, 20_000.0, {"n1": 1, "pump": 5_000})
+    left = left_out(pool.keyword, 10)
 
-    (bound,) = most_left([told], [told.statistics], ("n1", "pump"), together)
+    (bound,) = most_left([told], [left], [told.statistics], ("n1", "pump"), together)
 
-    # "n1" gains by it, but whoever has it was given: what is left says "pump", which is as common everywhere.
-    assert bound == pytest.approx(told.left, rel=0.02)
-    assert told.left_of.tolist() == pytest.approx([0.0, told.left])
+    assert bound == pytest.approx(left, rel=0.02)

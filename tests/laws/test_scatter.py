@@ -66,7 +66,7 @@ def answer(request: SearchRequest, one: ReplicaSet, member: Member) -> SearchRep
     half = np.full(len(ids), 0.5, np.float32)
     statistics = TermStatistics(len(held), 1.0, {"red": len(ids)})
     rows = np.arange(len(ids), dtype="<u2").tobytes()
-    words = Occurrences(statistics, half, (len(ids),), rows, half, 0.0, np.zeros(1, np.float32))
+    words = Occurrences(statistics, half, (len(ids),), rows, half)
     pool = Pool(tuple(ids), half, np.full(len(ids), np.nan, np.float32), np.zeros(len(ids), np.float32))
     return PoolReply("q", one.name, pool, EvidenceColumns(half, half, half), missing, words if request.probe.terms else None)
 

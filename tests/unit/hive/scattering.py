@@ -45,7 +45,6 @@ def red_reply(part: str, *ids: str, documents: int = 1, missing: tuple[str, ...]
         counts=(count, 0),
         rows=np.arange(count, dtype="<u2").tobytes(),
         weights=np.ones(count, np.float32),
-        left_of=np.zeros(2, np.float32),
     )
     return msgspec.structs.replace(pool_reply(part, *ids, missing=missing), words=words)
 
