@@ -6,6 +6,8 @@ Answering a peer is searching the own replica and nothing else, so a question ca
 from collections.abc import Iterable
 from dataclasses import replace
 
+from msgspec import structs
+
 from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send
 from hive_mind.hive.fetching import FetchScatter
 from hive_mind.hive.holdings import Holdings
@@ -15,6 +17,7 @@ from hive_mind.hive.replica import Replica
 from hive_mind.hive.scatter import FOR_MORE, Scatter
 from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import (
     FactsReply,
@@ -96,7 +99,7 @@ class Questions:
         judge = self._standing
         if isinstance(request, FactsRequest):
             facts = (self._replica.fact(fact_id, judge) for fact_id in request.fact_ids)
-            return FactsReply(request.query, tuple(fact for fact in facts if fact is not None))
+            return FactsReply(request.query, tuple(_to_read(fact) for fact in facts if fact is not None))
         name = request.replica_set
         if (missing := self._missing(name, request.epoch)) is None:
             return None
@@ -105,7 +108,7 @@ class Questions:
                 pool, evidence, words = self._replica.pool(probe, request.confidence_min, judge)
                 return PoolReply(query, name, pool, evidence, missing, words)
             case ListRequest(query, _, _, concept, limit):
-                return ListReply(query, name, tuple(self._replica.facts(concept, limit, judge)), missing)
+                return ListReply(query, name, tuple(map(_to_read, self._replica.facts(concept, limit, judge))), missing)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -150,3 +153,8 @@ class Questions:
             return None
         known = [(partition, shares.get(partition)) for partition in asked.partitions]
         return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])
+
+
+def _to_read(fact: HiveFact) -> HiveFact:
+    """A fact as whoever asks wants it: its vector, most of its bytes, was for finding it."""
+    return structs.replace(fact, statement=structs.replace(fact.statement, model="", vector=b""))

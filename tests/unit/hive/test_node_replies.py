@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.hive.effects import Fetch, SearchLocal
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
-from hive_mind.model.messages import FactsReply, FactsRequest, ListReply
+from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, ListRequest
 from tests.hives import PUMP, PUMP_ID, Hive, federated
 
 OTHERS = "The pump of the others is green."
@@ -78,3 +78,15 @@ def test_a_question_for_more_facts_than_anybody_shows_is_answered_with_so_many()
 
     assert hive.nodes["s0"].search(FactsRequest("q", (*many, PUMP_ID), 1_000), hive.clock()).facts == ()
     assert len(hive.nodes["s0"].search(FactsRequest("q", (PUMP_ID, *many), 1_000), hive.clock()).facts) == 1
+
+
+def test_a_fact_that_is_read_comes_without_the_vector_it_is_found_by():
+    hive = Hive(federated())
+    hive.say("s0", model="m", vector=b"\x00\x3c" * 384)
+    (name,) = [one.name for one in hive.topology.read_set("n0") if "s0" in one.members]
+    fetch, listing = FactsRequest("q", (PUMP_ID,), 1_000), ListRequest("q", name, hive.topology.epoch, "", 10, 1_000)
+
+    for request in (fetch, listing):
+        reply = hive.nodes["s0"].search(request, hive.clock())
+        assert [(fact.content, fact.statement.vector) for fact in reply.facts] == [(PUMP, b"")]
+    assert len(hive.fact("s0").statement.vector) == 2 * 384
