@@ -57,11 +57,23 @@ def most_left(
 
     `left` is what it scored at most by those that each pool was scored by.
     """
+    # What a lying member says may overflow. It only makes that be asked again of which the bound is no number.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _most_left(told, np.array(left, dtype=np.float64), scored_by, terms, together)
+
+
+def _most_left(
+    told: Sequence[Occurrences],
+    left: NDArray[np.float64],
+    scored_by: Sequence[TermStatistics],
+    terms: Sequence[str],
+    together: TermStatistics,
+) -> NDArray[np.float64]:
     rarities = rarities_of([together, *scored_by], terms)
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
     caps = np.where(_all_given(told, terms), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
-    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), np.array(left, dtype=np.float64)[:, None])
+    filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
     means = np.array([mean_length(one) for one in scored_by])

@@ -1,5 +1,7 @@
 """A question and its members, message by message, in virtual time: who is asked what, and what an answer says."""
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -217,20 +219,31 @@ def test_occurrences_that_can_be_none_are_no_answer(changes: dict):
     assert scatter.is_done
 
 
-@pytest.mark.parametrize("documents", [0, 1 << 62])
-def test_absurd_statistics_of_a_member_do_no_harm(documents: int):
+@pytest.mark.parametrize("documents", [0, 3, 1 << 62])
+@pytest.mark.parametrize(
+    "statistics",
+    [
+        TermStatistics(0, 1e300, {"red": 1 << 62}),
+        TermStatistics((1 << 64) - 1, 1.7e308, {"red": (1 << 64) - 1, "pump": 1}),
+        TermStatistics(1, 0.0, {"red": 1 << 63}),
+        TermStatistics(0, 0.0, {}),
+    ],
+)
+def test_absurd_statistics_of_a_member_do_no_harm(documents: int, statistics: TermStatistics):
     scatter = scatter_of(TWO, RED)
     scatter.start(0)
-    scatter.take("a", red_reply("s", "1", "2", documents=documents), 1)
+    honest = red_reply("s", *[f"s{n}" for n in range(10)], documents=documents)
+    own = msgspec.structs.replace(honest.words, statistics=replace(honest.words.statistics, total_length=1.7e308))
+    scatter.take("a", msgspec.structs.replace(honest, words=own) if documents == 3 else honest, 1)
     lie = red_reply("t", *[f"t{n}" for n in range(10)])
-    words = msgspec.structs.replace(lie.words, statistics=TermStatistics(0, 1e300, {"red": 1 << 62}))
+    words = msgspec.structs.replace(lie.words, statistics=statistics)
 
     scatter.take("c", msgspec.structs.replace(lie, words=words), 2)
     wait(scatter)
 
     assert scatter.is_done
     found = scatter.gathered()
-    assert set(found.missing) <= {"p2"}
+    assert set(found.missing) <= {"p0", "p1", "p2"}
     assert np.isfinite(found.pool.keyword).all()
 
 
