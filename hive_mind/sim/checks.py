@@ -47,11 +47,24 @@ def unfinished(world: World) -> str:
         ):
             return f"{machine.name} still waits for {', '.join(lacking)}"
     # Who has left may be the only one who has something, and only so stays until others have it.
-    for machine in world.honest() if not world.liar else ():
+    for machine in world.honest():
         leaving = node_of(machine).holdings.leaving
-        if left := sorted(name for name in leaving if not _has_only_lingering(world, machine, name)):
+        if left := sorted(name for name in leaving if _still_owes(world, machine, name)):
             return f"{machine.name} still hands over {', '.join(left)}"
     return _unasked(world)
+
+
+def _still_owes(world: World, machine: Machine, partition: str) -> bool:
+    """Whether a leaver has not done with a partition; with a liar about, whether honest holders lack what it has.
+
+    A liar may have told these that it was seen and is gone. They get it again from who has it, when they hear from each other.
+    """
+    if not world.liar:
+        return not _has_only_lingering(world, machine, partition)
+    here, holders = shares_of(machine)[partition], world.topology.holders(partition)
+    theirs = [shares_of(one)[partition].members for one in members(world) if one.name in holders]
+    given = [here.sealed(dot) for dot in here.members.live if any(dot not in members.live for members in theirs)]
+    return any(one is not None and not _lingers(one) for one in given)
 
 
 def _has_only_lingering(world: World, machine: Machine, partition: str) -> bool:
