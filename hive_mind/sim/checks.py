@@ -5,7 +5,7 @@ from itertools import permutations
 
 from hive_mind.hive.seal import is_sealed
 from hive_mind.hive.share import Share
-from hive_mind.model.evidence import Sealed, actor_of
+from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
 from hive_mind.sim.history import Operation, Voice
@@ -134,9 +134,27 @@ def _partition_differences(world: World, states: dict[str, State]) -> Iterator[s
             elif states[name].live[partition] != states[holders[0]].live[partition]:
                 here, there = states[name].live[partition], states[holders[0]].live[partition]
                 yield f"{partition}: {name} has {len(here - there)} dots more and {len(there - here)} fewer than {holders[0]}"
-            elif not world.liar and states[name].seen[partition] != states[holders[0]].seen[partition]:
+            elif not world.liar and not _have_seen_the_same(world, partition, name, holders[0]):
                 # Where somebody may lie, what was seen is taken over only with proofs, and costs no more than bytes.
                 yield f"{partition}: {name} and {holders[0]} hold the same, and have not seen the same"
+
+
+def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> bool:
+    """Whether what only one of them has seen is proved to be gone at the other.
+
+    A node that was set back and then took back what it had written tells by the proof alone that it was there.
+    """
+    here, there = (shares_of(world.machines[name])[partition] for name in (one, other))
+    if here.members.context == there.members.context:
+        return True
+    return not _unproved(here, there) and not _unproved(there, here)
+
+
+def _unproved(share: Share, other: Share) -> list[Dot]:
+    """What another has seen, and this one has neither seen nor a proof of that it is gone."""
+    known, seen = share.members.context, other.members.context
+    up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
+    return [dot for dot in known.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
 
 
 def agreement(world: World) -> float:

@@ -18,6 +18,7 @@ FOUND = [
     ("federated", 13236, 100),
     ("federated", 14141, 100),
     ("federated", 14336, 100),
+    ("federated", 20134, 100),
     ("federated", 50476, 100),
     ("federated", 100417, 100),
     ("federated", 120051, 100),
