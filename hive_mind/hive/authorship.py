@@ -4,10 +4,12 @@ A parcel that arrived is done. A holder whose disk was set back since may have l
 taken back; and where no other holder knows better, the author does. So it compares the dots of its own boots with each holder, by
 steps of an ordinary exchange about nothing else, until the holder says that there is no difference; and again when that boots.
 
-Seldom it asks again all the same: a holder may hear only later what an author that was set back itself has forgotten.
+It asks again where everybody hears that something was taken back of which it still has some: what a clock that ran ahead stamped
+too late for that word to cover, its holders may have let go of all the same. And seldom in any case: a holder may hear only later
+what an author that was set back itself has forgotten.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -36,8 +38,7 @@ class Authorship:
         if not self._exchanges.has_begun(holder, state.session):
             return
         for share in self._written_to(holder):
-            boot, until_ms = self._confirmed.get((holder, share.partition), (b"", 0))
-            if boot != state.incarnation or mono_ms >= until_ms:
+            if not self._is_confirmed(holder, share.partition, state.incarnation, mono_ms):
                 yield self._exchanges.opened(state, share, tuple(self._spans(share, state.session)))
 
     def share_of(self, sender: str, step: SyncStep, mono_ms: int) -> tuple[Share, SyncStep] | None:
@@ -50,14 +51,25 @@ class Authorship:
         share = self._holdings.shares[step.partition]
         return share, _narrowed(step, frozenset(head.actor for head in share.own_heads()))
 
-    def unconfirmed(self, holder: str, boot: bytes) -> list[str]:
-        """Partitions of which a boot of a holder has not said yet that it has everything this node wrote."""
+    def unconfirmed(self, holder: str, boot: bytes, mono_ms: int) -> list[str]:
+        """Partitions of which a boot of a holder has not said, or not lately, that it has everything this node wrote."""
         written = [share.partition for share in self._written_to(holder)]
-        return [name for name in written if self._confirmed.get((holder, name), (b"", 0))[0] != boot]
+        return [name for name in written if not self._is_confirmed(holder, name, boot, mono_ms)]
+
+    def doubt(self, fact_ids: Iterable[str]) -> None:
+        """Ask again about the partitions where this node still has something of these: others may have let go of it."""
+        named = list(fact_ids)
+        doubtful = {name for name, share in self._holdings.shares.items() if any(share.members.contains(id) for id in named)}
+        for place in [place for place in self._confirmed if place[1] in doubtful]:
+            del self._confirmed[place]
 
     def keep_only(self, nodes: frozenset[str]) -> None:
         """Forget holders that have left."""
         self._confirmed = {key: boot for key, boot in self._confirmed.items() if key[0] in nodes}
+
+    def _is_confirmed(self, holder: str, partition: str, boot: bytes, mono_ms: int) -> bool:
+        by, until_ms = self._confirmed.get((holder, partition), (b"", 0))
+        return by == boot and mono_ms < until_ms
 
     def _written_to(self, holder: str) -> Iterator[Share]:
         held = self._holdings.topology.held_by(holder)

@@ -23,6 +23,7 @@ from hive_mind.model.evidence import Actor, Stamp
 from hive_mind.model.messages import RegistryEntry
 
 REGISTRY = "registry"
+_TAKING_BACK = frozenset({"retracted", "redacted"})
 
 
 class Council:
@@ -80,9 +81,8 @@ class Council:
         """Let go of what these entries take back; or what earlier ones do, of who is found to be a moderator."""
         for entry in entries:
             kind = kind_of(entry.key)
-            if kind in ("retracted", "redacted"):
-                fact_id = subject_of(entry.key).partition("/")[0]
-                self._holdings.withdraw([fact_id], entry.by, entry.stamp, taken, is_just_written=are_just_written)
+            if kind in _TAKING_BACK:
+                self._holdings.withdraw(facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written)
             elif kind == "moderator":
                 self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
 
@@ -115,6 +115,11 @@ class Council:
 
     def _write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
         return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._standing.seal))
+
+
+def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:
+    """The facts that these entries take back, for good or until somebody says them again."""
+    return [subject_of(entry.key).partition("/")[0] for entry in entries if kind_of(entry.key) in _TAKING_BACK]
 
 
 def record_of(entry: RegistryEntry) -> Put:

@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.admission import believable, bounded
 from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.council import REGISTRY, Council, record_of
+from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
@@ -320,6 +320,7 @@ class HiveNode:
         changed = self.council.take(entries, self.refused)
         taken: dict[str, Taken] = {}
         self.council.apply(changed, taken)
+        self.repair.authorship.doubt(facts_taken_back(changed))
         return self._took(taken, [record_of(entry) for entry in changed])
 
     def _on_state(self, sender: str, state: SyncState) -> list[Effect]:

@@ -82,20 +82,19 @@ def _lingers(given: Sealed) -> bool:
 
 
 def _unasked(world: World) -> str:
-    """Which author has not yet looked whether a holder still has what it wrote, where one of the two was set back."""
+    """Which author has not yet looked whether a holder still has what it wrote, and that has not."""
     for machine, holder in permutations(members(world), 2):
-        if {machine.name, holder.name} & world.restored:
-            # Who is not complete confirms nothing, and with a liar about may never be.
-            shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in _to_ask(machine, holder)]
-            if found := [name for name, here, there in shares if there.is_complete and _has_other_words(here, there)]:
-                return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(found)}"
+        # Who is not complete confirms nothing, and with a liar about may never be.
+        shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in _to_ask(machine, holder)]
+        if found := [name for name, here, there in shares if there.is_complete and _has_other_words(here, there)]:
+            return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(found)}"
     return ""
 
 
 def _to_ask(machine: Machine, holder: Machine) -> list[str]:
     """Partitions about which an author has still to hear from a holder: also those that it hands over."""
     node = node_of(machine)
-    unconfirmed = node.repair.authorship.unconfirmed(holder.name, node_of(holder).incarnation)
+    unconfirmed = node.repair.authorship.unconfirmed(holder.name, node_of(holder).incarnation, machine.now.mono_ms)
     return [*unconfirmed, *(name for name, to in node.holdings.leaving.items() if holder.name in to)]
 
 

@@ -2,7 +2,7 @@
 
 from hive_mind.hive.effects import Send
 from hive_mind.model.messages import SyncStep
-from tests.hives import HOUR_MS, PUMP_ID, Hive, keyring, sharded
+from tests.hives import HOUR_MS, MODERATOR, PUMP_ID, Hive, keyring, sharded
 
 
 def alone(**options) -> tuple[Hive, str, str]:
@@ -109,6 +109,24 @@ def test_what_was_confirmed_is_asked_again_after_hours_as_the_holder_may_have_he
 
     share._proofs = known
     hive.wait(7 * HOUR_MS, step_ms=5_000)
+
+    assert hive.who_has() == set()
+
+
+def test_an_author_whose_clock_ran_ahead_hears_soon_that_a_moderator_took_its_words_back():
+    hive, author, holder = alone()
+    hive.is_lost = lambda *_: True
+    hive.clock.wall_ms += 40 * HOUR_MS
+    hive.boot(author)
+    hive.say(author)
+    hive.clock.wall_ms -= 40 * HOUR_MS
+    hive.is_lost = lambda *_: False
+    hive.wait(60_000)
+    assert hive.who_has() == {author, holder}
+    hive.take_back(holder, by=MODERATOR)
+    assert hive.who_has() == {author}, "its stamp is later than that of the word that reached it"
+
+    hive.wait(60_000)
 
     assert hive.who_has() == set()
 
