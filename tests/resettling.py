@@ -41,5 +41,5 @@ def known(hive: Hive) -> dict[str, HiveFact]:
     for node in hive.nodes.values():
         node.standing.now = hive.clock()
     nodes = ((node, node.standing) for node in hive.nodes.values())
-    facts = [fact for node, judge in nodes for fact in node.replica.facts("", 10_000, judge)]
+    facts = [fact for node, judge in nodes for _, fact in node.replica.listed("", 10_000, judge)]
     return {fact.id: fact for fact in sorted(facts, key=lambda fact: len(fact.provenance))}

@@ -32,6 +32,9 @@ class FetchScatter:
         self._fetch, self._node = fetch, node
         self._end_ms = now_ms + fetch.deadline_ms
         self._held: dict[str, HiveFact] = {}
+        self._cut: set[str] = set()
+        """Who had no room for all it was asked for."""
+        self._bytes_max = settings.reply_bytes_max
         window = Window(now_ms, self._end_ms)
         parts = [*_by_holder(fetch, read_set), *_by_set(fetch, read_set, may_hold)]
         self._round = Round(parts, node, window, settings, latencies)
@@ -54,19 +57,12 @@ class FetchScatter:
         """A reply came. One that is late, repeated or from nobody who was asked changes nothing."""
         if self.is_done or not isinstance(reply, FactsReply) or reply.query != self._fetch.request:
             return []
-        out: list[To] = []
         awaited = self._round.parts_awaited_of(sender)
         facts = {fact.id: fact for fact in reply.facts}
-        for part in awaited:
-            still = self._round.open_of(part)
-            # A reply does not say which request it answers: one that holds nothing of a part may be about another.
-            if len(awaited) > 1 and facts and facts.keys().isdisjoint(still):
-                continue
-            if now_ms >= self._end_ms or not still:
-                self._round.note(sender, part, now_ms)
-                continue
-            self._held.update({id: facts[id] for id in still if id in facts})
-            out += self._round.take(sender, part, [id for id in still if id not in facts], now_ms)
+        # A reply does not say which request it answers: one that holds nothing of a part may be about another, or come twice.
+        is_sure = len(awaited) == 1 and sender not in self._cut
+        about = [part for part in awaited if is_sure or not facts or not facts.keys().isdisjoint(self._round.open_of(part))]
+        out = [to for part in about for to in self._take(sender, part, facts, is_cut=reply.is_cut, now_ms=now_ms)]
         return self._sent(out, now_ms) + self._advance(now_ms)
 
     def tick(self, now_ms: int) -> Requests:
@@ -77,6 +73,20 @@ class FetchScatter:
         """Those that were found, in the order in which they were wanted, each once."""
         return tuple(self._held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._held)
 
+    def _take(self, sender: str, part: str, facts: dict[str, HiveFact], *, is_cut: bool, now_ms: int) -> list[To]:
+        """What a reply has of one part. Who had no room for all of it is asked for the rest."""
+        still = self._round.open_of(part)
+        if now_ms >= self._end_ms or not still:
+            self._round.note(sender, part, now_ms)
+            return []
+        given = {id: facts[id] for id in still if id in facts}
+        rest = [id for id in still if id not in facts]
+        self._held.update(given)
+        if is_cut and given and rest:
+            self._cut.add(sender)
+            return self._round.ask_for_rest(sender, part, rest, now_ms)
+        return self._round.take(sender, part, rest, now_ms)
+
     def _advance(self, now_ms: int) -> Requests:
         has_all = all(id in self._held for id, _ in self._fetch.wanted)
         if has_all or self._round.has_ended(now_ms):
@@ -85,10 +95,12 @@ class FetchScatter:
 
     def _sent(self, requests: Iterable[To], now_ms: int) -> Requests:
         left_ms = self._end_ms - now_ms
-        return [
-            effect(to.node, FactsRequest(self._fetch.request, self._round.open_of(to.part), left_ms), self._node)
-            for to in requests
-        ]
+        return [effect(to.node, self._request(to, left_ms), self._node) for to in requests]
+
+    def _request(self, to: To, left_ms: int) -> FactsRequest:
+        # Within a node nothing travels.
+        bytes_max = 0 if to.node == self._node else self._bytes_max
+        return FactsRequest(self._fetch.request, self._round.open_of(to.part), left_ms, bytes_max)
 
 
 def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[Part]:

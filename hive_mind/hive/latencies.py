@@ -34,6 +34,8 @@ class ScatterSettings:
     doubted_ms: int = 100
     """So long members that are believed dead are waited for, in each round, where nobody else can answer. Raise it
     and a member that lives all the same is heard more often; every question waits that long while a group is dead."""
+    reply_bytes_max: int = 4 << 20
+    """Of facts, about; who has more is asked again for the rest. What is too large for a bus would never arrive."""
 
 
 _ENOUGH = 20

@@ -13,6 +13,7 @@ from hive_mind.hive.fetching import FetchScatter
 from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.listing import ListScatter
+from hive_mind.hive.pages import page
 from hive_mind.hive.replica import Replica
 from hive_mind.hive.scatter import FOR_MORE, Scatter
 from hive_mind.hive.standing import Standing
@@ -98,8 +99,9 @@ class Questions:
         """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
         judge = self._standing
         if isinstance(request, FactsRequest):
-            facts = (self._replica.fact(fact_id, judge) for fact_id in request.fact_ids)
-            return FactsReply(request.query, tuple(_to_read(fact) for fact in facts if fact is not None))
+            held = ((id, self._replica.fact(id, judge)) for id in request.fact_ids)
+            found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
+            return FactsReply(request.query, tuple(fact for _, fact in found), is_cut)
         name = request.replica_set
         if (missing := self._missing(name, request.epoch)) is None:
             return None
@@ -107,8 +109,14 @@ class Questions:
             case PoolRequest(query, _, _, probe):
                 pool, evidence, words = self._replica.pool(probe, request.confidence_min, judge)
                 return PoolReply(query, name, pool, evidence, missing, words)
-            case ListRequest(query, _, _, concept, limit):
-                return ListReply(query, name, tuple(map(_to_read, self._replica.facts(concept, limit, judge))), missing)
+            case ListRequest():
+                return self._list(request, missing)
+
+    def _list(self, request: ListRequest, missing: tuple[str, ...]) -> ListReply:
+        rows = self._replica.listed(request.concept, request.limit, self._standing, request.after)
+        found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
+        facts = tuple(fact for _, fact in found)
+        return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,7 @@ Facts whose home is here and copies of others' facts lie in two indexes, because
 merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
@@ -19,6 +19,7 @@ from hive_mind.hive.share import Share
 from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.ids import canonical
+from hive_mind.model.messages import ListPlace
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
@@ -167,13 +168,16 @@ class Replica:
         """Whether the fact has its home here."""
         return any(self._shares.by_partition[name].members.contains(fact_id) for name in self._shares.homes)
 
-    def facts(self, concept: str, limit: int, judge: Judge) -> list[HiveFact]:
-        """Facts at home here that are about a concept ("" for all), newest first."""
+    def listed(
+        self, concept: str, limit: int, judge: Judge, after: ListPlace | None = None
+    ) -> Iterator[tuple[ListPlace, HiveFact]]:
+        """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
         self._refresh(judge)
         at_home = ((id, known) for id, known in self._known.items() if known.is_home)
         about = (one for one in at_home if not concept or is_about(concept, one[1].statement.concept, one[1].statement.entities))
-        rows = sorted(((known.stamp, id) for id, known in about), reverse=True)[:limit]
-        return [fact for _, id in rows if (fact := self.fact(id, judge)) is not None]
+        places = (ListPlace(known.stamp, id) for id, known in about)
+        rows = sorted((place for place in places if after is None or place < after), reverse=True)[:limit]
+        return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
 
     def conflicting(self, fact_id: str) -> list[str]:
         """Facts kept here that can't be true beside this one."""

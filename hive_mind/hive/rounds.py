@@ -199,6 +199,20 @@ class Round:
             self._set_due(quest)
         return out
 
+    def ask_for_rest(self, sender: str, name: str, missing: Collection[str], now_ms: int) -> list[To]:
+        """An answer for all of a part but `missing`, of a member that has more to say. Ask `expects` first.
+
+        It is asked at once, as if for the first time.
+        """
+        quest = self._quests[name]
+        quest.open &= set(missing)
+        self.note(sender, name, now_ms)
+        self._latencies.asked(int(sender != self._node))
+        to = self._first(quest, sender, now_ms)
+        self._active[name] = quest
+        self._set_due(quest)
+        return [to]
+
     def spoken_for(self, name: str, missing: Collection[str]) -> None:
         """Somebody who was not asked in this round spoke for all of a part but `missing`."""
         quest = self._quests[name]

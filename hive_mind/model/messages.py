@@ -1,6 +1,6 @@
 """What one node says to another. Every message may be lost, repeated and reordered, and is understood without the ones before."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -231,22 +231,34 @@ class PoolReply(msgspec.Struct, frozen=True, tag="pool"):
 
 
 class FactsRequest(msgspec.Struct, frozen=True, tag="facts?"):
-    """The facts themselves, by id."""
+    """The facts themselves, by id; as many as `bytes_max` takes, 0 for any."""
 
     query: str
     fact_ids: tuple[str, ...]
     left_ms: int
+    bytes_max: int = 0
 
 
 class FactsReply(msgspec.Struct, frozen=True, tag="facts"):
-    """Those that are held here."""
+    """Those that are held here, or, where it `is_cut`, as many of them as there was room for."""
 
     query: str
     facts: tuple[HiveFact, ...]
+    is_cut: bool = False
+
+
+class ListPlace(NamedTuple):
+    """Where a fact stands in a listing: when it was first said there, and its id. The greatest comes first."""
+
+    stamp: Stamp
+    fact_id: str
 
 
 class ListRequest(msgspec.Struct, frozen=True, tag="list?"):
-    """The newest facts at home in a replica set, all of them or those about a concept."""
+    """The newest facts at home in a replica set, all of them or those about a concept; `after` a place, where one is named.
+
+    As many as `limit` and `bytes_max` (0 for any) take.
+    """
 
     query: str
     replica_set: str
@@ -254,15 +266,18 @@ class ListRequest(msgspec.Struct, frozen=True, tag="list?"):
     concept: str
     limit: int
     left_ms: int
+    after: ListPlace | None = None
+    bytes_max: int = 0
 
 
 class ListReply(msgspec.Struct, frozen=True, tag="list"):
-    """Newest first."""
+    """Newest first. `cut_at` is the place of the last one, where there was no room for more of what was asked for."""
 
     query: str
     replica_set: str
     facts: tuple[HiveFact, ...]
     missing: tuple[str, ...] = ()
+    cut_at: ListPlace | None = None
 
 
 SearchRequest = PoolRequest | FactsRequest | ListRequest

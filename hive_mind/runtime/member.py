@@ -255,14 +255,15 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
-    """Parcels and steps that fit a message of this bus."""
+    """Parcels, steps and answers that fit a message of this bus."""
     if bytes_max is None:
         return nodes
     # The rest is for what is beside assertions, proofs and spans: heads, what was seen, and the envelope.
     most = bytes_max * 3 // 4
     parcel, step = min(nodes.delivery.parcel_bytes_max, most), min(nodes.gossip.step_bytes_max, most)
     delivery, gossip = replace(nodes.delivery, parcel_bytes_max=parcel), replace(nodes.gossip, step_bytes_max=step)
-    return replace(nodes, delivery=delivery, gossip=gossip)
+    scatter = replace(nodes.scatter, reply_bytes_max=min(nodes.scatter.reply_bytes_max, most))
+    return replace(nodes, delivery=delivery, gossip=gossip, scatter=scatter)
 
 
 def _groups(members: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

@@ -31,6 +31,7 @@ FOUND = [
     ("sharded", 13287, 100),
     ("sharded", 13790, 100),
     ("sharded", 3465, 60),
+    ("sharded", 30239, 100),
     ("sharded", 110801, 100),
     ("sharded", 130351, 100),
 ]

@@ -48,6 +48,26 @@ def test_what_the_holder_has_let_go_of_another_replica_is_asked_for():
     assert [one.id for one in fetch.gathered()] == ["1"]
 
 
+def test_who_has_no_room_for_all_is_asked_for_the_rest():
+    fetch = fetch_of(("1", "a"), ("2", "a"), ("3", "a"))
+    fetch.start(0)
+    first = FactsReply("f", (fact("1"),), is_cut=True)
+
+    assert asked(fetch.take("a", first, 5)) == [("a", ("2", "3"))]
+    assert fetch.take("a", first, 6) == [], "the same page again"
+    fetch.take("a", FactsReply("f", (fact("2"), fact("3"))), 7)
+
+    assert fetch.is_done
+    assert [one.id for one in fetch.gathered()] == ["1", "2", "3"]
+
+
+def test_who_has_room_for_nothing_is_not_asked_for_ever():
+    fetch = fetch_of(("1", "a"))
+    fetch.start(0)
+
+    assert asked(fetch.take("a", FactsReply("f", (), is_cut=True), 5)) == [("b", ("1",))]
+
+
 def test_a_silent_holder_is_asked_again_and_replaced_within_the_deadline():
     fetch = fetch_of(("1", "d"), deadline_ms=1_000)
     fetch.start(0)

@@ -112,7 +112,7 @@ def test_what_nobody_vouches_for_any_more_is_no_fact():
 
     assert desk.fact() is None
     assert desk.found() == desk.found("") == set()
-    assert desk.replica.facts("", 10, desk.judge) == []
+    assert list(desk.replica.listed("", 10, desk.judge)) == []
     assert desk.counted("pump").documents == 0
 
 
@@ -134,7 +134,7 @@ def test_a_fact_under_quarantine_is_shown_by_its_id_only():
     desk.changed(quarantined={PUMP_ID})
 
     assert desk.found() == set()
-    assert desk.replica.facts("", 10, desk.judge) == []
+    assert list(desk.replica.listed("", 10, desk.judge)) == []
     assert desk.fact().status == "quarantined"
 
     desk.changed(quarantined=set())
@@ -181,10 +181,10 @@ def test_lists_are_newest_first_by_concept_and_as_long_as_asked():
         desk.say(assertion(f"Pump {number}.", ms=FIRST_MS + number))
     desk.say(assertion("The door.", ms=FIRST_MS + 9, statement=Statement("The door.", "door", entities=("pump",))))
 
-    listed = [fact.content for fact in desk.replica.facts("", 3, desk.judge)]
+    listed = [fact.content for _, fact in desk.replica.listed("", 3, desk.judge)]
     assert listed == ["The door.", "Pump 4.", "Pump 3."]
-    assert len(desk.replica.facts("pump", 100, desk.judge)) == 6
-    assert [fact.content for fact in desk.replica.facts("DOOR", 100, desk.judge)] == ["The door."]
+    assert len(list(desk.replica.listed("pump", 100, desk.judge))) == 6
+    assert [fact.content for _, fact in desk.replica.listed("DOOR", 100, desk.judge)] == ["The door."]
 
 
 def test_contradictions_are_marked_both_ways_and_only_while_both_are_there():

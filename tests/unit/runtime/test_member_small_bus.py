@@ -50,6 +50,24 @@ def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(tmp
     in_town(play, tmp_path)
 
 
+def test_more_facts_than_fit_a_message_are_listed_and_found_from_another_process(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        town.bus = SmallBus()
+        ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
+        await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+        said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(30)]
+        await bob.memory.store_facts(said, "manual")
+        await until(lambda: not bob.is_busy)
+
+        listed = await ann.runner.facts()
+        found = await ann.memory.search_facts("pump", 30)
+
+        assert (len(listed.facts), listed.missing) == (30, ())
+        assert len(found) == 30
+
+    in_town(play, tmp_path)
+
+
 def test_what_can_not_be_written_is_not_found_and_stops_no_node(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
         town.bus = SmallBus()
