@@ -3,7 +3,9 @@
 Loading the command line takes half a second, so it is loaded where Ctrl-C is caught already.
 """
 
+import os
 import sys
+from pathlib import Path
 
 # That of `cli.running`, which is not loaded yet.
 _STOPPED = 130
@@ -11,11 +13,19 @@ _STOPPED = 130
 
 def main() -> None:
     """Run the command line of this process, and end the process."""
+    _open_closed_streams()
     try:
         from hive_mind.cli.app import main as run
     except KeyboardInterrupt:
         sys.exit(_STOPPED)
     run()
+
+
+def _open_closed_streams() -> None:
+    """Whoever starts us may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from subprocess import PIPE
 
@@ -39,6 +40,15 @@ def test_a_reader_who_goes_away_is_no_error_worth_a_word(hive_mind, tmp_path):
 
         assert err == b""
         assert process.wait(LIMIT_S) == 141
+
+
+def test_started_with_closed_streams_it_works_and_writes_into_no_file_by_mistake(hive_mind, notes):
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-m", "hive_mind", "learn", str(notes)]
+
+    ended = subprocess.run(command, env=os.environ | hive_mind.environment, timeout=LIMIT_S, check=False)
+
+    assert ended.returncode == 0
+    assert hive_mind("facts", "list", "-o", "json").json
 
 
 def test_ctrl_c_is_130_with_one_line(hive_mind, tmp_path):
