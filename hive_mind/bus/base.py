@@ -21,6 +21,7 @@ EVERYONE = ("*",)
 
 CORRELATION_CHARS_MAX = 256
 UNREADABLE_BYTES_MAX = 64 * 1024
+BRIEF_S = 60.0
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -40,6 +41,11 @@ class Envelope(msgspec.Struct, frozen=True):
     """A `traceparent` of W3C Trace Context; "" where nobody traces."""
     sent_ms: int = 0
     """The sender's wall clock, for people and metrics; 0: not said."""
+    is_brief: bool = False
+    """Worth nothing any more after `BRIEF_S`: then a bus may drop it, though somebody has not had it. It is not told on the way.
+
+    What is brief and what is not may overtake each other.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What one node says to another. Every message may be lost, repeated and reordered, and is understood without the ones before."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -285,3 +285,6 @@ SearchReply = PoolReply | FactsReply | ListReply
 MembershipMessage = Beat | ArrangementRequest | Arrangement
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
 Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply
+
+LIVE: frozenset[type] = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Beat))
+"""Of what kind messages are that are worth something only while they are fresh."""

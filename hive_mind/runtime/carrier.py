@@ -18,7 +18,7 @@ from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Now, Outcome, SearchLocal, Send, Shared
-from hive_mind.model.messages import Message, SearchReply, SearchRequest
+from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
 from hive_mind.runtime.logs import hop
 
 _log = logging.getLogger(__name__)
@@ -191,6 +191,7 @@ class Carrier:
             correlation_of(message),
             trace,
             now.wall_ms,
+            type(message) in LIVE,
         )
 
     def _tell(self, fact_ids: tuple[str, ...]) -> None:

@@ -6,7 +6,6 @@ Questions, their replies and beats are live. Everything else waits for members t
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import get_args
 
 from hive_mind.bus.base import (
     BusCapabilities,
@@ -21,10 +20,8 @@ from hive_mind.bus.base import (
     Watch,
 )
 from hive_mind.errors import ConfigError
-from hive_mind.model.messages import Beat, SearchReply, SearchRequest
+from hive_mind.model.messages import LIVE
 from hive_mind.runtime.outgoing import Outgoing, OutgoingSettings
-
-LIVE = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Beat))
 
 # Ids of dead letters say which bus has them.
 _DURABLE, _LIVE = "durable:", "live:"

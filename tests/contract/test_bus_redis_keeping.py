@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from hive_mind.bus.base import EVERYONE
@@ -130,6 +131,58 @@ def test_who_was_away_for_too_long_keeps_what_is_young(server: RedisServer) -> N
         assert await (await subscribed(bus)).take_and_ack() == ["young"]
 
     over(server, scenario)
+
+
+@pytest.mark.usefixtures("_trims_at_once")
+def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "BRIEF_S", 0.05)
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob, cid = await subscribed(bus), await subscribed(bus, "cid")
+        await bob.inbox.close()
+        said = ["x" * 2000 + str(n) for n in range(20)]
+        for number, one in enumerate(said):
+            await bus.publish([msgspec.structs.replace(envelope(one, *EVERYONE), is_brief=number % 2 == 0)])
+        assert sorted(await cid.take_and_ack(20)) == sorted(said)
+        assert length(server, keys.brief("hive")) == length(server, keys.everyone("hive")) == 10
+        await asyncio.sleep(0.1)
+        await trimmed(bus)
+
+        assert length(server, keys.brief("hive")) < 3
+        assert length(server, keys.everyone("hive")) == 10
+        again = await subscribed(bus)
+        assert set(said[1::2]) <= set(await again.take_and_ack(10))
+
+    over(server, scenario)
+
+
+@pytest.mark.usefixtures("_trims_at_once")
+def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_waited_for(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "BRIEF_S", 0.0)
+
+    async def scenario(buses: Buses) -> None:
+        first = await buses.bus()
+        bob = await subscribed(first)
+        await first.publish([msgspec.structs.replace(envelope("x" * 5000, *EVERYONE), is_brief=True) for _ in range(5)])
+        await bob.take(5)
+        await first.close(drain_s=0)
+
+        bus = await buses.bus()
+        await trimmed(bus)
+        assert length(server, keys.brief("hive")) == 0
+        again = await subscribed(bus)
+        assert await again.has_nothing()
+        await eventually(lambda: nothing_read(server, keys.brief("hive")))
+
+    over(server, scenario)
+
+
+async def nothing_read(server: RedisServer, stream: bytes) -> bool:
+    """Whether nobody has anything of a stream in hand."""
+    return server.do("XPENDING", stream, "bob").startswith(b"*4\r\n:0\r\n")
 
 
 def test_what_somebody_else_deleted_waits_for_nobody(server: RedisServer) -> None:

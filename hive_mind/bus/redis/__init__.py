@@ -2,8 +2,9 @@
 
 A stream for each name and one for everyone, so that a message to all is sent once. Whoever has subscribed once gets what is
 published while it is away, for as long as `kept_s`; what is sent to a name that never subscribed is kept as long, for those who
-begin with the earliest. The server must keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if
-they are to outlive it. Any server from 6.2 on will do.
+begin with the earliest. What is brief and for everyone has a stream of its own, of which no more than a minute is kept. The
+server must keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if they are to outlive it. Any
+server from 6.2 on will do.
 """
 
 import asyncio
@@ -217,7 +218,8 @@ class RedisBus:
             size += len(data) * len(envelope.target)
             self._hives.add(hive)
             if envelope.target == EVERYONE:
-                commands.append(pack(b"XADD", keys.everyone(hive), b"*", keys.BODY, data))
+                stream = keys.brief(hive) if envelope.is_brief else keys.everyone(hive)
+                commands.append(pack(b"XADD", stream, b"*", keys.BODY, data))
                 continue
             for name in envelope.target:
                 if (hive, name) not in self._noted:

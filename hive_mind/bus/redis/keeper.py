@@ -1,12 +1,13 @@
 """Trims the streams of a hive, so that they hold what somebody still has to read and not much else.
 
 A stream may lose what all its groups have acknowledged, and, of what is older than the hive keeps things, also what only names
-have not read that were away for as long. A moment is kept in any case, for those who watch.
+have not read that were away for as long. A moment is kept in any case, for those who watch. What is brief is dropped in any case.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hive_mind.bus.base import BRIEF_S
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.wire import Command, Wire, pairs, value
 
@@ -27,7 +28,8 @@ async def trim(wire: Wire, hive: str, kept_s: float) -> None:
     gone = {name for name, when in pairs(seen).items() if int(when) < min(old_ms, now_ms - _ALIVE_FOR_MS)}
     inboxes = {name: keys.inbox(hive, name.decode()) for name in pairs(seen)}
     streams = [keys.everyone(hive), *inboxes.values()]
-    commands: list[Command] = []
+    # Whoever has not read it by now has no use for it.
+    commands: list[Command] = [("XTRIM", keys.brief(hive), "MINID", "~", now_ms - int(BRIEF_S * 1000))]
     for stream, positions in (await _positions(wire, streams)).items():
         old = (old_ms, 0)
         bounds = [max(position, old) if name in gone else position for name, position in positions.items()]
@@ -65,7 +67,7 @@ async def _forget(wire: Wire, hive: str, gone: dict[bytes, bytes], old_ms: int) 
             continue
         await wire.call(
             ("DEL", inbox),
-            ("XGROUP", "DESTROY", keys.everyone(hive), name),
+            *(("XGROUP", "DESTROY", common, name) for common in (keys.everyone(hive), keys.brief(hive))),
             ("HDEL", keys.owners(hive), name),
             ("HDEL", keys.names(hive), name),
         )

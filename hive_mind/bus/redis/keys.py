@@ -25,6 +25,12 @@ def everyone(hive: str) -> bytes:
     return f"hive:{_quoted(hive)}:all".encode()
 
 
+@lru_cache(maxsize=1024)
+def brief(hive: str) -> bytes:
+    """Stream: what is addressed to everyone and soon worth nothing. A group for each name."""
+    return f"hive:{_quoted(hive)}:brief".encode()
+
+
 def letters(hive: str) -> bytes:
     """Stream: dead letters, with name, reason, attempts, time and bytes."""
     return f"hive:{_quoted(hive)}:dlq".encode()

@@ -1,4 +1,4 @@
-"""One subscription on Redis: reads a name's own stream and the hive's common one into a mailbox.
+"""One subscription on Redis: reads a name's own stream and the hive's common ones into a mailbox.
 
 It owns a connection, because reading blocks one. At the start and after every reconnect it first takes what was delivered here
 and never acknowledged; only then it reads on. It waits for a second at most, so that it also looks after what is held.
@@ -71,7 +71,8 @@ class Reader:
         self._owner, self._wire = owner, Wire(place)
         self._token = secrets.token_hex(8)
         self._consumer = self._token if subscription.is_shared else keys.ONLY_CONSUMER
-        self._keys = keys.inbox(subscription.hive, subscription.name), keys.everyone(subscription.hive)
+        hive = subscription.hive
+        self._keys = keys.inbox(hive, subscription.name), keys.everyone(hive), keys.brief(hive)
         self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
         # What is off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()
@@ -202,11 +203,10 @@ class Reader:
             await self.mailbox.until_room(_BLOCK_MS / 1000)
             return
         how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, _READ_MAX), "BLOCK", _BLOCK_MS)
+        streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
-            (reply,) = await self._wire.call(
-                ("XREADGROUP", *how, "STREAMS", *self._keys, ">", ">"), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000
-            )
+            (reply,) = await self._wire.call(("XREADGROUP", *how, *streams), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000)
         finally:
             self._is_reading = False
         found = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]

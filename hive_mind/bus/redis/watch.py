@@ -38,7 +38,8 @@ class Watcher:
         """Connect, and note where everything ends now. Raises `BackendError`."""
         await self._wire.connect()
         names = await self._wire.one("HKEYS", keys.names(self._hive))
-        streams = [keys.everyone(self._hive), *(keys.inbox(self._hive, name.decode()) for name in names)]
+        common = keys.everyone(self._hive), keys.brief(self._hive)
+        streams = [*common, *(keys.inbox(self._hive, name.decode()) for name in names)]
         for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", one) for one in streams)), strict=True):
             self._read_up_to[stream] = b"0" if isinstance(reply, Exception) else pairs(reply)[b"last-generated-id"]
         self._task = begin(self._run(), f"redis watch of {self._hive}", lambda _: None)

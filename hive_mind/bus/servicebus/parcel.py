@@ -8,7 +8,7 @@ from typing import Any
 from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import Envelope
+from hive_mind.bus.base import BRIEF_S, Envelope
 from hive_mind.bus.servicebus.names import TARGET, message_id_of, target_of
 
 _PING = "hive-mind.ping"
@@ -42,6 +42,7 @@ class Parcel:
 
 def messages_of(envelope: Envelope, data: bytes, kept_s: float, suffix: str = "") -> list[ServiceBusMessage]:
     """One message per target, with everything filters and people want to see outside. `suffix` makes it one that is new."""
+    kept_s = min(kept_s, BRIEF_S) if envelope.is_brief else kept_s
     kept = timedelta(seconds=max(kept_s, _KEPT_S_MIN)) if kept_s < _KEPT_S_MAX else None
     return [
         ServiceBusMessage(
