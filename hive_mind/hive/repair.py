@@ -97,6 +97,8 @@ class Repair:
 
     def _due(self, now: Now) -> list[str]:
         """Peers to exchange with now, and one more: the registry is everybody's, also of those who keep no common partition."""
+        if now.mono_ms < self.gossip.wake_at_ms:
+            return []
         peers = self._holdings.peers()
         strangers = sorted(set(self._holdings.topology.nodes).difference(peers, (self._holdings.node,)))
         chosen = list(self.gossip.due(now, peers or strangers, self._standing.trust, self.exchanges.is_open))

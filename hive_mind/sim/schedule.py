@@ -22,10 +22,11 @@ class Schedule:
 
     def run(self, span_ms: int, is_over: Callable[[], bool]) -> None:
         """Let time pass, until the end of the span or until it `is_over`."""
-        end_ms = self.now_ms + span_ms
-        while self._due and self._due[0][0] <= end_ms and not is_over():
-            due_ms, _, do = heappop(self._due)
-            self.now_ms = max(self.now_ms, due_ms)
+        end_ms, due = self.now_ms + span_ms, self._due
+        while due and due[0][0] <= end_ms and not is_over():
+            due_ms, _, do = heappop(due)
+            if due_ms > self.now_ms:
+                self.now_ms = due_ms
             self.events += 1
             do()
         if not is_over():
