@@ -8,6 +8,10 @@ from hive_mind.sim.faults import parse
 from hive_mind.sim.run import OPERATIONS, Plan, Report, Run, run
 
 ALL = parse("all")
+# What a continuous run can afford: the storm is shorter than by default, what follows it is the same.
+OPERATIONS_IN_TESTS = 60
+# Always the same seeds, so that a change is judged by what it changes. See the Makefile's `soak` for many more, and new ones.
+SEEDS = [range(start, start + 25) for start in range(0, 500, 25)]
 
 
 def calm_or_storm(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS) -> Report:
