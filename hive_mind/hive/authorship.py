@@ -58,10 +58,10 @@ class Authorship:
 
     def doubt(self, fact_ids: Iterable[str]) -> None:
         """Ask again about the partitions where this node still has something of these: others may have let go of it."""
-        named = list(fact_ids)
-        doubtful = {name for name, share in self._holdings.shares.items() if any(share.members.contains(id) for id in named)}
-        for place in [place for place in self._confirmed if place[1] in doubtful]:
-            del self._confirmed[place]
+        named, shares = list(fact_ids), self._holdings.shares
+        asked = {name for _, name in self._confirmed} if named else ()
+        doubtful = {name for name in asked if any(shares[name].members.contains(id) for id in named)}
+        self._confirmed = {place: boot for place, boot in self._confirmed.items() if place[1] not in doubtful}
 
     def keep_only(self, nodes: frozenset[str]) -> None:
         """Forget holders that have left."""
