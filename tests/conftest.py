@@ -1,5 +1,7 @@
 """For all tests: what is drawn is the same in every run of one tree, and a busy machine is no defect."""
 
+import gc
+
 from hypothesis import HealthCheck, settings
 
 from tests.chance import is_exploring
@@ -13,3 +15,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tests")
+
+
+def pytest_collection_finish() -> None:
+    """Let collections of garbage pass over the tests themselves: they are thousands, and stay."""
+    gc.collect()
+    gc.freeze()
