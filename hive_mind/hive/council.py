@@ -86,6 +86,11 @@ class Council:
             elif kind == "moderator":
                 self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
 
+    def apply_all(self, taken: dict[str, Taken]) -> None:
+        """Let go of whatever is known to be taken back."""
+        stamp = self._clock.tick(self._standing.hive_ms())
+        self._holdings.withdraw(self._standing.withdrawn(), self._holdings.node, stamp, taken)
+
     def mend(self, hive_ms: int) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
         swept = self._registry.sweep(hive_ms, self._is_to_keep)

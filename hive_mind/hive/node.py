@@ -15,6 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.admission import believable, bounded
 from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
+from hive_mind.hive.conceding import Conceding
 from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
@@ -115,6 +116,7 @@ class HiveNode:
         self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
         self.council = Council(self.registry, self.standing, self.holdings, self._clock)
         self.council.own_actors.add(actor)
+        self.conceding = Conceding(self.standing, self.holdings.shares, self._clock, self.council.own_actors)
         self.questions = Questions(name, self.holdings, self.replica, self.standing, self.settings.scatter)
         self._housekeeping_at_ms = 0
         self.refused: dict[str, int] = {}
@@ -221,6 +223,7 @@ class HiveNode:
         wall_ms = self.standing.hive_ms()
         taken: dict[str, Taken] = {}
         held = self.holdings.promote(event.promotions, (self._clock.tick(wall_ms) for _ in event.promotions), taken)
+        self.conceding.note(taken)
         return [*self._written(taken), Done(event.request, self.outbox.noted(held, taken))]
 
     def _retract(self, event: Retract) -> list[Effect]:
@@ -321,7 +324,7 @@ class HiveNode:
         taken: dict[str, Taken] = {}
         self.council.apply(changed, taken)
         self.repair.authorship.doubt(facts_taken_back(changed))
-        return self._took(taken, [record_of(entry) for entry in changed])
+        return [*self._took(taken, [record_of(entry) for entry in changed]), *self._written(self.conceding.concede())]
 
     def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state)) is None:
@@ -339,12 +342,8 @@ class HiveNode:
         was_synced = self.time.is_synced
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, self.standing.now)
         if self.time.is_synced and not was_synced:
-            self._remove_withdrawn(taken)
+            self.council.apply_all(taken)
         return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
-
-    def _remove_withdrawn(self, taken: dict[str, Taken]) -> None:
-        stamp = self._clock.tick(self.standing.hive_ms())
-        self.holdings.withdraw(self.standing.withdrawn(), self.name, stamp, taken)
 
     def _reconnected(self) -> list[Effect]:
         """Say again, and exchange, soon: what was said lately may be lost."""
@@ -377,7 +376,7 @@ class HiveNode:
         self.holdings.collect(self._clock.tick(hive_ms), taken)
         # Before anything is removed: what is taken back by an entry written again goes in the same step.
         again = self.council.mend(hive_ms)
-        self._remove_withdrawn(taken)
+        self.council.apply_all(taken)
         for partition, share in self.holdings.shares.items():
             share.forget_proofs(
                 round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())

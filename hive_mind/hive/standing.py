@@ -88,13 +88,13 @@ class Standing:
         An entry from beyond hive time will be written again with a sane stamp or forgotten, so until then it only hides.
         """
         hive_ms = self.time.trusted_ms(self.now)
-        return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self._covering(assertion))
+        return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self.covering(assertion))
 
     def is_taken_back(self, assertion: Assertion) -> bool:
         """Whether such an entry covers it, whatever the time may be."""
-        return any(True for _ in self._covering(assertion))
+        return any(True for _ in self.covering(assertion))
 
-    def _covering(self, assertion: Assertion) -> Iterator[Stamp]:
+    def covering(self, assertion: Assertion) -> Iterator[Stamp]:
         """When the retractions and redactions that cover it were written."""
         self._read()
         if self._withdrawn and (by := self._withdrawn.get(assertion.fact_id)) is not None:

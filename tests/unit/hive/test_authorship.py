@@ -119,6 +119,8 @@ def test_an_author_whose_clock_ran_ahead_hears_soon_that_a_moderator_took_its_wo
     hive.clock.wall_ms += 40 * HOUR_MS
     hive.boot(author)
     hive.say(author)
+    # Now it no longer knows when it really said that.
+    hive.boot(author)
     hive.clock.wall_ms -= 40 * HOUR_MS
     hive.is_lost = lambda *_: False
     hive.wait(60_000)
