@@ -2,6 +2,7 @@
 
 import gc
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.chance import is_exploring
@@ -18,6 +19,17 @@ settings.load_profile("tests")
 
 
 def pytest_collection_finish() -> None:
-    """Let collections of garbage pass over the tests themselves: they are thousands, and stay."""
+    """The tests themselves are thousands of objects, and stay."""
+    _set_aside()
+
+
+@pytest.fixture(scope="module")
+def settled_heap() -> None:
+    """For tests of what measures memory, and so collects garbage again and again."""
+    _set_aside()
+
+
+def _set_aside() -> None:
+    """Let collections of garbage pass over whatever is here now: with it each takes half a second."""
     gc.collect()
     gc.freeze()

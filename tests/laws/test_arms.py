@@ -8,6 +8,8 @@ from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.experiments.values import Arm
 from tests.unit.evals.arms.notes import WORDS, scope_of, told
 
+pytestmark = pytest.mark.usefixtures("settled_heap")
+
 MODES = ("hybrid", "semantic", "lexical", "recent")
 TEXT = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 TEXTS = st.lists(TEXT, min_size=1, max_size=25, unique=True)
