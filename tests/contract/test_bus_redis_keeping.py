@@ -158,6 +158,56 @@ def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monk
 
 
 @pytest.mark.usefixtures("_trims_at_once")
+def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "BRIEF_S", 0.05)
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob, cid = await subscribed(bus), await subscribed(bus, "cid")
+        await bob.inbox.close()
+        shown: list[str] = []
+        watch = await bus.watch("hive", lambda one: shown.append(one.id))
+        said = ["x" * 2000 + str(n) for n in range(20)]
+        for number, one in enumerate(said):
+            await bus.publish([msgspec.structs.replace(envelope(one, "bob", "cid", "never"), is_brief=number % 2 == 0)])
+        assert sorted(await cid.take_and_ack(20)) == sorted(said)
+        await eventually(lambda: all_shown(shown, 20))
+        await watch.close()
+        await asyncio.sleep(0.1)
+        await trimmed(bus)
+
+        for name in ("bob", "cid", "never"):
+            assert length(server, keys.brief_inbox("hive", name)) < 3
+        assert length(server, keys.inbox("hive", "bob")) == length(server, keys.inbox("hive", "never")) == 10
+        again = await subscribed(bus)
+        assert set(said[1::2]) <= set(await again.take_and_ack(10))
+
+    over(server, scenario)
+
+
+async def all_shown(shown: list[str], count: int) -> bool:
+    """Whether so many were seen by who watches, each once."""
+    return len(shown) == len(set(shown)) == count
+
+
+@pytest.mark.usefixtures("_trims_at_once")
+def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "BRIEF_S", 0.0)
+
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        await bus.publish([msgspec.structs.replace(envelope("asked", "bob"), is_brief=True)])
+        assert length(server, keys.brief_inbox("hive", "bob")) == 1
+        server.do("HSET", keys.names("hive"), "bob", "1")
+        await trimmed(bus, kept_s=0.0)
+        assert server.do("EXISTS", keys.brief_inbox("hive", "bob")) == b":0\r\n"
+
+    over(server, scenario)
+
+
+@pytest.mark.usefixtures("_trims_at_once")
 def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_waited_for(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +270,8 @@ def test_only_one_of_many_members_trims_at_a_time(server: RedisServer) -> None:
 
         await subscribed(bus)
         await bus._desk.ask(twice)
-        assert [command[0] for command in commands].count("XINFO") == 2
+        looked_at = [command[2] for command in commands if command[0] == "XINFO"]
+        assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
 
     over(server, scenario)
 

@@ -2,9 +2,9 @@
 
 A stream for each name and one for everyone, so that a message to all is sent once. Whoever has subscribed once gets what is
 published while it is away, for as long as `kept_s`; what is sent to a name that never subscribed is kept as long, for those who
-begin with the earliest. What is brief and for everyone has a stream of its own, of which no more than a minute is kept. The
-server must keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if they are to outlive it. Any
-server from 6.2 on will do.
+begin with the earliest. What is brief has streams of its own, likewise, of which no more than a minute is kept. The server must
+keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if they are to outlive it. Any server from 6.2
+on will do.
 """
 
 import asyncio
@@ -224,7 +224,8 @@ class RedisBus:
             for name in envelope.target:
                 if (hive, name) not in self._noted:
                     commands.append(self._note(hive, name))
-                commands.append(pack(b"XADD", keys.inbox(hive, name), b"*", keys.BODY, data))
+                stream = keys.brief_inbox(hive, name) if envelope.is_brief else keys.inbox(hive, name)
+                commands.append(pack(b"XADD", stream, b"*", keys.BODY, data))
         if self._meter.is_on:
             for envelope in envelopes:
                 self._meter.count(envelope, len(envelope.target))

@@ -4,8 +4,8 @@ A stream may lose what all its groups have acknowledged, and, of what is older t
 have not read that were away for as long. A moment is kept in any case, for those who watch. What is brief is dropped in any case.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from hive_mind.bus.base import BRIEF_S
 from hive_mind.bus.redis import keys
@@ -25,18 +25,32 @@ async def trim(wire: Wire, hive: str, kept_s: float) -> None:
         return
     now_ms = int(now_s) * 1000 + int(micros) // 1000
     old_ms = now_ms - int(kept_s * 1000)
-    gone = {name for name, when in pairs(seen).items() if int(when) < min(old_ms, now_ms - _ALIVE_FOR_MS)}
-    inboxes = {name: keys.inbox(hive, name.decode()) for name in pairs(seen)}
-    streams = [keys.everyone(hive), *inboxes.values()]
-    # Whoever has not read it by now has no use for it.
-    commands: list[Command] = [("XTRIM", keys.brief(hive), "MINID", "~", now_ms - int(BRIEF_S * 1000))]
+    names = {name.decode(): int(when) for name, when in pairs(seen).items()}
+    gone = {name for name, when in names.items() if when < min(old_ms, now_ms - _ALIVE_FOR_MS)}
+    lasting = [keys.everyone(hive), *(keys.inbox(hive, name) for name in names)]
+    # Whoever has not read what is brief by now has no use for it, be it gone or not.
+    brief = [keys.brief(hive), *(keys.brief_inbox(hive, name) for name in names)]
+    await _cut(wire, lasting, gone.__contains__, _Times(old_ms, now_ms))
+    await _cut(wire, brief, lambda _: True, _Times(now_ms - int(BRIEF_S * 1000), now_ms))
+    await _forget(wire, hive, gone, old_ms)
+
+
+class _Times(NamedTuple):
+    """By the server's clock, ms: what is older is kept only for those who are not gone; and now."""
+
+    old_ms: int
+    now_ms: int
+
+
+async def _cut(wire: Wire, streams: Sequence[bytes], is_gone: Callable[[str], bool], times: _Times) -> None:
+    commands: list[Command] = []
     for stream, positions in (await _positions(wire, streams)).items():
-        old = (old_ms, 0)
-        bounds = [max(position, old) if name in gone else position for name, position in positions.items()]
-        ms, number = min([*bounds, (now_ms - _WATCHED_MS, 0)]) if bounds else old
+        old = (times.old_ms, 0)
+        bounds = [max(position, old) if is_gone(name.decode()) else position for name, position in positions.items()]
+        ms, number = min([*bounds, (times.now_ms - _WATCHED_MS, 0)]) if bounds else old
         commands.append(("XTRIM", stream, "MINID", "~", f"{max(ms, 0)}-{number}"))
-    await wire.call(*commands)
-    await _forget(wire, hive, {name: inboxes[name] for name in gone}, old_ms)
+    if commands:
+        await wire.call(*commands)
 
 
 async def _positions(wire: Wire, streams: Sequence[bytes]) -> dict[bytes, dict[bytes, tuple[int, int]]]:
@@ -59,14 +73,16 @@ async def _positions(wire: Wire, streams: Sequence[bytes]) -> dict[bytes, dict[b
     return found
 
 
-async def _forget(wire: Wire, hive: str, gone: dict[bytes, bytes], old_ms: int) -> None:
+async def _forget(wire: Wire, hive: str, gone: Iterable[str], old_ms: int) -> None:
     """Forget names that were away too long and to which nobody has sent anything since."""
-    replies: Iterable[Any] = await wire.call(*(("XINFO", "STREAM", inbox) for inbox in gone.values())) if gone else ()
-    for (name, inbox), reply in zip(gone.items(), replies, strict=True):
-        if not isinstance(reply, Exception) and keys.time_of(pairs(reply)[b"last-generated-id"]) >= old_ms:
+    for name in gone:
+        own = keys.inbox(hive, name), keys.brief_inbox(hive, name)
+        replies = await wire.call(*(("XINFO", "STREAM", stream) for stream in own))
+        last = [pairs(one)[b"last-generated-id"] for one in replies if not isinstance(one, Exception)]
+        if any(keys.time_of(id) >= old_ms for id in last):
             continue
         await wire.call(
-            ("DEL", inbox),
+            ("DEL", *own),
             *(("XGROUP", "DESTROY", common, name) for common in (keys.everyone(hive), keys.brief(hive))),
             ("HDEL", keys.owners(hive), name),
             ("HDEL", keys.names(hive), name),

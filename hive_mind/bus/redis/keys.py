@@ -31,6 +31,17 @@ def brief(hive: str) -> bytes:
     return f"hive:{_quoted(hive)}:brief".encode()
 
 
+@lru_cache(maxsize=65_536)
+def brief_inbox(hive: str, name: str) -> bytes:
+    """Stream: what is addressed to a name and soon worth nothing. Its one group is called like the name."""
+    return f"hive:{_quoted(hive)}:brief:{_quoted(name)}".encode()
+
+
+def read_by(hive: str, name: str) -> tuple[bytes, ...]:
+    """The streams in which a name has a group."""
+    return inbox(hive, name), everyone(hive), brief_inbox(hive, name), brief(hive)
+
+
 def letters(hive: str) -> bytes:
     """Stream: dead letters, with name, reason, attempts, time and bytes."""
     return f"hive:{_quoted(hive)}:dlq".encode()

@@ -72,7 +72,7 @@ class Reader:
         self._token = secrets.token_hex(8)
         self._consumer = self._token if subscription.is_shared else keys.ONLY_CONSUMER
         hive = subscription.hive
-        self._keys = keys.inbox(hive, subscription.name), keys.everyone(hive), keys.brief(hive)
+        self._keys = keys.read_by(hive, subscription.name)
         self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
         # What is off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()

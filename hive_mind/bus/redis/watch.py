@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from hive_mind.bus.base import Envelope
 from hive_mind.bus.codec import decode
@@ -38,8 +38,7 @@ class Watcher:
         """Connect, and note where everything ends now. Raises `BackendError`."""
         await self._wire.connect()
         names = await self._wire.one("HKEYS", keys.names(self._hive))
-        common = keys.everyone(self._hive), keys.brief(self._hive)
-        streams = [*common, *(keys.inbox(self._hive, name.decode()) for name in names)]
+        streams = self._streams(names)
         for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", one) for one in streams)), strict=True):
             self._read_up_to[stream] = b"0" if isinstance(reply, Exception) else pairs(reply)[b"last-generated-id"]
         self._task = begin(self._run(), f"redis watch of {self._hive}", lambda _: None)
@@ -67,9 +66,9 @@ class Watcher:
                 await asyncio.sleep(delay_s(failures, self._delays, rng=self._rng))
 
     async def _read(self) -> None:
-        for name in await self._wire.one("HKEYS", keys.names(self._hive)):
+        for stream in self._streams(await self._wire.one("HKEYS", keys.names(self._hive))):
             # What was not there before began later, so all of it is new.
-            self._read_up_to.setdefault(keys.inbox(self._hive, name.decode()), b"0")
+            self._read_up_to.setdefault(stream, b"0")
         streams: Command = ("STREAMS", *self._read_up_to, *self._read_up_to.values())
         (reply,) = await self._wire.call(
             ("XREAD", "COUNT", _COUNT, "BLOCK", _BLOCK_MS, *streams), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000
@@ -79,6 +78,12 @@ class Watcher:
         for (id, fields), stream in found:
             self._read_up_to[stream] = id
             self._show(fields[1])
+
+    def _streams(self, names: Iterable[bytes]) -> list[bytes]:
+        """All that there may be, each once."""
+        common = keys.everyone(self._hive), keys.brief(self._hive)
+        read = [stream for name in names for stream in keys.read_by(self._hive, name.decode())]
+        return list(dict.fromkeys([*common, *read]))
 
     def _show(self, data: bytes) -> None:
         try:
