@@ -38,7 +38,7 @@ class Conceding:
         taken: dict[str, Taken] = {}
         standing = self._standing
         hive_ms = standing.time.trusted_ms(standing.now) if self._said_ms else None
-        if hive_ms is None:
+        if hive_ms is None or standing.time.is_disputed(standing.now):
             return taken
         ahead = list(self._ahead(hive_ms))
         self._said_ms = {(partition, given.dot): said_ms for partition, given, said_ms in ahead}

@@ -67,6 +67,12 @@ class HiveTime:
         """Hive time, or None while too few members have spoken."""
         return self.now_ms(now) if self.is_synced else None
 
+    def is_disputed(self, now: Now) -> bool:
+        """Whether as many votes say another time, and somebody who has not spoken may know which half is right."""
+        offsets = self._offsets(now)
+        lower, upper = offsets[(len(offsets) - 1) // 2], offsets[len(offsets) // 2]
+        return len(offsets) < self.members and upper - lower > self._settings.step_min_ms
+
     def vote(self, peer: str, sample: ClockSample, now: Now) -> bool:
         """Take a member's sample; whether `offset_ms` changed and must be kept."""
         round_trip_ms = now.mono_ms - sample.answers_mono_ms

@@ -33,6 +33,8 @@ class Operation:
     """What it made or took back, as seen on its node: partition and dot."""
     partitions: dict[Voice, set[str]] = field(default_factory=dict)
     """Where each voice of a promotion was heard."""
+    ahead_ms: int = 0
+    """How far the node's idea of the time was ahead of the truth; of a promotion, how far its stamps were."""
     is_unsure: bool = False
     """Whether a disk that was set back may have undone it after all."""
 

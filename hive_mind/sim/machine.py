@@ -70,7 +70,12 @@ class Machine:
     @property
     def now(self) -> Now:
         """What its two clocks show."""
-        return Now(START_MS + self._schedule.now_ms + self.clock_error_ms, self._schedule.now_ms - self._booted_ms)
+        return Now(self.true_ms + self.clock_error_ms, self._schedule.now_ms - self._booted_ms)
+
+    @property
+    def true_ms(self) -> int:
+        """What its wall clock would show if it were right."""
+        return START_MS + self._schedule.now_ms
 
     def start(self) -> None:
         """Boot, unless it runs: load the journal and begin."""

@@ -56,7 +56,7 @@ class Promises:
             if (
                 isinstance(operation.event, Retract)
                 and (operation.is_acknowledged or operation.is_unsure)
-                and _took_back(operation)
+                and took_back(operation)
             ):
                 yield from ((place, operation) for place in sorted(operation.dots))
 
@@ -112,6 +112,7 @@ def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
     return found
 
 
-def _took_back(operation: Operation) -> bool:
+def took_back(operation: Operation) -> bool:
+    """Whether nothing of a retraction was refused."""
     outcomes = operation.outcome if isinstance(operation.outcome, tuple) else ()
     return bool(outcomes) and all(isinstance(one, Retracted) and not one.refused for one in outcomes)

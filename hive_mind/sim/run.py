@@ -9,6 +9,7 @@ from hive_mind.sim.checks import agreement, difference, expired, is_only_lingeri
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.freshness import check_fresh
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
+from hive_mind.sim.moderation import check_moderated
 from hive_mind.sim.storm import MODERATORS_NODE, Storm
 from hive_mind.sim.visible import check_visible
 from hive_mind.sim.workload import Workload
@@ -133,6 +134,7 @@ class Run:
         self._first(expired(self.world))
         # With a liar among them, who is to hand over to it may never be rid of what it had: nobody searches there.
         self._first(settled(self.world, is_late=not self.world.liar))
+        self._first(check_moderated(self.world))
 
     def _first(self, violations: Iterator[Violation]) -> None:
         if self.world.violation is None and (found := next(violations, None)) is not None:

@@ -18,6 +18,7 @@ from hive_mind.hive.effects import (
     Promote,
     Rearrange,
     Received,
+    Retract,
     SearchLocal,
     Send,
 )
@@ -25,12 +26,12 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology import Topology
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.history import History, Operation
-from hive_mind.sim.hives import node_of
+from hive_mind.sim.hives import node_of as new_node_of
 from hive_mind.sim.liar import Liar, LyingNode
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.network import Fate, Network, Parcel
 from hive_mind.sim.schedule import Schedule
-from hive_mind.sim.views import note_promoted, places_of
+from hive_mind.sim.views import node_of, note_promoted, places_of
 from hive_mind.sim.workload import Request
 
 NewChance = Callable[[str], Chance]
@@ -144,7 +145,7 @@ class World:
         chance = self._new_chance(f"node {name} {boots}")
         is_founding = name in self._founders
         kind = LyingNode if name == self.liar else HiveNode
-        node = node_of(kind, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
+        node = new_node_of(kind, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
         self._expect_leavers(node)
         if isinstance(node, LyingNode):
             node.liar = Liar(name, self._new_chance(f"liar {boots}"))
@@ -157,9 +158,9 @@ class World:
             self._check_order(event, effects)
         else:
             self.note(f"{machine.name} {type(event).__name__} {len(effects)}")
-        if isinstance(event, Promote):
-            operation = self.history.find(event.request)
-            if operation is not None:
+        if isinstance(event, Promote | Retract) and (operation := self.history.find(event.request)) is not None:
+            operation.ahead_ms = node_of(machine).time.now_ms(machine.now) - machine.true_ms
+            if isinstance(event, Promote):
                 note_promoted(machine, event, operation)
 
     def perform(self, machine: Machine, effect: Effect) -> None:

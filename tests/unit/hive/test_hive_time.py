@@ -66,6 +66,33 @@ def test_nothing_is_trusted_before_more_than_half_of_the_members_have_spoken():
     assert time.trusted_ms(now) == TRUE_MS
 
 
+def test_the_time_is_disputed_while_as_many_say_another_and_somebody_has_not_spoken():
+    time, now = HiveTime(members=3), here()
+
+    time.vote("b", sample(now, -HOUR_MS), now)
+    assert time.is_synced
+    assert time.is_disputed(now)
+
+    time.vote("c", sample(now, 14_000), now)
+    assert not time.is_disputed(now)
+
+
+@pytest.mark.parametrize("off_ms", [0, -14_000])
+def test_votes_that_hardly_differ_are_no_dispute(off_ms):
+    time, now = HiveTime(members=3), here()
+
+    time.vote("b", sample(now, off_ms), now)
+
+    assert not time.is_disputed(now)
+
+
+def test_where_all_have_spoken_nothing_is_left_to_dispute():
+    time, now = voted(0, -HOUR_MS)
+
+    assert time.is_synced
+    assert not time.is_disputed(now)
+
+
 def test_a_peer_that_speaks_twice_has_one_vote():
     time, now = HiveTime(members=4), here()
 
