@@ -4,7 +4,7 @@ It only computes; `vote` says when the offset moved, and the node keeps it. Vote
 clock that steps does not take hive time along: it would forget everything between the step and the next vote.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,8 +35,9 @@ class _Vote(NamedTuple):
 class HiveTime:
     """Hive time of one node. `members` is how many nodes the hive has, this one counted; votes are taken of members only.
 
-    Of an even number of votes the earlier of the two in the middle counts: too late is harmless, too early loses facts.
-    Right as long as fewer than half of the votes are wrong.
+    Of an even number of votes any time between the two in the middle is their median. Where hive time was there, it stays: half
+    of those that speak can't move it. At first the earlier counts: to forget too late is harmless, too early loses facts. Right
+    as long as fewer than half of the votes are wrong.
     """
 
     def __init__(self, members: int = 1, offset_ms: int | None = None, settings: HiveTimeSettings = HiveTimeSettings()) -> None:
@@ -70,7 +71,7 @@ class HiveTime:
     def is_disputed(self, now: Now) -> bool:
         """Whether as many votes say another time, and somebody who has not spoken may know which half is right."""
         offsets = self._offsets(now)
-        lower, upper = offsets[(len(offsets) - 1) // 2], offsets[len(offsets) // 2]
+        lower, upper = _middle(offsets)
         return len(offsets) < self.members and upper - lower > self._settings.step_min_ms
 
     def vote(self, peer: str, sample: ClockSample, now: Now) -> bool:
@@ -91,8 +92,9 @@ class HiveTime:
         offsets = self._offsets(now)
         if 2 * len(offsets) <= self.members:
             return False
-        median = offsets[(len(offsets) - 1) // 2]
+        lower, upper = _middle(offsets)
         was_synced, current = self._phase_ms is not None, self._offset_at(now)
+        median = min(max(current, lower), upper) if was_synced else lower
         if was_synced and abs(median - current) <= self._settings.step_min_ms:
             return False
         changed = median != self._offset_ms
@@ -112,3 +114,8 @@ class HiveTime:
         stepped_ms = now.wall_ms - now.mono_ms - self._phase_ms
         # Less is the wall clock being slewed by NTP, which knows better than the monotonic clock.
         return self._offset_ms - stepped_ms if abs(stepped_ms) > self._settings.step_min_ms else self._offset_ms
+
+
+def _middle(offsets: Sequence[int]) -> tuple[int, int]:
+    """The two in the middle of what is sorted; the same twice where there is one."""
+    return offsets[(len(offsets) - 1) // 2], offsets[len(offsets) // 2]

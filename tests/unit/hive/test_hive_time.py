@@ -66,6 +66,17 @@ def test_nothing_is_trusted_before_more_than_half_of_the_members_have_spoken():
     assert time.trusted_ms(now) == TRUE_MS
 
 
+def test_half_of_those_that_speak_move_nobody_who_knows_the_time():
+    time, now = voted(0, 0, 0)
+
+    later = here(mono_ms=now.mono_ms + 2 * HOUR_MS)
+    time.vote("peer-0", sample(later, -HOUR_MS), later)
+    assert time.trusted_ms(later) == later.wall_ms
+
+    time.vote("peer-1", sample(later, -HOUR_MS), later)
+    assert time.trusted_ms(later) == later.wall_ms - HOUR_MS
+
+
 def test_the_time_is_disputed_while_as_many_say_another_and_somebody_has_not_spoken():
     time, now = HiveTime(members=3), here()
 
