@@ -32,6 +32,8 @@ class Council:
     def __init__(self, registry: Registry, standing: Standing, holdings: Holdings, clock: HybridClock) -> None:
         self._registry, self._standing, self._holdings, self._clock = registry, standing, holdings, clock
         self.own_actors: set[Actor] = set()
+        self._written_ms: dict[Stamp, int] = {}
+        """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
 
     def write(self, entries: Iterable[tuple[str, str]], by: str) -> tuple[list[RegistryEntry], list[str]]:
         """Entries written, and for each that was asked for why not, or ""."""
@@ -95,7 +97,10 @@ class Council:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
         swept = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._standing.seal)
-        return [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
+        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
+        # The stamps of all others were right.
+        self._written_ms.clear()
+        return again
 
     def _is_to_keep(self, entry: RegistryEntry) -> bool:
         """What it wrote itself; and a redaction, if it holds the writer's key: who wrote that may have lost its memory since.
@@ -108,7 +113,11 @@ class Council:
         return kind_of(entry.key) == "redacted" and is_sealed_entry(seal, sealed_entry(seal, entry))
 
     def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
-        """Now; but an agent's retraction stays before what the agent has said again since, or it would take that back too."""
+        """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
+        retraction stays before what the agent has said again."""
+        if (written_ms := self._written_ms.get(entry.stamp)) is not None:
+            since_ms = self._standing.now.mono_ms - written_ms
+            return Stamp(max(hive_ms - since_ms, 0), 0, entry.stamp.actor)
         fact_id, _, agent = subject_of(entry.key).partition("/")
         since = self._holdings.first_said(fact_id, agent) if kind_of(entry.key) == "retracted" and agent else None
         now = self._clock.tick(hive_ms)
@@ -119,6 +128,10 @@ class Council:
         self._registry.take([msgspec.msgpack.decode(value, type=RegistryEntry)], None)
 
     def _write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
+        now = self._standing.now
+        hive_ms = self._standing.time.trusted_ms(now)
+        if hive_ms is None or stamp.ms > hive_ms + DRIFT_MS:
+            self._written_ms[stamp] = now.mono_ms
         return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._standing.seal))
 
 

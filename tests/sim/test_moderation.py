@@ -110,3 +110,23 @@ def test_what_was_said_again_since_is_not_taken_back_on_the_word_of_one_wrong_cl
     world.run(5 * MINUTE_MS)
 
     assert [live_on(world, name) for name in ("n0", "n1", "n2")] == [{"n1-agent0"}] * 3
+
+
+def test_what_others_said_again_stays_though_the_moderators_clock_was_ahead():
+    """Once its node knows the time it writes again what it took back: with the time when it did, and not when it found out."""
+    world = world_of()
+    world.run(5 * MINUTE_MS)
+    promoted(world, "n2")
+    ahead = world.machines["n0"]
+    ahead.crash(loses_tail=False)
+    ahead.clock_error_ms = 40 * HOUR_MS
+    world.network.divide(["n0"])
+    ahead.start()
+    moderated(world)
+    world.run(A_WHILE_MS)
+    promoted(world, "n1")
+    world.run(A_WHILE_MS)
+    world.network.join()
+    world.run(2 * HOUR_MS)
+
+    assert [live_on(world, name) for name in ("n0", "n1", "n2")] == [{"n1-agent0"}] * 3
