@@ -106,7 +106,7 @@ class HiveNode:
         self.name, self.settings = name, settings or HiveSettings()
         self.incarnation = chance.getrandbits(64).to_bytes(8, "big")
         actor = actor_id(name, self.incarnation)
-        self._clock = HybridClock(actor)
+        self.clock = HybridClock(actor)
         self.time = HiveTime(len(topology.nodes))
         self.registry = Registry(self.settings.standing.moderators)
         self.standing = Standing(self.settings.standing, seal, self.registry, self.time)
@@ -114,9 +114,9 @@ class HiveNode:
         self.replica = Replica(new_arm, self.settings.model, self.holdings.searchable())
         self.outbox = Outbox(self.settings.delivery, chance, self.holdings.share)
         self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
-        self.council = Council(self.registry, self.standing, self.holdings, self._clock)
+        self.council = Council(self.registry, self.standing, self.holdings, self.clock)
         self.council.own_actors.add(actor)
-        self.conceding = Conceding(self.standing, self.holdings.shares, self._clock, self.council.own_actors)
+        self.conceding = Conceding(self.standing, self.holdings.shares, self.clock, self.council.own_actors)
         self.questions = Questions(name, self.holdings, self.replica, self.standing, self.settings.scatter)
         self._housekeeping_at_ms = 0
         self.refused: dict[str, int] = {}
@@ -143,7 +143,7 @@ class HiveNode:
             elif record.table == REGISTRY:
                 self.council.load(record.value)
             elif record.key == CLOCK:
-                self._clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
+                self.clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
             elif record.key.startswith(ACTOR):
                 self.council.own_actors.add(record.key.removeprefix(ACTOR))
             elif record.key == OFFSET:
@@ -222,7 +222,7 @@ class HiveNode:
     def _promote(self, event: Promote) -> list[Effect]:
         wall_ms = self.standing.hive_ms()
         taken: dict[str, Taken] = {}
-        held = self.holdings.promote(event.promotions, (self._clock.tick(wall_ms) for _ in event.promotions), taken)
+        held = self.holdings.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), taken)
         self.conceding.note(taken)
         return [*self._written(taken), Done(event.request, self.outbox.noted(held, taken))]
 
@@ -231,7 +231,7 @@ class HiveNode:
         entries: list[RegistryEntry] = []
         outcomes: list[Retracted] = []
         for fact_id in event.fact_ids:
-            stamp = self._clock.tick(self.standing.hive_ms())
+            stamp = self.clock.tick(self.standing.hive_ms())
             outcome = self.holdings.retract(fact_id, event.by, "retracted", stamp, taken)
             is_moderator = self.standing.is_moderator(event.by)
             # What was asserted elsewhere, or before this node lost its memory, is taken back by telling everybody.
@@ -257,7 +257,7 @@ class HiveNode:
         if not records:
             return []
         self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
-        records.append(Put(META, CLOCK, msgspec.msgpack.encode(self._clock.last)))
+        records.append(Put(META, CLOCK, msgspec.msgpack.encode(self.clock.last)))
         posted, sends = self._post(taken)
         return [Persist([*records, *posted]), *sends, *self._announced(known)]
 
@@ -312,7 +312,7 @@ class HiveNode:
         """Make durable what came from others."""
         for some in taken.values():
             for given in some.adds:
-                self._clock.take(given.assertion.stamp, self.standing.hive_ms())
+                self.clock.take(given.assertion.stamp, self.standing.hive_ms())
             for reason, count in some.refused.items():
                 self.refused[reason] = self.refused.get(reason, 0) + count
         self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
@@ -372,8 +372,8 @@ class HiveNode:
         hive_ms = self.time.trusted_ms(self.standing.now)
         if hive_ms is None:
             return []
-        self._clock.pull_back(hive_ms)
-        self.holdings.collect(self._clock.tick(hive_ms), taken)
+        self.clock.pull_back(hive_ms)
+        self.holdings.collect(self.clock.tick(hive_ms), taken)
         # Before anything is removed: what is taken back by an entry written again goes in the same step.
         again = self.council.mend(hive_ms)
         self.council.apply_all(taken)

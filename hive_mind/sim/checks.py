@@ -169,11 +169,7 @@ def agreement(world: World) -> float:
 
 def promises_of(world: World) -> Promises:
     """What clients were promised."""
-    return Promises(
-        world.history.operations,
-        stamps_lie=bool(world.weather.clock_error_ms or world.weather.clock_step_share),
-        forgetful=world.restored,
-    )
+    return Promises(world.history.operations, forgetful=world.restored)
 
 
 def settled(world: World, *, is_late: bool = False) -> Iterator[Violation]:

@@ -34,7 +34,7 @@ class Operation:
     partitions: dict[Voice, set[str]] = field(default_factory=dict)
     """Where each voice of a promotion was heard."""
     ahead_ms: int = 0
-    """How far the node's idea of the time was ahead of the truth; of a promotion, how far its stamps were."""
+    """How far its stamps were ahead of the true time; less than 0: behind."""
     is_unsure: bool = False
     """Whether a disk that was set back may have undone it after all."""
 

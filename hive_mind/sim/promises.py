@@ -30,16 +30,14 @@ class _TakenBack(NamedTuple):
     node: str
     started_ms: int
     over_ms: int
+    ahead_ms: int
 
 
 class Promises:
-    """Derived from a history. `stamps_lie`: clocks were wrong, so "before" by stamps need not be before in truth.
+    """Derived from a history. `forgetful` nodes were set back to a backup, and with it the stamps they had given out."""
 
-    `forgetful` nodes were set back to a backup, and with it the stamps they had given out.
-    """
-
-    def __init__(self, operations: list[Operation], *, stamps_lie: bool, forgetful: Collection[str] = ()) -> None:
-        self._operations, self._stamps_lie, self._forgetful = operations, stamps_lie, forgetful
+    def __init__(self, operations: list[Operation], *, forgetful: Collection[str] = ()) -> None:
+        self._operations, self._forgetful = operations, forgetful
         self._taken_back = _by_fact(operations)
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
 
@@ -85,8 +83,10 @@ class Promises:
 
     def _may_be_stamped_later(self, one: _TakenBack, last: Operation) -> bool:
         """On another node, with a clock that is a little ahead or quite wrong, what came before may bear the later stamp."""
-        is_known = one.node == last.node and last.node not in self._forgetful
-        return not is_known and (self._stamps_lie or last.started_ms - one.over_ms < TIME_SLACK_MS)
+        if one.node == last.node and last.node not in self._forgetful:
+            return False
+        apart_ms = last.started_ms + last.ahead_ms - one.over_ms - one.ahead_ms
+        return min(apart_ms, last.started_ms - one.over_ms) < TIME_SLACK_MS
 
 
 def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promotion, Held | None]]:
@@ -106,7 +106,9 @@ def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
     found: dict[str, list[_TakenBack]] = {}
     for operation in operations:
         if isinstance(operation.event, Retract):
-            row = _TakenBack(operation.event.by, operation.node, operation.started_ms, operation.surely_over_ms)
+            row = _TakenBack(
+                operation.event.by, operation.node, operation.started_ms, operation.surely_over_ms, operation.ahead_ms
+            )
             for fact_id in operation.event.fact_ids:
                 found.setdefault(fact_id, []).append(row)
     return found

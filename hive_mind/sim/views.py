@@ -67,7 +67,6 @@ def note_promoted(machine: Machine, request: Promote, operation: Operation) -> N
     voices = {voice_of(promotion): promotion.confidence for promotion in request.promotions}
     for name, given in _of_facts(machine, {voice.fact_id for voice in voices}):
         if voices.get(voiced(given)) == given.assertion.confidence:
-            operation.ahead_ms = max(operation.ahead_ms, given.assertion.stamp.ms - machine.true_ms)
             operation.dots.add((name, given.dot))
             operation.partitions.setdefault(voiced(given), set()).add(name)
 

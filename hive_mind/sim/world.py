@@ -159,7 +159,7 @@ class World:
         else:
             self.note(f"{machine.name} {type(event).__name__} {len(effects)}")
         if isinstance(event, Promote | Retract) and (operation := self.history.find(event.request)) is not None:
-            operation.ahead_ms = node_of(machine).time.now_ms(machine.now) - machine.true_ms
+            operation.ahead_ms = node_of(machine).clock.last.ms - machine.true_ms
             if isinstance(event, Promote):
                 note_promoted(machine, event, operation)
 
