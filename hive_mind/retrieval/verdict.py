@@ -28,6 +28,8 @@ Kind = Literal[
 # Sums in another order differ by less.
 _SAME = 1e-9
 _NAMED_MAX = 3
+# What a search notes when a model that its configuration names had no part in it, or not everywhere.
+_FAILED = ("the embedding model failed", "have no embedding", "not reranked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,21 @@ def _broken(*evaluations: Evaluation) -> list[Ground]:
         Ground("unmeasurable", f"{one.config.name!r} could not be measured: {note}; try again when that is mended")
         for one in evaluations
         for note in one.notes
-        if note.startswith("the embedding model failed")
+        if _tells_of_a_failure(note)
     ]
 
 
+def _tells_of_a_failure(note: str) -> bool:
+    return any(failed in note for failed in _FAILED)
+
+
 def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
-    unsaid = ("the embedding model failed", "only identifiers")
-    told = [f"{one.config.name}: {note}" for one in evaluations for note in one.notes if not note.startswith(unsaid)]
+    told = [
+        f"{one.config.name}: {note}"
+        for one in evaluations
+        for note in one.notes
+        if not (_tells_of_a_failure(note) or note.startswith("only identifiers"))
+    ]
     if evaluations[-1].split != "test":
         told.append('no question is marked "split": "test", so what was tuned on may have decided; mark some')
     return tuple(told)

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
+from hive_mind.errors import BackendUnavailable
 from hive_mind.retrieval.bench import bench_of
 from hive_mind.retrieval.deploying import Order, deploy
 from hive_mind.retrieval.evaluation import evaluate
 from hive_mind.retrieval.gate import judge
 from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
+from tests.builders import BagOfWords
 from tests.unit.retrieval.measuring import config
 
 TOPICS = ("tokens", "limits", "webhooks", "errors", "paging", "uploads", "exports", "audits")
@@ -62,6 +64,29 @@ def test_the_other_way_round_is_refused(workspace):
     found = measured(workspace, lambda bench: judge(bench, FILTERED, NAIVE))
 
     assert [one.kind for one in found.grounds] == ["lower_nudcg", "more_distractors"]
+
+
+def test_what_needs_a_cross_encoder_that_can_not_be_had_is_not_let_through_by_what_words_find(workspace):
+    reranked = config(**FILTERED.model_dump(by_alias=True) | {"rerank": {"model": str(workspace.root / "no-model")}})
+
+    found = measured(workspace, lambda bench: judge(bench, NAIVE, reranked))
+
+    assert [one.kind for one in found.grounds] == ["unmeasurable"]
+    assert found.told.startswith("'filtered' could not be measured: not reranked: ")
+    assert found.remarks == ()
+
+
+def test_what_needs_embeddings_that_were_not_made_is_not_let_through_by_what_words_find(workspace):
+    class Overloaded(BagOfWords):
+        async def embed_passages(self, _texts):
+            raise BackendUnavailable("openai", "too many requests; try again later")
+
+    hybrid = config(**FILTERED.model_dump(by_alias=True) | {"retrieval": {"method": "hybrid"}})
+
+    found = asyncio.run(judge(bench_of(workspace, Settings(ann="exact"), Overloaded()), NAIVE, hybrid))
+
+    assert [one.kind for one in found.grounds] == ["unmeasurable"]
+    assert found.told.startswith("'filtered' could not be measured: 16 chunks have no embedding")
 
 
 def test_it_is_measured_on_the_documents_as_they_are_now(workspace):
