@@ -98,6 +98,18 @@ def test_query_explains_itself_to_programs(retrieval):
     assert found["labels"]["relevant"] == ["api-docs/pagination.md"]
 
 
+def test_query_needs_no_questions_that_can_be_read(retrieval):
+    (retrieval.home / "retrieval/evals/golden.json").write_text('{"queries": [')
+
+    ended = retrieval("retrieval", "query", "How long is a cursor valid?", "-o", "json")
+
+    assert ended.code == 0
+    assert ended.json["results"]
+    assert ended.json["labels"] is None
+    assert "note: results are shown without labels: " in ended.err
+    assert "golden.json:1: golden set: the bracket of line 1 is never closed; add ]" in ended.err
+
+
 def test_diff_names_every_setting_that_differs(retrieval):
     told = retrieval("retrieval", "diff", NAIVE, "good").out.splitlines()
 

@@ -10,6 +10,7 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import command
+from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.configuration import RetrievalConfig
@@ -70,9 +71,14 @@ async def query(
 
 
 def _labels(folder: "Workspace", question: str) -> "GoldenQuery | None":
+    """Nobody has to have labels to search: what is wrong with them is only said."""
     if not folder.golden_file.exists():
         return None
-    return next((one for one in folder.golden().queries if one.query == question), None)
+    try:
+        return next((one for one in folder.golden().queries if one.query == question), None)
+    except ConfigError as error:
+        say(f"note: results are shown without labels: {error}", style="yellow")
+        return None
 
 
 def _plain_labels(labels: "GoldenQuery | None") -> dict[str, list[str]] | None:
