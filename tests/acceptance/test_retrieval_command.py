@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import COMMANDS, GOOD, NAIVE, in_a_process
-from tests.unit.retrieval.workspaces import public
+from tests.unit.retrieval.workspaces import public, workspace, written
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,6 +108,18 @@ def test_query_needs_no_questions_that_can_be_read(retrieval):
     assert ended.json["labels"] is None
     assert "note: results are shown without labels: " in ended.err
     assert "golden.json:1: golden set: the bracket of line 1 is never closed; add ]" in ended.err
+
+
+def test_validate_looks_for_the_documents_of_questions_in_the_collection_they_fit(hive_mind, tmp_path):
+    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", "retrieval": {"method": "keyword"}}')
+    written(tmp_path, {"collections/a.json": '{"name": "a", "documents_dir": "other"}', "other/b/c.md": "# C\n\nText.\n"})
+
+    assert hive_mind("retrieval", "validate", "-w", tmp_path).code == 0
+
+    here.golden_file.write_text(here.golden_file.read_text().replace("api/auth.md", "api/auht.md"))
+    ended = hive_mind("retrieval", "validate", "-w", tmp_path)
+    assert ended.code == 2
+    assert "there is no document api/auht.md; did you mean api/auth.md?" in ended.out
 
 
 def test_diff_names_every_setting_that_differs(retrieval):
