@@ -5,7 +5,7 @@ that is wrong is told at once: where, what, and what to do. Errors keep a file f
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -119,14 +119,17 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
 
 
 def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[Finding, ...]:
-    """The configuration in use; nothing to say where there is none."""
+    """The configuration in use, as it was deployed: documents may have changed since. Nothing to say where there is none."""
     file = workspace.active_file
     if not workspace.has_active:
         return ()
     if workspace.is_active_a_configuration():
         return _check_config_file(workspace, file, has_embeddings=has_embeddings, facets=None).findings
     active, tree, wrong = _read(workspace, file, ACTIVE)
-    if active is None or active.config in workspace.configs() or active.deployed:
+    if active and active.deployed and tree:
+        sense = _sense(workspace, active.deployed, tree.parts["deployed"], has_embeddings=has_embeddings, facets=None)
+        return tuple(replace(one, path=f"deployed.{one.path}") for one in sense if one.level == "error")
+    if active is None or active.config in workspace.configs():
         return wrong
     return _told([Unlocated(("config",), _missing("configuration", active.config, workspace.configs()))], tree, ACTIVE)
 
@@ -138,16 +141,23 @@ def _check_config_file(
     if config is None:
         return Checked(file, None, wrong)
     named = [] if file == workspace.active_file else _named(config.name, file)
+    sense = _sense(workspace, config, tree, has_embeddings=has_embeddings, facets=facets)
+    return Checked(file, config, _in_order([*_told(named, tree, CONFIG), *sense]))
+
+
+def _sense(
+    workspace: Workspace, config: RetrievalConfig, tree: Tree | None, *, has_embeddings: bool, facets: Facets | None
+) -> tuple[Finding, ...]:
+    """What makes no sense in it."""
     try:
         collection = _collection_of(config, workspace)
         held = contents(workspace, collection) if facets is None else None
     except WorkspaceError as error:
-        found = [*named, Unlocated(("collection",), error.problems[0].message)]
-        return Checked(file, config, _told(found, tree, CONFIG))
+        return _told([Unlocated(("collection",), error.problems[0].message)], tree, CONFIG)
     sense = semantic(config, collection, held.facets if held else facets or {}, has_embeddings, tree)
-    if held and not any(one.path.startswith("filters") for one in sense):
-        named += combination(config, (one.fields for one in held.documents))
-    return Checked(file, config, _in_order([*_told(named, tree, CONFIG), *sense]))
+    if not held or any(one.path.startswith("filters") for one in sense):
+        return sense
+    return (*sense, *_told(combination(config, (one.fields for one in held.documents)), tree, CONFIG))
 
 
 def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.cli.retrieval import workspaces
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import COMMANDS, GOOD, NAIVE, in_a_process
 from tests.unit.retrieval.workspaces import public, workspace, written
@@ -120,6 +121,19 @@ def test_validate_looks_for_the_documents_of_questions_in_the_collection_they_fi
     ended = hive_mind("retrieval", "validate", "-w", tmp_path)
     assert ended.code == 2
     assert "there is no document api/auht.md; did you mean api/auth.md?" in ended.out
+
+
+def test_validate_asks_for_a_model_where_only_what_is_in_use_needs_one(hive_mind, tmp_path, monkeypatch):
+    async def yes(*_):
+        return True
+
+    monkeypatch.setattr(workspaces, "has_embeddings", yes)
+    words = '{"name": "v1", "collection": "kb", "retrieval": {"method": "keyword"}}'
+    workspace(tmp_path, config=words, active='{"name": "v1", "collection": "kb", "retrieval": {"method": "hybrid"}}')
+
+    ended = hive_mind("retrieval", "validate", "-w", tmp_path)
+
+    assert (ended.code, "needs embeddings" in ended.out) == (0, False)
 
 
 def test_diff_names_every_setting_that_differs(retrieval):

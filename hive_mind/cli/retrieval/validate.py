@@ -55,7 +55,7 @@ async def validate(
     folder = workspaces.opened(workspace)
     names = tuple(map(workspaces.name_of, configs or ())) or folder.configs()
     # Asked only where a configuration needs one, as loading it takes seconds.
-    is_asked = any(_looks_at_meaning(folder, name) for name in names)
+    is_asked = any(_looks_at_meaning(folder, name) for name in (*names, *(() if configs else (workspaces.ACTIVE,))))
     has_embeddings = is_asked and await workspaces.has_embeddings(embed, model)
     found = [(one.file, one.findings) for one in _checked(folder, names, has_embeddings=has_embeddings, is_all=not configs)]
     if not configs and folder.has_active:
@@ -92,7 +92,7 @@ def _active_findings(folder: "Workspace", *, has_embeddings: bool) -> tuple["Fin
 
 def _looks_at_meaning(folder: "Workspace", name: str) -> bool:
     try:
-        return folder.config(name).retrieval.method != "keyword"
+        return workspaces.config_of(folder, name).retrieval.method != "keyword"
     except ConfigError:
         # What is wrong with it is told when it is checked.
         return False

@@ -258,6 +258,25 @@ def test_an_active_configuration_that_is_gone_is_told(tmp_path):
     assert [one.message for one in check_active(here, has_embeddings=True)] == ["there is no configuration v11; did you mean v1?"]
 
 
+@pytest.mark.parametrize(
+    ("deployed", "path", "message"),
+    [
+        ('{"name": "v1", "collection": "gone"}', "collection", "there is no collection gone; there are kb"),
+        (
+            '{"name": "v1", "collection": "kb", "filters": {"category": ["news"]}}',
+            "filters.category[0]",
+            'no document has category "news"; there are api (2), faqs (1), tutorials (1)',
+        ),
+    ],
+)
+def test_what_was_deployed_and_fits_the_documents_no_more_is_told(deployed, path, message, tmp_path):
+    here = workspace(tmp_path, active='{"config": "v1",\n"deployed": ' + deployed + "}")
+
+    found = check_active(here, has_embeddings=True)
+
+    assert [(one.line, one.path, one.message) for one in found] == [(2, f"deployed.{path}", message)]
+
+
 def test_an_active_configuration_in_the_public_layout_is_checked_as_one(tmp_path):
     here = workspace(tmp_path, active='{"name": "v1", "collection": "kb", "retrieval": {"top_k": true}}')
 
