@@ -18,12 +18,18 @@ def config_findings(
     config: RetrievalConfig, collection: Collection, *, has_embeddings: bool, tree: Tree | None = None
 ) -> Iterator[Finding]:
     """All of it but the filters. What was written is told from defaults by the tree, where there is one."""
+    yield from _embeddings(config, has_embeddings=has_embeddings)
+    yield from contradictions(config, tree)
+    yield from _boosts(config, collection)
+
+
+def contradictions(config: RetrievalConfig, tree: Tree | None = None) -> Iterator[Finding]:
+    """What can be said whatever is searched."""
     yield from _bounds(config, tree)
-    yield from _method(config, has_embeddings=has_embeddings)
+    yield from _detection(config)
     yield from _without_effect(config)
     yield from _switched_off(config)
     yield from _extremes(config)
-    yield from _boosts(config, collection)
 
 
 def _bounds(config: RetrievalConfig, tree: Tree | None) -> Iterator[Finding]:
@@ -41,11 +47,15 @@ def _bounds(config: RetrievalConfig, tree: Tree | None) -> Iterator[Finding]:
         yield Finding(("dynamic_k", "min_results"), told)
 
 
-def _method(config: RetrievalConfig, *, has_embeddings: bool) -> Iterator[Finding]:
-    method, detection = config.retrieval.method, config.distraction_detection
+def _embeddings(config: RetrievalConfig, *, has_embeddings: bool) -> Iterator[Finding]:
+    method = config.retrieval.method
     if method != "keyword" and not has_embeddings:
         told = f"{method} needs embeddings and collection {config.collection} has none; {_EMBED}, or use keyword"
         yield Finding(("retrieval", "method"), told)
+
+
+def _detection(config: RetrievalConfig) -> Iterator[Finding]:
+    method, detection = config.retrieval.method, config.distraction_detection
     if detection.enabled and method != "hybrid" and detection.signal != "coverage":
         told = f"compares words with meaning, and the method is {method}; use hybrid, signal coverage, or switch it off"
         yield Finding(("distraction_detection", "enabled"), told)

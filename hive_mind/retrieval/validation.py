@@ -20,7 +20,7 @@ from hive_mind.forms.reading import PROBLEMS_MAX, located, read
 from hive_mind.forms.tree import Tree
 from hive_mind.retrieval.collection import Collection
 from hive_mind.retrieval.collection_checking import collection_findings, documents_findings
-from hive_mind.retrieval.config_checking import config_findings
+from hive_mind.retrieval.config_checking import config_findings, contradictions
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.describing import Facets, contents
 from hive_mind.retrieval.filter_checking import combination, filter_findings
@@ -148,14 +148,14 @@ def _check_config_file(
 def _sense(
     workspace: Workspace, config: RetrievalConfig, tree: Tree | None, *, has_embeddings: bool, facets: Facets | None
 ) -> tuple[Finding, ...]:
-    """What makes no sense in it."""
+    """What makes no sense in it; where there is no collection to ask, what can be said without."""
     try:
         collection = _collection_of(config, workspace)
         held = contents(workspace, collection) if facets is None else None
     except WorkspaceError as error:
-        return _told([Unlocated(("collection",), error.problems[0].message)], tree, CONFIG)
+        return _told([Unlocated(("collection",), error.problems[0].message), *contradictions(config, tree)], tree, CONFIG)
     sense = semantic(config, collection, held.facets if held else facets or {}, has_embeddings, tree)
-    if not held or any(one.path.startswith("filters") for one in sense):
+    if not held or any(one.level == "error" and one.path.startswith("filters") for one in sense):
         return sense
     return (*sense, *_told(combination(config, (one.fields for one in held.documents)), tree, CONFIG))
 

@@ -228,6 +228,29 @@ def test_filters_that_match_something_each_and_nothing_together_are_told(tmp_pat
     assert errors(check_config(here, "v1", has_embeddings=True)) == [told]
 
 
+def test_filters_that_match_nothing_together_are_told_beside_what_is_only_odd(tmp_path):
+    body = '"filters": {"category": ["faqs"], "title": ["Rate limits", "Rate limits"]}'
+    fields = '{"category": {"type": "keyword", "filterable": true}, "title": {"type": "keyword", "filterable": true}}'
+    here = workspace(
+        tmp_path, collection='{"name": "kb", "fields": ' + fields + "}", config='{"name": "v1", "collection": "kb", ' + body + "}"
+    )
+
+    checked = check_config(here, "v1", has_embeddings=True)
+
+    assert errors(checked) == [(1, "filters", "no document matches category and title together; remove one, or add values")]
+    assert [path for path, _ in warnings(checked)] == ["filters.title[1]"]
+
+
+def test_what_contradicts_itself_is_told_beside_a_collection_that_is_not_there(tmp_path):
+    body = '"retrieval": {"top_k": 5},\n"dynamic_k": {"enabled": true, "max_results": 8}'
+    here = workspace(tmp_path, config='{"name": "v1", "collection": "kbb", ' + body + "}")
+
+    assert errors(check_config(here, "v1", has_embeddings=True)) == [
+        (1, "collection", "there is no collection kbb; did you mean kb?"),
+        (2, "dynamic_k.max_results", "is 8 and retrieval.top_k is 5; lower it to 5, or raise top_k"),
+    ]
+
+
 def test_the_values_of_an_index_are_taken_where_there_is_one(tmp_path):
     here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", "filters": {"category": ["news"]}}')
 
