@@ -19,8 +19,11 @@ def disagreement(keyword: Scores, semantic: Scores, ids: Sequence[str], depth: i
     """Document 000's: |rank by words − rank by meaning| / the larger of the two.
 
     An arm ranks its best `depth` (a BM25 of 0 and a missing cosine have no rank); who is not among them has its length + 1 there.
+    An arm that found nothing says nothing about anybody, so nothing disagrees with it.
     """
     by_words, by_meaning = ranks(keyword, ids, depth, 0.0), ranks(semantic, ids, depth, -2.0)
+    if not by_words.any() or not by_meaning.any():
+        return np.zeros(len(ids))
     by_words = np.where(by_words == 0, by_words.max(initial=0) + 1, by_words)
     by_meaning = np.where(by_meaning == 0, by_meaning.max(initial=0) + 1, by_meaning)
     found: Signal = np.abs(by_words - by_meaning) / np.maximum(by_words, by_meaning).clip(1)

@@ -33,6 +33,13 @@ def test_who_is_found_by_one_arm_only_has_the_length_of_the_other_and_one_as_ran
     assert found.tolist() == pytest.approx([2 / 3, 0, 2 / 3])
 
 
+@pytest.mark.parametrize(
+    ("keyword", "semantic"), [(column(0, 0, 0), column(0.9, 0.4, 0.2)), (column(9, 8, 7), column(NONE, NONE, NONE))]
+)
+def test_nothing_disagrees_with_an_arm_that_found_nothing(keyword: np.ndarray, semantic: np.ndarray):
+    assert distraction.disagreement(keyword, semantic, "abc", depth=10).tolist() == [0, 0, 0]
+
+
 def test_an_arm_ends_at_its_depth():
     assert distraction.ranks(column(5, 9, 7), "abc", depth=2, floor=0.0).tolist() == [0, 1, 2]
 
