@@ -70,6 +70,8 @@ def _unknown(path: Path, form: Form[Any]) -> str:
     elsewhere = [place for place, _ in everywhere(form.model) if _bare(place.split(".")[-1]) == _bare(name)]
     if elsewhere:
         return f"is not known here; did you mean {' or '.join(elsewhere)}?"
+    if form.syntax == "json" and (here := section(form.model, path[:-1])):
+        return f"is not known; here may stand {', '.join(fields(here))}"
     return f"is not known; see {form.help} {_explained(path[:-1])}".rstrip()
 
 

@@ -1,5 +1,6 @@
 """Configurations that can't be used, each with what has to be said of it."""
 
+from hive_mind.retrieval.configuration import RetrievalConfig
 from tests.unit.retrieval.bad import Bad, text
 
 
@@ -129,7 +130,16 @@ CONFIGS = (
     ),
     config("a filter by an empty text", '"filters": {"category": [""]}', (2, "filters.category[0]", "is empty; give it a value")),
     config("filters as a list", '"filters": ["category"]', (2, "filters", "has to be an object {…}, not a list")),
-    config("a key of nobody", '"zzz": 1', (2, "zzz", "is not known; see docs/howto/retrieval.md")),
+    config("a key of nobody", '"zzz": 1', (2, "zzz", f"is not known; here may stand {', '.join(RetrievalConfig.model_fields)}")),
+    config(
+        "a key of nobody in a section",
+        '"dynamic_k": {"cliff": true}',
+        (
+            2,
+            "dynamic_k.cliff",
+            "is not known; here may stand enabled, gap_threshold_factor, min_results, max_results",
+        ),
+    ),
     config("a misspelled key", '"retrieval": {"topk": 5}', (2, "retrieval.topk", "is not known; did you mean top_k?")),
     config("a key in camelCase", '"dynamicK": {}', (2, "dynamicK", "is not known; did you mean dynamic_k?")),
     config("a key one level too high", '"top_k": 5', (2, "top_k", "is not known here; did you mean retrieval.top_k?")),

@@ -112,6 +112,11 @@ GOLDEN_SETS = (
         says=((2, "queries[0].relevent", "is not known; did you mean relevant?"),),
     ),
     golden(
+        "a key of nobody",
+        '{"query": "x", "documents": ["api/auth.md"]}',
+        says=((2, "queries[0].documents", "is not known; here may stand id, query, relevant, distractors, split"),),
+    ),
+    golden(
         "a split of nobody",
         '{"query": "x", "relevant": ["api/auth.md"], "split": "dev"}',
         says=((2, "queries[0].split", 'has to be train or test, not the text "dev"'),),

@@ -271,7 +271,8 @@ def test_both_levels_work_without_a_workspace():
 def test_a_broken_collection_is_told_at_the_configuration_that_names_it(tmp_path):
     here = workspace(tmp_path, collection='{"name": "kb", "zzz": 1}')
 
-    told = "collections/kb.json can't be used: zzz: is not known; see docs/howto/retrieval.md"
+    told = "collections/kb.json can't be used: zzz: is not known; here may stand "
+    told += "name, fields, filterable_fields, documents_dir, chunking"
     assert errors(check_config(here, "v1", has_embeddings=True)) == [(1, "collection", told)]
 
 
