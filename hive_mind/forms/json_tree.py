@@ -143,9 +143,8 @@ class _Scanner:
 
     def _word(self, path: Path, line: int) -> Tree:
         found = _WORD.match(self._text, self._at)
-        if not found:
-            self._stop(f"{self._here()!a} is no blank of JSON; use spaces")
-        word, self._at = found[0], found.end()
+        word = found[0] if found else self._here()
+        self._at += len(word)
         if word in _WORDS:
             return Tree(_WORDS[word], line, word)
         number = _NUMBER.fullmatch(word)
@@ -166,6 +165,8 @@ class _Scanner:
         self._at = found.end() if found else self._at
         if self._text.startswith("/*", self._at):
             self._stop("a comment that begins with /* is never closed; add */")
+        if self._here().isspace():
+            self._stop(f"{self._here()!a} is no blank of JSON; use spaces")
 
     def _line(self, at: int | None = None) -> int:
         return bisect_left(self._ends, self._at if at is None else at) + 1

@@ -116,6 +116,8 @@ def test_all_wrong_values_are_told_at_once():
         ("[1] [2]", 1, "something follows after the end of the file; look at the brackets"),
         ("[\u00a01]", 1, "'\\xa0' is no blank of JSON; use spaces"),
         ("\x0c1", 1, "'\\x0c' is no blank of JSON; use spaces"),
+        ('{"a": 1,\n\u00a0"b": 2}', 2, "'\\xa0' is no blank of JSON; use spaces"),
+        ('{"a": 1\u3000}', 1, "'\\u3000' is no blank of JSON; use spaces"),
         ("/* a", 1, "a comment that begins with /* is never closed; add */"),
         ("[" * 10_000, 1, "nested deeper than 30; a file needs six levels"),
     ],
