@@ -1,4 +1,4 @@
-"""Finding and loading a sentence-transformers model: this machine first, the hub only when it must be.
+"""Finding and loading a model of the sentence-transformers library: this machine first, the hub only when it must be.
 
 Left to itself the library asks the hub for every file, retries for over a minute without a network, and prints a page
 of warnings. Here one question decides whether the hub can help, and a failure is one sentence.
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable
 
@@ -28,7 +28,12 @@ _CONFIGURATION_BYTES_MAX = 100_000
 _LOGGERS = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
-def load_model(model: str) -> Any:
+Kind = Literal["SentenceTransformer", "CrossEncoder"]
+"""What the library calls a model that embeds, and one that reads two texts together."""
+_OTHERWISE = {"SentenceTransformer": "choose embedder 'none'", "CrossEncoder": "do without a cross-encoder"}
+
+
+def load_model(model: str, kind: Kind = "SentenceTransformer") -> Any:
     """The loaded model, on the CPU.
 
     Raises `BackendNotInstalled` without the packages, `BackendUnavailable` when `model` is neither a usable folder, nor
@@ -41,10 +46,10 @@ def load_model(model: str) -> Any:
         raise BackendNotInstalled("embed", NAME, "embeddings") from error
     with _quiet():
         if folder := _folder(model):
-            return _from_folder(folder)
+            return _from_folder(folder, kind)
         if _looks_like_a_path(model):
             raise BackendUnavailable(NAME, f"there is no folder {_shown(model)}; give a model's folder or its name on the hub")
-        return _from_cache(model) or _from_hub(model)
+        return _from_cache(model, kind) or _from_hub(model, kind)
 
 
 def identity_of(model: str) -> str:
@@ -75,9 +80,9 @@ def _looks_like_a_path(model: str) -> bool:
     return not model or model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1
 
 
-def _from_folder(folder: Path) -> Any:
+def _from_folder(folder: Path, kind: Kind) -> Any:
     try:
-        return _load(str(folder), local_only=True)
+        return _load(str(folder), kind, local_only=True)
     except Exception as error:
         raise BackendUnavailable(
             NAME,
@@ -86,25 +91,25 @@ def _from_folder(folder: Path) -> Any:
         ) from error
 
 
-def _from_cache(model: str) -> Any | None:
+def _from_cache(model: str, kind: Kind) -> Any | None:
     """None when the model's files are not, or not all, in the local cache."""
     try:
-        return _load(model, local_only=True)
+        return _load(model, kind, local_only=True)
     except (OSError, ValueError):
         return None
 
 
-def _from_hub(model: str) -> Any:
-    _ask_hub_for(model)
+def _from_hub(model: str, kind: Kind) -> Any:
+    _ask_hub_for(model, kind)
     try:
-        return _load(model, local_only=False)
+        return _load(model, kind, local_only=False)
     except Exception as error:
         raise BackendUnavailable(
             NAME, f"model {_shown(model)} could not be fetched from the hub ({_one_line(error)}); try again"
         ) from error
 
 
-def _ask_hub_for(model: str) -> None:
+def _ask_hub_for(model: str, kind: Kind) -> None:
     """Raise unless the hub answers, knows the model and lets us have it."""
     hub: Any = import_module("huggingface_hub")
     errors: Any = import_module("huggingface_hub.errors")
@@ -118,13 +123,13 @@ def _ask_hub_for(model: str) -> None:
         raise BackendUnavailable(
             NAME,
             f"model {_shown(model)} is not on this machine and the hub does not answer ({_one_line(_root(error))}); "
-            "connect once to fetch it, give the folder of a model you have, or choose embedder 'none'",
+            f"connect once to fetch it, give the folder of a model you have, or {_OTHERWISE[kind]}",
         ) from error
 
 
-def _load(model: str, *, local_only: bool) -> Any:
+def _load(model: str, kind: Kind, *, local_only: bool) -> Any:
     library: Any = import_module("sentence_transformers")
-    return library.SentenceTransformer(model, device="cpu", local_files_only=local_only)
+    return getattr(library, kind)(model, device="cpu", local_files_only=local_only)
 
 
 def _shown(model: str) -> str:

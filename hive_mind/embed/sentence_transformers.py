@@ -37,10 +37,7 @@ async def open(
     Files that are on this machine are used without asking the network. Raises `BackendNotInstalled` without the extra
     and `BackendUnavailable` when the model can't be had.
     """
-    # Read when torch starts its threads: idle ones must sleep, spinning ones cost a factor of 7 on busy cores.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # Otherwise every later fork of this process prints a warning; a batch is too small to gain from it.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _prepare()
     worker = ThreadPoolExecutor(1, thread_name_prefix="hive-embed")
     try:
         loaded = await asyncio.get_running_loop().run_in_executor(worker, _load, model)
@@ -52,6 +49,12 @@ async def open(
         worker.shutdown(wait=False)
         raise
     return SentenceTransformersEmbedder(identity_of(model), *loaded, worker)
+
+
+def cross_encoder(model: str) -> Any:
+    """A model that reads a question and a text together, found and loaded like one that embeds; the same is raised."""
+    _prepare()
+    return load_model(model, "CrossEncoder")
 
 
 class SentenceTransformersEmbedder:
@@ -105,6 +108,13 @@ class SentenceTransformersEmbedder:
             return parts.spread(rounded_unit_rows(np.asarray(vectors, np.float32)), self.dimension)
         except ValueError as error:
             raise BackendRejected(NAME, f"model {self.model!r}: {error}; choose another model") from error
+
+
+def _prepare() -> None:
+    # Read when torch starts its threads: idle ones must sleep, spinning ones cost a factor of 7 on busy cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Otherwise every later fork of this process prints a warning; a batch is too small to gain from it.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 def _load(model: str) -> tuple[Any, int]:

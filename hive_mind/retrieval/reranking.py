@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from hive_mind import backends
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendUnavailable
 
 _log = logging.getLogger(__name__)
@@ -47,11 +48,9 @@ class Reranker:
 
 def _load(model: str) -> Any:
     try:
-        from sentence_transformers import CrossEncoder
-    except ImportError as error:
-        raise BackendNotInstalled("rerank", model, "embeddings") from error
-    try:
-        return CrossEncoder(model)
+        return backends.load("embed", "sentence_transformers").cross_encoder(model)
+    except (BackendError, BackendNotInstalled):
+        raise
     except Exception as error:
         told = f"cross-encoder {model!r} can't be loaded ({_line(error)}); name a folder or a model"
         raise BackendUnavailable("rerank", told) from error

@@ -8,6 +8,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
+from hive_mind.retrieval.reranking import Reranker
 
 
 @pytest.fixture
@@ -51,3 +52,32 @@ def test_without_a_network_the_line_says_what_went_wrong_and_what_to_do():
         r"\([^\n]{4,200}\); connect once to fetch it, give the folder of a model you have, or choose embedder 'none'",
         failure_of("nobody/has-this-model"),
     )
+
+
+@pytest.mark.embeddings
+@pytest.mark.usefixtures("no_network")
+def test_a_cross_encoder_that_nobody_has_is_one_line_too(capfd):
+    scores, note = asyncio.run(Reranker().scores_or_note("nobody/has-this-model", "question", ["text"]))
+
+    assert scores == []
+    assert re.fullmatch(
+        r"not reranked: sentence_transformers: model 'nobody/has-this-model' is not on this machine and the hub does not answer "
+        r"\([^\n]{4,200}\); connect once to fetch it, give the folder of a model you have, or do without a cross-encoder",
+        note,
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.embeddings
+@pytest.mark.usefixtures("no_network")
+def test_a_cross_encoder_on_this_machine_is_loaded_without_asking_the_hub(monkeypatch):
+    asked = []
+
+    def loaded(model, *, local_files_only, **_):
+        asked.append((model, local_files_only))
+        return "loaded"
+
+    monkeypatch.setattr("sentence_transformers.CrossEncoder", loaded)
+
+    assert backends.load("embed", "sentence_transformers").cross_encoder("somebody/has-this-model") == "loaded"
+    assert asked == [("somebody/has-this-model", True)]
