@@ -6,7 +6,7 @@ a link that leads out) is skipped, counted and told; one bad file never keeps th
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import attrgetter, itemgetter
@@ -206,6 +206,12 @@ def _whole(text: str) -> str:
 def _first_heading(body: str) -> str:
     found = (heading_of(line) for line in body.splitlines()[:50])
     return next((heading[1] for heading in found if heading), "")
+
+
+def left_out(listing: Listing, names: Container[str]) -> dict[str, str]:
+    """Which of these documents can't be taken, and why."""
+    tried = (read(seen) for seen in listing.seen if seen.id in names)
+    return {one.id: one.why for one in (*listing.skipped, *tried) if isinstance(one, Skipped)}
 
 
 def all_read(folder: Path) -> Iterator[Document | Skipped]:

@@ -35,6 +35,11 @@ class Golden(Part):
         taken = {one.id for one in queries}
         return [one if one.id else one.model_copy(update={"id": _free(number, taken)}) for number, one in enumerate(queries, 1)]
 
+    @property
+    def documents(self) -> frozenset[str]:
+        """Every document that has a label."""
+        return frozenset(name for one in self.queries for name in (*one.relevant, *one.distractors))
+
     def renamed(self, id_of: Callable[[str], str]) -> "Golden":
         """The same questions with other names for their documents."""
         return Golden.model_construct(

@@ -1,6 +1,6 @@
 """What is wrong with a golden set whose form is right: labels that contradict each other, documents that are not there. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Collection as Some
 from difflib import get_close_matches
 from itertools import islice
@@ -13,11 +13,11 @@ from hive_mind.retrieval.golden import QUESTIONS_MIN, Golden, GoldenQuery
 _COMPARED_MAX = 2000
 
 
-def golden_findings(golden: Golden, documents: Some[str]) -> Iterator[Finding]:
-    """All of it. `documents` are the ids there are."""
+def golden_findings(golden: Golden, documents: Some[str], left_out: Mapping[str, str]) -> Iterator[Finding]:
+    """All of it. `documents` are the ids there are, `left_out` those that no index takes, with why."""
     yield from _repeated(golden)
     for number, query in enumerate(golden.queries):
-        yield from _labels(("queries", number), query, documents)
+        yield from _labels(("queries", number), query, documents, left_out)
     yield from _split(golden)
     yield from _whole(golden)
 
@@ -36,7 +36,7 @@ def _repeated(golden: Golden) -> Iterator[Finding]:
             first.setdefault(value, number)
 
 
-def _labels(path: Path, query: GoldenQuery, documents: Some[str]) -> Iterator[Finding]:
+def _labels(path: Path, query: GoldenQuery, documents: Some[str], left_out: Mapping[str, str]) -> Iterator[Finding]:
     if not query.query.strip():
         yield Finding((*path, "query"), "is empty; give it a value")
     if not query.relevant and not query.distractors:
@@ -44,7 +44,9 @@ def _labels(path: Path, query: GoldenQuery, documents: Some[str]) -> Iterator[Fi
     for field, names in (("relevant", query.relevant), ("distractors", query.distractors)):
         before: set[str] = set()
         for number, name in enumerate(names):
-            if told := _wrong(name, before, documents):
+            if name in left_out:
+                yield Finding((*path, field, number), f"{name} can't be found: it {left_out[name]}; mend it, or take it out")
+            elif told := _wrong(name, before, documents):
                 yield Finding((*path, field, number), told)
             before.add(name)
     relevant = set(query.relevant)

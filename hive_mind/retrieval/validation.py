@@ -23,6 +23,7 @@ from hive_mind.retrieval.collection_checking import collection_findings, documen
 from hive_mind.retrieval.config_checking import config_findings, contradictions
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.describing import Facets, contents
+from hive_mind.retrieval.documents import left_out
 from hive_mind.retrieval.filter_checking import combination, filter_findings
 from hive_mind.retrieval.forms import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from hive_mind.retrieval.golden import Golden
@@ -114,8 +115,10 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
     if golden is None:
         return Checked(file, None, wrong)
     golden = workspace.identified(golden)
-    ids = dict.fromkeys(one.id for one in workspace.documents(collection).seen)
-    return Checked(file, golden, _told(golden_findings(golden, ids.keys()), tree, GOLDEN))
+    listing = workspace.documents(collection)
+    ids = dict.fromkeys(one.id for one in listing.seen)
+    found = golden_findings(golden, ids.keys(), left_out(listing, golden.documents))
+    return Checked(file, golden, _told(found, tree, GOLDEN))
 
 
 def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[Finding, ...]:

@@ -345,6 +345,21 @@ def test_a_field_that_no_document_has_is_told(tmp_path):
     assert warnings(check_collection(here, "kb")) == [told]
 
 
+def test_a_question_about_a_document_that_is_left_out_is_told(tmp_path):
+    here = workspace(tmp_path)
+    (tmp_path / "documents/api/auth.md").write_bytes("# Authentifié\n".encode("latin-1"))
+    (tmp_path / "documents/faqs/passwords.md").write_text("---\n- status\n---\n# Passwords\n")
+
+    assert [(path, message) for _, path, message in errors(check_golden(here, here.collection("kb")))] == [
+        (
+            "queries[0].distractors[0]",
+            "faqs/passwords.md can't be found: it has front matter that is no list of fields "
+            "(it must be lines of name: value); mend it, or take it out",
+        ),
+        ("queries[0].relevant[0]", "api/auth.md can't be found: it is not UTF-8 text; mend it, or take it out"),
+    ]
+
+
 def test_a_golden_set_that_proves_little_is_told(tmp_path):
     here = workspace(tmp_path, golden='{"queries": [' + AUTH.replace(', "distractors": ["faqs/passwords.md"]', "") + "]}")
 
