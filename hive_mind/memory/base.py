@@ -99,6 +99,10 @@ class Hive(Protocol):
         """Take back what an agent vouched for; a fact that it never vouched for is no error."""
         ...
 
+    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
+        """Write what everybody is to know, as (key, JSON value); for each why `by` may not, or "". See `hive.rights`."""
+        ...
+
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
         """Candidates of the whole hive. `probe.beside` are those of what the asker ranks beside them, and are part of
         `Gathered.statistics`."""

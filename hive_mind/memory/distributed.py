@@ -7,6 +7,7 @@ search says how much of it was reached. The `local_…` methods never leave home
 
 import logging
 from collections.abc import AsyncIterator, Callable, Container, Sequence
+from dataclasses import replace
 from heapq import merge
 
 from hive_mind.errors import BackendError, InvalidInput
@@ -21,7 +22,7 @@ from hive_mind.memory.summary import concept_matches
 from hive_mind.memory.travel import fact_of
 from hive_mind.memory.waking import Awake
 from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.fact import KEPT_HOME, Fact, Relation
+from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
@@ -37,7 +38,7 @@ class DistributedCognitiveMemory:
     """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts."""
 
     def __init__(self, local: CognitiveMemory, hive: Hive, *, agent: str, gate: PromotionSettings | None = None) -> None:
-        self._local, self._hive = local, hive
+        self._local, self._hive, self._agent = local, hive, agent
         self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
         self._home: Home | None = None
         # Of which waking of the local memory everything was looked at.
@@ -96,13 +97,8 @@ class DistributedCognitiveMemory:
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, of this agent (superseded and retracted ones too) or else of the hive."""
-        if (own := await self._local.get_fact(fact_id)) is not None or not _is_id(fact_id):
-            return own
-        try:
-            return next((fact_of(found) for found in await self._hive.fetch([(fact_id, "")])), None)
-        except BackendError as error:
-            self._tell_reached(0.0, str(error))
-            return None
+        own = await self._local.get_fact(fact_id)
+        return await self._shared(fact_id) if own is None else own
 
     async def facts_with_prefix(self, prefix: str) -> list[Fact]:
         """This agent's facts whose id begins like this, superseded and retracted ones too."""
@@ -110,16 +106,25 @@ class DistributedCognitiveMemory:
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str) -> Fact:
-        """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`."""
+        """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`.
+
+        A moderator takes back what anybody said: it leaves the hive, whoever said it.
+        """
         await self._settle_after_waking()
-        await self._refuse_another_agents(fact_id)
+        own = await self._local.get_fact(fact_id)
+        if own is None or own.is_retracted:
+            said = await self._shared(fact_id)
+            refusals = await self._hive.write([(f"retracted/{fact_id}", "true")], self._agent) if said else ()
+            if own is None and said is not None:
+                return _moderated(said, *refusals)
         return (await self._settled([await self._local.retract_fact(fact_id)]))[0]
 
     @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
         """Keep a newer statement in place of a fact of this agent, whose old form leaves the hive."""
         await self._settle_after_waking()
-        await self._refuse_another_agents(fact_id)
+        if await self._local.get_fact(fact_id) is None and await self._shared(fact_id) is not None:
+            raise _another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source)]))[0]
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
@@ -196,12 +201,14 @@ class DistributedCognitiveMemory:
         self._home = None
         await self._local.close()
 
-    async def _refuse_another_agents(self, fact_id: str) -> None:
-        """Raises `InvalidInput` for what was found in the hive; what is nowhere the own memory refuses."""
-        if await self._local.get_fact(fact_id) is None and await self.get_fact(fact_id) is not None:
-            raise InvalidInput(
-                f"fact {fact_id!r} is another agent's: only who said it, or a moderator of the hive, can take it back"
-            )
+    async def _shared(self, fact_id: str) -> Fact | None:
+        """A fact as the hive has it."""
+        try:
+            found = await self._hive.fetch([(fact_id, "")]) if _is_id(fact_id) else ()
+        except BackendError as error:
+            self._tell_reached(0.0, str(error))
+            return None
+        return fact_of(found[0]) if found else None
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
         """Wake now, and tell the hive what it was not told before."""
@@ -290,6 +297,17 @@ class DistributedCognitiveMemory:
         elif share > self._reached:
             _log.info("the hive was reached to %.1f %%", 100 * share)
         self._reached = share
+
+
+def _moderated(said: Fact, refusal: str) -> Fact:
+    """What others said, taken back; `InvalidInput` where it was not."""
+    if refusal:
+        raise _another_agents(said.id)
+    return replace(said, sharing=Sharing.RETRACTED)
+
+
+def _another_agents(fact_id: str) -> InvalidInput:
+    return InvalidInput(f"fact {fact_id!r} is another agent's: only who said it, or a moderator of the hive, can take it back")
 
 
 def _listed_names(names: Sequence[str]) -> str:

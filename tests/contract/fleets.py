@@ -132,6 +132,9 @@ class Door:
     async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
         return await (await self._runner()).retract(fact_ids, by, why)
 
+    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
+        return await (await self._runner()).write(entries, by)
+
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
         return await (await self._runner()).ask(probe, confidence_min=confidence_min, domains=domains)
 

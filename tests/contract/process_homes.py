@@ -125,6 +125,9 @@ class Door:
             await asyncio.sleep(0.001)
         return retracted
 
+    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
+        return await (await self._runner()).write(entries, by)
+
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
         return await (await self._runner()).ask(probe, confidence_min=confidence_min, domains=domains)
 

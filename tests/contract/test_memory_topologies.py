@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Share
+from hive_mind.hive.standing import StandingSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import KEPT_HOME, Sharing
@@ -29,13 +32,19 @@ def topology(request: pytest.FixtureRequest) -> TopologyName:
     return request.param
 
 
-def among(topology: TopologyName, scenario: Callable[[Agents, Members], Awaitable[None]], agents: int = 4) -> None:
+def among(
+    topology: TopologyName,
+    scenario: Callable[[Agents, Members], Awaitable[None]],
+    agents: int = 4,
+    moderators: tuple[str, ...] = (),
+) -> None:
     """Run a scenario with agents of one hive, in time that leaps. The first two are not of one federated group."""
 
     async def whole() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, Leaping)
-        members = Members(plan_of(topology, agents, runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS)))
+        hive = HiveSettings(standing=StandingSettings(moderators=moderators))
+        members = Members(plan_of(topology, agents, hive=hive, runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS)))
         members.clock = loop.clock
         names = sorted(members.plan.agents, key=lambda agent: members.plan.agents.index(agent) % 2)
         memories = [members.memory(agent) for agent in names]
@@ -155,6 +164,33 @@ def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):
         assert await ben.get_fact(sure.id) is None
 
     among(topology, scenario)
+
+
+def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        # Those of the other group stand in between: the second is its moderator.
+        ada, cleo, ben, dan = agents
+        sure = await ada.store_fact("pump", "The pump is red.", 0.95)
+        await ben.store_fact("pump", "The pump is red.", source="otto")
+        unsure = await ada.store_fact("door", "The door is open.", 0.5)
+        await members.settled()
+        with pytest.raises(InvalidInput, match="only who said it, or a moderator of the hive"):
+            await dan.retract_fact(sure.id)
+
+        for fact in (sure, unsure):
+            assert (await cleo.retract_fact(fact.id)).content == fact.content
+        await members.settled()
+
+        for agent in agents:
+            assert await found(agent, "which pump, which door?") == []
+        assert await cleo.get_all_facts() == await dan.get_all_facts() == []
+        # Who said it knows that it did; looking at it again tells the hive nothing.
+        assert {fact.id for fact in await ada.get_all_facts()} == {sure.id, unsure.id}
+        await ada.settle()
+        await members.settled()
+        assert await found(dan, "which pump, which door?") == []
+
+    among(topology, scenario, moderators=("cleo",))
 
 
 def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):

@@ -67,6 +67,28 @@ def test_what_only_another_agent_said_is_refused_as_that_and_not_as_unknown():
     run(whole())
 
 
+def test_a_moderator_takes_back_what_others_said_and_what_they_say_after_it_did():
+    ada_home, mo_home = two(hive := SmallHive())
+    hive.moderators = {mo_home.agent}
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, mo_home.memory() as mo:
+            kept = await ada.store_fact("pump", RED)
+            gone = await mo.retract_fact(kept.id)
+            assert (gone.id, gone.content, gone.is_retracted) == (kept.id, RED, True)
+            assert await found(mo, "pump") == [] == await mo.get_all_facts()
+            assert hive.contents == set()
+
+            own = await mo.store_fact("pump", BLUE)
+            await ada.store_fact("pump", BLUE, source="otto")
+            await mo.retract_fact(own.id)
+            assert hive.contents == {BLUE}
+            assert (await mo.retract_fact(own.id)).sharing is Sharing.RETRACTED
+            assert hive.contents == set()
+
+    run(whole())
+
+
 def test_a_superseded_fact_leaves_the_hive_and_comes_back_when_the_newer_one_is_taken_back():
     home = SharedHome()
 

@@ -17,7 +17,7 @@ from tests.unit.runtime.workers import config
 class Asked:
     """Notes how it is asked; the other calls are told apart by their names."""
 
-    promote, retract, fetch, facts = "promote", "retract", "fetch", "facts"
+    promote, retract, write, fetch, facts = "promote", "retract", "write", "fetch", "facts"
 
     def __init__(self) -> None:
         self.domains: list[tuple[str, ...]] = []
@@ -40,9 +40,10 @@ def test_the_words_of_a_question_are_its_domains_unless_others_are_given() -> No
 
     asyncio.run(work())
     assert hive.domains == [("pump", "red"), ("sea",)]
-    assert [cast(str, one) for one in (routed.promote, routed.retract, routed.fetch, routed.facts)] == [
+    assert [cast(str, one) for one in (routed.promote, routed.retract, routed.write, routed.fetch, routed.facts)] == [
         "promote",
         "retract",
+        "write",
         "fetch",
         "facts",
     ]
