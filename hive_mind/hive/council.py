@@ -19,7 +19,7 @@ from hive_mind.hive.rights import kind_of, subject_of
 from hive_mind.hive.seal import is_sealed_entry, sealed_entry
 from hive_mind.hive.share import Taken
 from hive_mind.hive.standing import Standing
-from hive_mind.model.evidence import Actor, Stamp
+from hive_mind.model.evidence import Actor, HiveFact, Stamp
 from hive_mind.model.messages import RegistryEntry
 
 REGISTRY = "registry"
@@ -46,6 +46,11 @@ class Council:
             except InvalidInput as error:
                 reasons.append(str(error))
         return written, reasons
+
+    def note_seen(self, facts: Iterable[HiveFact]) -> None:
+        """What is decided about these from now on is later than what was said of them, whosever clock is ahead."""
+        for row in (row for fact in facts for row in fact.provenance):
+            self._clock.take(row.stamp, self._standing.hive_ms())
 
     def take_back(self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp) -> tuple[list[RegistryEntry], str]:
         """Tell everybody that what was asserted of a fact until now counts no more: by an agent, or ("") by anybody.

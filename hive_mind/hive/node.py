@@ -277,6 +277,8 @@ class HiveNode:
                 return [SearchLocal(message, sender)]
             case PoolReply() | FactsReply() | ListReply():
                 told = message if sender == self.name else believable(message, self.standing.tenant)
+                if not isinstance(told, PoolReply):
+                    self.council.note_seen(told.facts)
                 return self.questions.take(sender, told)
             case Replicate():
                 return self._replicate(sender, message)

@@ -51,6 +51,20 @@ def test_a_fact_stays_while_somebody_else_vouches_for_it(hive):
     assert hive.found(there) == [PUMP]
 
 
+def test_what_a_moderator_has_seen_it_takes_back_though_the_authors_clock_is_ten_seconds_ahead(hive):
+    here, there = ends(hive)
+    hive.wait(40_000)
+    hive.clock.wall_ms += 10_000
+    hive.say(here)
+    hive.clock.wall_ms -= 10_000
+    assert hive.found(there) == [PUMP]
+
+    assert hive.take_back(there, by=MODERATOR)[0].refused == ""
+    hive.wait(15_000)
+
+    assert hive.who_has() == set()
+
+
 def test_a_moderator_takes_back_everybodys_wherever_they_are(hive):
     here, there = ends(hive)
     hive.say(here)
