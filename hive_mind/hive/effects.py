@@ -34,7 +34,8 @@ class Now(NamedTuple):
 class Promotion:
     """A statement an agent wants to share. `ttl_ms` 0: it never expires (or after the hive's own time, where that is on).
 
-    `is_escalated`: every group gets a copy, however sure the agent is.
+    `is_escalated`: every group gets a copy, however sure the agent is. `is_again`: nobody said anything new, so what a moderator
+    took back since stays so.
     """
 
     statement: Statement
@@ -43,6 +44,7 @@ class Promotion:
     confidence: float
     ttl_ms: int = 0
     is_escalated: bool = False
+    is_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

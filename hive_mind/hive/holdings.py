@@ -100,6 +100,9 @@ class Holdings:
             if reason := malformed(assertion) or withdrawn:
                 held.append(Held(assertion.fact_id, reason))
                 continue
+            if promotion.is_again and self._is_over(assertion):
+                held.append(Held(assertion.fact_id, is_shared=True))
+                continue
             home = self._home_of(assertion.fact_id)
             held.append(Held(assertion.fact_id, "", self.share(home).is_holder))
             sureness = 1.0 if promotion.is_escalated else assertion.confidence
@@ -109,6 +112,13 @@ class Holdings:
         for partition, assertions in fresh.items():
             self.share(partition).assert_all(assertions.values(), self._standing, taken.setdefault(partition, Taken()))
         return held
+
+    def _is_over(self, assertion: Assertion) -> bool:
+        """Whether a moderator took it back, and its agent did not say it anew since, as far as this node knows."""
+        if not self._standing.is_moderated(assertion.fact_id):
+            return False
+        live = (one.assertion for share in self.shares.values() for one in share.assertions(assertion.fact_id))
+        return all(one.agent != assertion.agent or self._standing.is_taken_back(one) for one in live)
 
     def retract(self, fact_id: str, by: str, why: Reason, stamp: Stamp, taken: dict[str, Taken]) -> Retracted:
         """Take back what an agent asserted, as far as this node knows it; for a moderator, everything it has."""

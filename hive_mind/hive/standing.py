@@ -90,6 +90,11 @@ class Standing:
         hive_ms = self.time.trusted_ms(self.now)
         return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self.covering(assertion))
 
+    def is_moderated(self, fact_id: str) -> bool:
+        """Whether a moderator took back what was said of it until some moment."""
+        self._read()
+        return "" in self._withdrawn.get(fact_id, {})
+
     def is_taken_back(self, assertion: Assertion) -> bool:
         """Whether such an entry covers it, whatever the time may be."""
         return any(True for _ in self.covering(assertion))

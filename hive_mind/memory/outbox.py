@@ -46,6 +46,8 @@ class Outbox:
         self._due: dict[str, None] = {}
         # Said to be shared before it was written down here that the hive has them.
         self._shared_early: set[str] = set()
+        # Told before: the hive hears nothing new of them but how they are found.
+        self._again: set[str] = set()
         # One at a time: who waits here finds that others have told the hive of its facts together with theirs.
         self._turn = asyncio.Lock()
         self._has_failed = False
@@ -89,6 +91,7 @@ class Outbox:
         """Everything the hive has, once more: there is more to tell of it."""
         async with self._local.awake() as awake:
             told = [fact.id for fact in awake.recall.facts.values() if fact.sharing in (Sharing.HELD, Sharing.SHARED)]
+            self._again.update(told)
             for start in range(0, len(told), _BATCH_FACTS):
                 await self._local.revise(awake, told[start : start + _BATCH_FACTS], proposed_again)
         await self.settle()
@@ -150,7 +153,9 @@ class Outbox:
 
     def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
         vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
-        return promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
+        said = promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
+        is_again = fact.sharing is Sharing.HELD or fact.id in self._again
+        return [replace(one, is_again=is_again) for one in said]
 
     async def _note_shared(self, awake: Awake, fact_ids: Sequence[str]) -> None:
         await self._local.revise(awake, fact_ids, lambda fact: answered(fact, [Held(fact.id, is_shared=True)]))
@@ -161,6 +166,7 @@ class Outbox:
             answers = iter(await self._hive.promote([one for some in promotions for one in some]))
         told = [[next(answers) for _ in some] for some in promotions]
         by_id = {held[0].fact_id: held for held in told}
+        self._again.difference_update(by_id)
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
         if early := self._shared_early.intersection(by_id):
             await self._note_shared(awake, sorted(early))

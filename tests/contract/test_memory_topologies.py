@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Share
 from hive_mind.hive.standing import StandingSettings
@@ -20,7 +20,7 @@ from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from hive_mind.runtime.fleet import HostedNode, TopologyName
 from hive_mind.runtime.runner import RunnerSettings
-from tests.builders import Home, found, run, said
+from tests.builders import BagOfWords, Home, found, run, said
 from tests.contract.fleets import AGENTS, SHARING, Door, Leaping, Members, leaping, plan_of
 
 Agents = list[DistributedCognitiveMemory]
@@ -189,6 +189,29 @@ def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology: Topol
         await ada.settle()
         await members.settled()
         assert await found(dan, "which pump, which door?") == []
+
+    among(topology, scenario, moderators=("cleo",))
+
+
+def test_what_a_moderator_took_back_stays_so_when_everything_is_told_again_with_its_new_vectors(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, cleo, _, dan = agents
+        assert isinstance(members.embedder, BagOfWords)
+        members.embedder.failure = BackendUnavailable("embedder", "the model is away")
+        wrong, right, mended = [await ada.store_fact("", f"The {what} is red.") for what in ("pump", "door", "lamp")]
+        await members.settled()
+        await cleo.retract_fact(wrong.id)
+        await cleo.retract_fact(mended.id)
+        await members.settled()
+        await ada.store_fact("", mended.content, source="otto")
+        await members.settled()
+
+        members.embedder.failure = None
+        assert await ada.reembed()
+        await members.settled()
+
+        assert set(await found(dan, Query("red", method="vector"))) == {right.content, mended.content}
+        assert set(await found(dan, "red")) == {right.content, mended.content}
 
     among(topology, scenario, moderators=("cleo",))
 
