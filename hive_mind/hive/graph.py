@@ -84,7 +84,8 @@ class HiveGraph(Protocol):
 class InMemoryHiveGraph:
     """A `HiveGraph` over the nodes of a topology, by default a single flat one.
 
-    `clock` is the time as (wall, monotonic) milliseconds; `embed` makes the vector of a text, for `settings.model`.
+    `clock` is the time as (wall, monotonic) milliseconds; `chance` needs a seed of its own in every replica that is merged with
+    others; `embed` makes the vector of a text, for `settings.model`.
     """
 
     def __init__(
@@ -221,7 +222,10 @@ class InMemoryHiveGraph:
     # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def merge_state(self, other: "InMemoryHiveGraph") -> None:
-        """Take over everything another replica of this hive knows, removals too."""
+        """Take over everything another replica of this hive knows, removals too. Raises `InvalidInput` for a twin of this one."""
+        if other is not self and _boots(self) & _boots(other):
+            # Both have named their writes alike: each would take the other's facts for its own, and lose them.
+            raise InvalidInput("these replicas were made with the same chance: give each a seed of its own")
         for theirs in other.host.nodes.values():
             entries = theirs.registry.entries()
             for name, node in self.host.nodes.items():
@@ -279,3 +283,8 @@ class InMemoryHiveGraph:
         request = str(next(self._numbers))
         self.host.tell(name, event(request))
         return self.host.answer(request)
+
+
+def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:
+    """What all writes made there are named by."""
+    return {(node.name, node.incarnation) for node in hive.host.nodes.values()}

@@ -92,10 +92,11 @@ def test_merging_is_associative(common, one, two, three):
 @settings(max_examples=40, deadline=None)
 @given(DEEDS, DEEDS, DEEDS)
 def test_merging_again_changes_nothing_and_writes_nothing(common, one, other):
-    both = merged(lived(one, 1, common), lived(other, 2, common))
+    there = lived(other, 2, common)
+    both = merged(lived(one, 1, common), there)
     before, kept = state(both), dict(both.host.kept["n0"])
 
-    merged(both, lived(other, 2, common), lived(one, 1, common), both)
+    merged(both, there, merged(lived((), 3, common), lived(one, 1, common)), both)
 
     assert state(both) == before
     assert both.host.kept["n0"] == kept

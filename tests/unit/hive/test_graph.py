@@ -247,6 +247,15 @@ def test_merging_brings_removals_and_brings_nothing_back():
     assert here.get_fact(PUMP_ID) is None
 
 
+def test_replicas_of_one_seed_are_not_merged_as_each_would_take_the_others_facts_for_its_own():
+    here, there = graph(), graph()
+    here.promote_fact("ines", PUMP)
+    there.promote_fact("bo", DOOR)
+
+    with pytest.raises(InvalidInput, match="give each a seed of its own"):
+        here.merge_state(there)
+
+
 def test_merging_with_itself_changes_nothing():
     hive = graph(flat())
     hive.promote_fact("ines", PUMP)
