@@ -61,7 +61,7 @@ class HiveGraph(Protocol):
         ...
 
     def escalate_fact(self, fact_id: str) -> None:
-        """Give every group a copy, as a sure fact gets by itself."""
+        """Give every group a copy, as a sure fact gets by itself. Raises `InvalidInput` for one that is not there."""
         ...
 
     def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
@@ -172,14 +172,14 @@ class InMemoryHiveGraph:
         self._write(by, f"quarantine/{fact_id}", "true" if is_on else "false")
 
     def escalate_fact(self, fact_id: str) -> None:
-        """Give every group a copy, as a sure fact gets by itself."""
+        """Give every group a copy, as a sure fact gets by itself. Raises `InvalidInput` for one that is not there."""
+        self._known(fact_id)
         for name, node in self.host.nodes.items():
-            for share in list(node.holdings.shares.values()):
-                for given in list(share.assertions(fact_id)):
-                    if given.dot.startswith(share.members.actor):
-                        one = given.assertion
-                        again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
-                        self._promote(name, again)
+            # Whoever has its home, also where another replica of this hive asserted it; what is copied already stays one copy.
+            home = node.holdings.shares.get(self.topology.home(fact_id, name))
+            for one in [given.assertion for given in home.assertions(fact_id)] if home else ():
+                again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
+                self._promote(name, again)
 
     broadcast_fact = escalate_fact
 

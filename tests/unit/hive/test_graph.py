@@ -187,6 +187,21 @@ def test_an_escalated_fact_is_copied_however_unsure_it_is():
     assert hive.query_facts("door", agent_id="sol") == hive.query_federated("door", agent_id="sol") == []
 
 
+def test_a_fact_that_came_by_merging_is_escalated_as_well_and_one_that_is_not_there_is_refused():
+    there, hive = graph(federated()), graph(federated(), seed=2)
+    hive.register_agent("sol", node="s0")
+    there.promote_fact("ines", DOOR, confidence=0.3)
+    hive.merge_state(there)
+
+    for _ in range(2):
+        hive.escalate_fact(fact_id(DOOR))
+
+    (fact,) = hive.query_facts("door", agent_id="sol")
+    assert (fact.confidence, fact.confirmations, len(fact.provenance)) == (0.3, 0, 1)
+    with pytest.raises(InvalidInput, match="there is no fact"):
+        hive.escalate_fact(PUMP_ID)
+
+
 def test_the_best_fact_is_first_wherever_it_lies_and_whatever_matches_nearer_by():
     """Ranks are given once, over candidates of all groups: a rank-1 fact stays at rank 1 whatever group holds it."""
     groups = {f"g{number}": (f"n{number}",) for number in range(5)}
