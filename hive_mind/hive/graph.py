@@ -15,6 +15,7 @@ from hive_mind.hive.effects import Ask, Event, Fetch, Held, Now, Promote, Promot
 from hive_mind.hive.flat import Flat
 from hive_mind.hive.hosting import SynchronousHost
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.rights import rating_key
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import HiveFact, Statement
@@ -113,6 +114,8 @@ class InMemoryHiveGraph:
     def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
         """Make an agent known, at a node; without one they are dealt in turn."""
         nodes = self.topology.nodes
+        if node and node not in nodes:
+            raise InvalidInput(f"there is no node {node!r} in this hive; there are {', '.join(nodes)}")
         self._agents[agent_id] = node or nodes[len(self._agents) % len(nodes)]
         value = msgspec.json.encode({"domain": domain, "node": self._agents[agent_id]}).decode()
         self._write(agent_id, f"agent/{agent_id}", value)
@@ -130,7 +133,7 @@ class InMemoryHiveGraph:
         """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
         now_ms = self._now().wall_ms
         value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": now_ms}).decode()
-        self._write(rater, f"rating/{rater}/{subject}", value)
+        self._write(rater, rating_key(rater, subject), value)
         return self._node(rater).standing.trust(subject)
 
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -71,6 +71,18 @@ def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
         hive.update_trust("ines", 2.0, by="ines")
 
 
+def test_a_rater_may_have_a_slash_in_its_name(hive):
+    hive.register_agent("yard/ann")
+
+    assert hive.rate("yard/ann", "ines", good=10, bad=0) > 1.0
+
+
+def test_who_is_put_at_a_node_that_is_not_there_is_refused_and_not_known(hive):
+    with pytest.raises(InvalidInput, match="no node 'n77' in this hive; there are"):
+        hive.register_agent("ann", node="n77")
+    assert "ann" not in hive.agents()
+
+
 def test_experience_moves_trust_and_nobody_rates_itself(hive):
     assert hive.rate("bo", "ines", good=10, bad=0) > 1.0
     assert hive.rate(MODERATOR, "bo", good=0, bad=10) < 1.0
