@@ -1,10 +1,10 @@
 """A fact by its id or by the beginning of it, as people copy it from a list."""
 
 import re
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.model.fact import Fact
 
 PREFIX_CHARACTERS_MIN = 6
 
@@ -13,7 +13,27 @@ _FULL_ID = 32
 _PREFIX = re.compile(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
 
 
-async def fact_called(memory: CognitiveMemory, given: str) -> Fact:
+class Named(Protocol):
+    """A fact, as far as its id goes."""
+
+    @property
+    def id(self) -> str:
+        """In full."""
+        ...
+
+
+One = TypeVar("One", bound=Named, covariant=True)
+
+
+class Facts(Protocol[One]):
+    """Where facts are looked up: a memory, or an agent that runs."""
+
+    async def facts_with_prefix(self, prefix: str, /) -> Sequence[One]:
+        """Those whose id begins like this."""
+        ...
+
+
+async def fact_called(memory: Facts[One], given: str) -> One:
     """The one fact whose id begins like this. Raises `InvalidInput` for none and for several."""
     prefix = given.strip().lower()
     if not _PREFIX.fullmatch(prefix):

@@ -9,6 +9,8 @@ import typer
 from hive_mind.cli import facts_transfer, options
 from hive_mind.cli.ask import show_hits
 from hive_mind.cli.fact_ids import fact_called
+from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
+from hive_mind.cli.fleet.running_facts import RunningFact, RunningFacts
 from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for
 from hive_mind.cli.output import plain, printable, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
@@ -107,15 +109,23 @@ async def show_fact(
 async def retract(
     id_: FactId,
     yes: Confirmed = False,
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
+    fleet: Fleet = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Take a fact back.
 
-    It is kept for the record and found by its id only; it comes back when another source says it again.
+    It is kept for the record and found by its id only; it comes back when another source says it again. Where a fleet runs in the
+    home folder, one of its agents takes it back, and the hive lets go of it: what it said itself, or for a moderator anybody's.
     """
-    async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
+    settings = settings_for(home, embed="none")
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            await _retract_in(RunningFacts(running), id_, output, yes=yes)
+            return
+    agent = agent or DEFAULT_AGENT
+    async with await open_memory(for_reading(settings, agent), agent) as memory:
         fact = await fact_called(memory, id_)
         if not yes and not _is_wanted(fact):
             show("Kept.")
@@ -127,7 +137,19 @@ async def retract(
         show(f"Retracted {short_id(fact.id)}: {fact.content}")
 
 
-def _is_wanted(fact: Fact) -> bool:
+async def _retract_in(facts: RunningFacts, given: str, output: Format, *, yes: bool) -> None:
+    fact = await fact_called(facts, given)
+    if not yes and not _is_wanted(fact):
+        show("Kept.")
+        return
+    fact = await facts.retract(fact)
+    if output is Format.JSON:
+        show_json(fact._asdict())
+    else:
+        show(f"Retracted {short_id(fact.id)}: {fact.content}")
+
+
+def _is_wanted(fact: Fact | RunningFact) -> bool:
     if not sys.stdin.isatty():
         raise InvalidInput("to retract without being asked, add --yes")
     return typer.confirm(f"Retract “{fact.content}”?", err=True)

@@ -118,7 +118,13 @@ def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, manifests,
 
     assert (learned.code, learned.json["agent"], learned.json["added"]) == (0, "ferry", 1)
     command("wait", "--for=condition=Replicated", *LIMIT)
-    assert "shed seven" in command("ask", "Where is the spare anchor kept?", "--agent", "pumps").out
+    asked = command("ask", "Where is the spare anchor kept?", "--agent", "pumps", "-o", "json").json
+    assert "shed seven" in asked["text"]
+    id_ = asked["sources"][0]["fact_id"]
+    refused = command("facts", "retract", id_[:8], "--agent", "pumps", "--yes")
+    assert (refused.code, "is another agent's" in refused.err) == (2, True)
+    assert command("facts", "retract", id_[:8], "--agent", "ferry", "--yes").code == 0
+    assert "shed seven" not in command("ask", "Where is the spare anchor kept?", "--agent", "ferry").out
     with started(command, "logs", "-f", "-n", 5) as following:
         Lines(following.stdout).until("pumps: ")
         following.send_signal(signal.SIGINT)
