@@ -12,6 +12,8 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.rights import rating_key
+from hive_mind.hive.trust import rating_value
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Content
@@ -45,6 +47,8 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     local: bool = False
     to: str = ""
     kind: str = "note"
+    trust: float | None = None
+    good: bool | None = None
     paths: tuple[str, ...] = ()
 
 
@@ -116,6 +120,19 @@ class AgentCalls:
         to = EVERYONE if call.to == "*" else (call.to,)
         return {"told": list(await self._member.runner.tell(to, call.kind, call.text.encode()))}
 
+    async def _do_trust(self, call: Call) -> Any:
+        if call.trust is not None:
+            await self._write(f"trust/{call.to}", msgspec.json.encode(call.trust).decode())
+        return self._trust_in(call.to)
+
+    async def _do_rate(self, call: Call) -> Any:
+        if call.good is None:
+            raise InvalidInput("say whether it was good: true or false")
+        node, key = self._member.member.node, rating_key(self._agent.name, call.to)
+        earlier, tuned = node.registry.get(key), node.settings.standing.trust
+        await self._write(key, rating_value(earlier, call.good, node.standing.hive_ms(), tuned))
+        return self._trust_in(call.to)
+
     async def _do_told(self, call: Call) -> Any:
         del call
         return msgspec.to_builtins(self._member.told.entries())
@@ -128,6 +145,15 @@ class AgentCalls:
         del call
         held = await self._agent.memory.get_statistics()
         return {"facts": held.facts} | (_of_node(self._given) if self._given else {})
+
+    async def _write(self, key: str, value: str) -> None:
+        """Let everybody know. Raises `InvalidInput` where this agent may not say so."""
+        (refusal,) = await self._member.runner.write([(key, value)], self._agent.name)
+        if refusal:
+            raise InvalidInput(refusal)
+
+    def _trust_in(self, agent: str) -> Reply:
+        return {"agent": agent, "trust": self._member.member.node.standing.trust(agent)}
 
     @property
     def _member(self) -> RunningMember:

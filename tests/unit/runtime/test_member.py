@@ -14,8 +14,11 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.standing import StandingSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
+from hive_mind.runtime.calls import Call
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_member, open_node
 from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read_line
 from hive_mind.runtime.settings import Settings
@@ -278,6 +281,28 @@ def test_nonsense_is_refused_and_the_next_request_is_answered(line: Any, kind: s
     assert text in refused["error"]
     assert refused["id"] in (0, 1)
     assert answered == {"id": 2, "ok": []}
+
+
+def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        nodes = HiveSettings(standing=StandingSettings(moderators=("ann",)))
+        both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
+        ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
+
+        assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
+        once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
+        assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
+        with pytest.raises(InvalidInput, match="is written by moderators, and 'ben' is none"):
+            await ben.do(Call("trust", to="cleo", trust=2.0))
+        with pytest.raises(InvalidInput, match="true or false"):
+            await ben.do(Call("rate", to="cleo"))
+        with pytest.raises(InvalidInput, match="of one agent by another"):
+            await ben.do(Call("rate", to="ben", good=True))
+
+        assert (await ann.do(Call("trust", to="cleo", trust=1.5)))["trust"] == 1.5
+        await until(lambda: both[1].member.node.standing.trust("cleo") == 1.5)
+
+    in_town(play, tmp_path)
 
 
 def test_the_page_on_agents_names_every_request() -> None:
