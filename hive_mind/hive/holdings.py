@@ -13,7 +13,7 @@ from hive_mind.hive.replica import Replica, Shares
 from hive_mind.hive.share import BEYOND, SEEN, Share, Taken
 from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import Topology
-from hive_mind.model.evidence import Actor, Assertion, Dot, Reason, Stamp, actor_of
+from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
 from hive_mind.model.ids import fact_id
 
 INCOMING, HELD = "incoming", "held"
@@ -120,16 +120,15 @@ class Holdings:
         live = (one.assertion for share in self.shares.values() for one in share.assertions(assertion.fact_id))
         return all(one.agent != assertion.agent or self._standing.is_taken_back(one) for one in live)
 
-    def retract(self, fact_id: str, by: str, why: Reason, stamp: Stamp, taken: dict[str, Taken]) -> Retracted:
-        """Take back what an agent asserted, as far as this node knows it; for a moderator, everything it has."""
-        is_moderator = self._standing.is_moderator(by)
+    def retract(self, fact_id: str, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_for_all: bool) -> Retracted:
+        """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
         found, removed = False, 0
         for partition, share in self.shares.items():
             given = list(share.assertions(fact_id))
             found = found or bool(given)
-            dots = [one.dot for one in given if is_moderator or one.assertion.agent == by]
+            dots = [one.dot for one in given if is_for_all or one.assertion.agent == by]
             if dots:
-                share.remove(fact_id, dots, by, why, stamp, self._standing, taken.setdefault(partition, Taken()))
+                share.remove(fact_id, dots, by, "retracted", stamp, self._standing, taken.setdefault(partition, Taken()))
                 removed += len(dots)
         refused = "only its author or a moderator may take it back" if found and not removed else ""
         return Retracted(fact_id, removed, refused)

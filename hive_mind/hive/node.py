@@ -19,6 +19,7 @@ from hive_mind.hive.conceding import Conceding
 from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
+    OWN_REASONS,
     Acknowledge,
     Ask,
     Done,
@@ -232,11 +233,11 @@ class HiveNode:
         outcomes: list[Retracted] = []
         for fact_id in event.fact_ids:
             stamp = self.clock.tick(self.standing.hive_ms())
-            outcome = self.holdings.retract(fact_id, event.by, "retracted", stamp, taken)
-            is_moderator = self.standing.is_moderator(event.by)
+            is_for_all = event.why not in OWN_REASONS and self.standing.is_moderator(event.by)
+            outcome = self.holdings.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
             # What was asserted elsewhere, or before this node lost its memory, is taken back by telling everybody.
-            if is_moderator or not (outcome.removed or outcome.refused):
-                agent = "" if is_moderator else event.by
+            if is_for_all or not (outcome.removed or outcome.refused):
+                agent = "" if is_for_all else event.by
                 told, reason = self.council.take_back(fact_id, agent, event.by, event.why, stamp)
                 entries += told
                 outcome = replace(outcome, refused=reason)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
 from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.evidence import HiveFact, Reason
+from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
@@ -95,8 +95,8 @@ class Hive(Protocol):
         """Share statements; what happened to each, in order. Promoting the same again changes nothing and tells how far it is."""
         ...
 
-    async def retract(self, fact_ids: Sequence[str], by: str, why: Reason = "retracted") -> Sequence[Retracted]:
-        """Take back what an agent vouched for; a fact that it never vouched for is no error."""
+    async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
+        """Take back what an agent vouched for; a fact that it never vouched for is no error. See `hive.effects.Retract`."""
         ...
 
     async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:

@@ -17,6 +17,7 @@ from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings, decide
 from hive_mind.memory.sharing import (
+    REASONS,
     answered,
     is_due,
     is_too_much,
@@ -28,14 +29,12 @@ from hive_mind.memory.sharing import (
 )
 from hive_mind.memory.travel import promotions_of
 from hive_mind.memory.waking import Awake
-from hive_mind.model.evidence import Reason
 from hive_mind.model.fact import Fact, Sharing
 
 _log = logging.getLogger(__name__)
 
 # Facts told at a time: two writes here and one there, however many it is. More of them hold up a fact stored in between.
 _BATCH_FACTS = 500
-_REASONS: tuple[Reason, ...] = ("retracted", "superseded")
 
 
 class Outbox:
@@ -130,7 +129,7 @@ class Outbox:
                 await self._promote(awake, promotions)
 
     async def _take_back(self, awake: Awake, facts: Sequence[Fact]) -> None:
-        for why in _REASONS:
+        for why in REASONS:
             ids = [fact.id for fact in facts if reason_to_take_back(fact) == why]
             if ids:
                 with _telling():

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hive_mind.hive.effects import Held
-from hive_mind.model.evidence import Reason
 from hive_mind.model.fact import Fact, Sharing
+
+REASONS = ("retracted", "superseded", "held back")
 
 
 def is_due(fact: Fact) -> bool:
@@ -29,9 +30,11 @@ def is_too_much(fact: Fact, refusals: Mapping[str, str]) -> bool:
     return not fact.is_current or bool(refusals.get(fact.id)) or not set(fact.offered) <= set(fact.sources)
 
 
-def reason_to_take_back(fact: Fact) -> Reason:
-    """What the hive is told of why."""
-    return "superseded" if fact.superseded_by and not fact.is_retracted else "retracted"
+def reason_to_take_back(fact: Fact) -> str:
+    """What the hive is told of why: one of `REASONS`."""
+    if fact.is_retracted:
+        return "retracted"
+    return "superseded" if fact.superseded_by else "held back"
 
 
 def roots_to_offer(fact: Fact) -> tuple[str, ...]:

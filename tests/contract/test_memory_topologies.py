@@ -16,6 +16,7 @@ from hive_mind.hive.share import Share
 from hive_mind.hive.standing import StandingSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from hive_mind.runtime.fleet import HostedNode, TopologyName
@@ -212,6 +213,25 @@ def test_what_a_moderator_took_back_stays_so_when_everything_is_told_again_with_
 
         assert set(await found(dan, Query("red", method="vector"))) == {right.content, mended.content}
         assert set(await found(dan, "red")) == {right.content, mended.content}
+
+    among(topology, scenario, moderators=("cleo",))
+
+
+def test_a_moderator_that_replaces_or_holds_back_what_it_said_leaves_alone_what_others_said(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, cleo, _, dan = agents
+        for content in ("The pump is red.", "The door is red."):
+            await ada.store_fact("", content)
+            old = await cleo.store_fact("", content, source="otto")
+        await members.settled()
+
+        await cleo.supersede(old.id, said("The door is blue."), "otto")
+        cleo._outbox._gate = PromotionSettings(confidence_min=0.9)
+        assert (await cleo.store_fact("", "The pump is red.", source="ines")).held_back
+        await members.settled()
+
+        assert set(await found(dan, "red")) == {"The pump is red.", "The door is red."}
+        assert [hit.fact.sources for hit in await dan.search_facts("pump", 1)] == [("user",)]
 
     among(topology, scenario, moderators=("cleo",))
 
