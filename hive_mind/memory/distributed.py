@@ -35,10 +35,15 @@ _NAMES_SHOWN = 5
 
 
 class DistributedCognitiveMemory:
-    """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts."""
+    """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts.
 
-    def __init__(self, local: CognitiveMemory, hive: Hive, *, agent: str, gate: PromotionSettings | None = None) -> None:
-        self._local, self._hive, self._agent = local, hive, agent
+    `forgets`: the hive drops what grows old, so it is told of what is said again, and counts from then.
+    """
+
+    def __init__(
+        self, local: CognitiveMemory, hive: Hive, *, agent: str, gate: PromotionSettings | None = None, forgets: bool = False
+    ) -> None:
+        self._local, self._hive, self._agent, self._forgets = local, hive, agent, forgets
         self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
         self._home: Home | None = None
         # Of which waking of the local memory everything was looked at.
@@ -63,7 +68,10 @@ class DistributedCognitiveMemory:
     async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
         """Keep many statements of one source, all or none, with the episode they derive from."""
         await self._settle_after_waking()
-        return await self._settled(await self._local.store_facts(candidates, source, episode))
+        facts = await self._local.store_facts(candidates, source, episode)
+        if self._forgets:
+            await self._outbox.tell_again(fact.id for fact in facts)
+        return await self._settled(facts)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, here: episodes are not shared. The same text from the same source is kept once."""

@@ -86,11 +86,14 @@ class Outbox:
             if not self._is_closed:
                 raise
 
-    async def tell_again(self) -> None:
-        """Everything the hive has, once more: there is more to tell of it."""
+    async def tell_again(self, fact_ids: Iterable[str] | None = None) -> None:
+        """What the hive has of these, or of everything, once more: how it is found has changed, or it was said again."""
         async with self._local.awake() as awake:
-            told = [fact.id for fact in awake.recall.facts.values() if fact.sharing in (Sharing.HELD, Sharing.SHARED)]
-            self._again.update(told)
+            known = awake.recall.facts
+            facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
+            told = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED)]
+            # A source of which the hive has not heard says something new.
+            self._again.update(fact_id for fact_id in told if set(known[fact_id].sources) == set(known[fact_id].offered))
             for start in range(0, len(told), _BATCH_FACTS):
                 await self._local.revise(awake, told[start : start + _BATCH_FACTS], proposed_again)
         await self.settle()

@@ -191,7 +191,8 @@ async def _hosted(
 
 
 def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: FleetPlan) -> DistributedCognitiveMemory:
-    memory = DistributedCognitiveMemory(local, hosted.runner, agent=agent, gate=plan.gate)
+    forgets = plan.hive.standing.expiry.is_on
+    memory = DistributedCognitiveMemory(local, hosted.runner, agent=agent, gate=plan.gate, forgets=forgets)
     hosted.attach(memory)
     return memory
 

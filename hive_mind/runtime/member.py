@@ -115,7 +115,8 @@ class RunningMember:
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
         hive: Hive = ByDomain(self.runner) if self.plan.routes_by_domain else self.runner
-        memory = DistributedCognitiveMemory(local, hive, agent=name, gate=self.plan.gate)
+        forgets = self.plan.nodes.standing.expiry.is_on
+        memory = DistributedCognitiveMemory(local, hive, agent=name, gate=self.plan.gate, forgets=forgets)
         self._news.attach(memory)
         agent = self.agents[name] = LearningAgent(name, memory, reader)
         return agent

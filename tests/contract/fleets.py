@@ -102,7 +102,8 @@ class Members:
         """An agent's memory, attached to its node."""
         name = self.plan.node_of(agent)
         local = (home or Home()).memory(self.embedder, **options)
-        memory = DistributedCognitiveMemory(local, Door(self, name), agent=agent, gate=self.plan.gate)
+        forgets = self.plan.hive.standing.expiry.is_on
+        memory = DistributedCognitiveMemory(local, Door(self, name), agent=agent, gate=self.plan.gate, forgets=forgets)
         self._memories.setdefault(name, []).append(memory)
         if name in self.hosted:
             self.hosted[name].attach(memory)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Share
 from hive_mind.hive.standing import StandingSettings
@@ -38,13 +39,14 @@ def among(
     scenario: Callable[[Agents, Members], Awaitable[None]],
     agents: int = 4,
     moderators: tuple[str, ...] = (),
+    expiry: ExpirySettings | None = None,
 ) -> None:
     """Run a scenario with agents of one hive, in time that leaps. The first two are not of one federated group."""
 
     async def whole() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, Leaping)
-        hive = HiveSettings(standing=StandingSettings(moderators=moderators))
+        hive = HiveSettings(standing=StandingSettings(moderators=moderators, expiry=expiry or ExpirySettings()))
         members = Members(plan_of(topology, agents, hive=hive, runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS)))
         members.clock = loop.clock
         names = sorted(members.plan.agents, key=lambda agent: members.plan.agents.index(agent) % 2)
@@ -234,6 +236,30 @@ def test_a_moderator_that_replaces_or_holds_back_what_it_said_leaves_alone_what_
         assert [hit.fact.sources for hit in await dan.search_facts("pump", 1)] == [("user",)]
 
     among(topology, scenario, moderators=("cleo",))
+
+
+def test_what_is_said_again_a_forgetful_hive_keeps_as_long_again_and_what_was_forgotten_comes_back(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, _, _, dan = agents
+        pump, door, lamp = ("The pump is red.", "The door is red.", "The lamp is red.")
+        for content in (pump, door):
+            await ada.store_fact("", content)
+        wrong = await ada.store_fact("", lamp)
+        await members.settled()
+        await dan.retract_fact(wrong.id)
+
+        await asyncio.sleep(200)
+        for content in (pump, lamp):
+            await ada.store_fact("", content)
+        await members.settled()
+        await asyncio.sleep(200)
+
+        assert await found(dan, "red") == await found(ada, "red") == [pump]
+        await ada.store_fact("", door)
+        await members.settled()
+        assert set(await found(dan, "red")) == {pump, door}
+
+    among(topology, scenario, moderators=("dan",), expiry=ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000))
 
 
 def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):
