@@ -25,7 +25,7 @@ from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.ranking.vector import Vector, VectorArm
+from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm
 
 # Members of one process answer at once; only a defect could use it up.
 _DEADLINE_MS = 10_000
@@ -86,7 +86,7 @@ class InMemoryHiveGraph:
     """A `HiveGraph` over the nodes of a topology, by default a single flat one.
 
     `clock` is the time as (wall, monotonic) milliseconds; `chance` needs a seed of its own in every replica that is merged with
-    others; `embed` makes the vector of a text, for `settings.model`.
+    others; `embed` makes the vector of a text, for `settings.model`; `new_arm` an index of vectors, by default an exact one.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class InMemoryHiveGraph:
         topology: Topology | None = None,
         settings: HiveSettings | None = None,
         embed: Callable[[str], Vector] | None = None,
-        new_arm: Callable[[], VectorArm | None] = lambda: None,
+        new_arm: Callable[[], VectorArm | None] | None = None,
         ranking: RankingSettings | None = None,
     ) -> None:
         self.topology = topology or Flat(("hive",), 1)
@@ -106,7 +106,8 @@ class InMemoryHiveGraph:
         self._later_ms = 0
         self._numbers = count(1)
         self._agents: dict[str, str] = {}
-        nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=new_arm) for n in self.topology.nodes]
+        arm = new_arm or _exact(embed)
+        nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=arm) for n in self.topology.nodes]
         self.host = SynchronousHost(nodes, self._now)
 
     # ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -286,6 +287,14 @@ class InMemoryHiveGraph:
         request = str(next(self._numbers))
         self.host.tell(name, event(request))
         return self.host.answer(request)
+
+
+def _exact(embed: Callable[[str], Vector] | None) -> Callable[[], VectorArm | None]:
+    """Indexes that look at every vector; none where nobody makes vectors."""
+    if embed is None:
+        return lambda: None
+    dimension = len(embed("how long a vector is"))
+    return lambda: ExactVectors(dimension)
 
 
 def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:

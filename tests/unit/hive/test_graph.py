@@ -228,6 +228,18 @@ def test_the_best_fact_is_first_wherever_it_lies_and_whatever_matches_nearer_by(
         assert hive.query_federated("red pump leaks valve", agent_id=agent)[0].content == "The red pump leaks at the valve."
 
 
+def test_who_gives_vectors_finds_by_meaning_without_saying_more():
+    def meaning(text: str) -> np.ndarray:
+        is_car = any(word in text for word in ("car", "automobile"))
+        return np.array([is_car, not is_car], np.float32)
+
+    hive = graph(embed=meaning)
+    hive.promote_fact("ines", "The car is outside.")
+    hive.promote_fact("bo", DOOR)
+
+    assert contents(hive.query_facts("automobile", limit=1)) == ["The car is outside."]
+
+
 # ── merging ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
