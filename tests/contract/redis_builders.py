@@ -9,7 +9,7 @@ from hive_mind.bus import redis
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus
-from tests.contract.bus_builders import Listener
+from tests.contract.bus_builders import Listener, eventually
 from tests.servers.redis_server import RedisServer
 
 QUICK = BusSettings(reconnect_s_max=0.2, connect_timeout_s=20)
@@ -81,3 +81,14 @@ def kill(bus: RedisBus) -> None:
     for one in bus._readers:
         if one._task is not None:
             one._task.cancel()
+
+
+async def follow(replica: RedisServer, leader: RedisServer) -> None:
+    """Make a server the copy of another, and return when it is."""
+    leader.do("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+    replica.do("REPLICAOF", "127.0.0.1", str(leader.port))
+
+    async def is_copied() -> bool:
+        return b"master_link_status:up" in replica.do("INFO", "replication")
+
+    await eventually(is_copied)

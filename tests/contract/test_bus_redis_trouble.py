@@ -8,7 +8,16 @@ from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.redis import keys, outgoing, reader, wire
 from hive_mind.errors import BackendThrottled, BackendUnavailable
 from tests.contract.bus_builders import envelope, eventually
-from tests.contract.redis_builders import Buses, is_cut_off, length, nothing_is_settling, nothing_pending, over, subscribed
+from tests.contract.redis_builders import (
+    Buses,
+    follow,
+    is_cut_off,
+    length,
+    nothing_is_settling,
+    nothing_pending,
+    over,
+    subscribed,
+)
 from tests.servers.redis_server import RedisServer
 from tests.servers.tcp_proxy import TcpProxy
 
@@ -212,3 +221,30 @@ def test_a_dead_letter_waits_for_a_server_that_is_full_and_is_not_handed_out_aga
         assert letter.envelope == poison
 
     over(server, scenario)
+
+
+def test_a_server_that_was_demoted_is_left_for_the_one_that_leads_now() -> None:
+    with RedisServer() as leader, RedisServer() as replica:
+        proxy = TcpProxy(leader.port)
+        proxy.start()
+
+        async def scenario(buses: Buses) -> None:
+            bus = await buses.bus()
+            bob = await subscribed(bus)
+            await bus.publish([envelope("one")])
+            assert await bob.take_and_ack() == ["one"]
+            await follow(replica, leader)
+
+            # As where a name is led to another machine: nobody is told, and old connections stand.
+            replica.do("REPLICAOF", "NO", "ONE")
+            leader.do("REPLICAOF", "127.0.0.1", str(replica.port))
+            proxy.lead_to(replica.port)
+
+            await bus.publish([envelope("two")])
+            assert await bob.take_and_ack() == ["two"]
+            await eventually(lambda: nothing_pending(bus))
+
+        try:
+            over(leader, scenario, f"redis://127.0.0.1:{proxy.port}")
+        finally:
+            proxy.stop()

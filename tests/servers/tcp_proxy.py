@@ -45,6 +45,10 @@ class TcpProxy:
         """Carry nothing any more, without telling anybody; or again."""
         self._is_cut = is_cut
 
+    def lead_to(self, port: int) -> None:
+        """Carry new connections there; those there are stay where they are."""
+        self._to_port = port
+
     def lose_next_reply_to(self, request: bytes) -> None:
         """Hand over the next request that has these bytes, and cut its connection instead of the reply."""
         self._lose = request

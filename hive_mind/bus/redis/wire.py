@@ -17,6 +17,7 @@ from redis.exceptions import (
     AuthorizationError,
     NoPermissionError,
     OutOfMemoryError,
+    ReadOnlyError,
     RedisError,
     ResponseError,
 )
@@ -92,7 +93,10 @@ class Wire:
         self._connection = connection
 
     async def call(self, *commands: Command | Packed, within_s: float = REPLY_WITHIN_S) -> list[Any]:
-        """The replies, in order; an error is among them as an exception. Raises `BackendUnavailable`, then nothing is known."""
+        """The replies, in order; an error is among them as an exception. Raises `BackendUnavailable`, then nothing is known.
+
+        Hangs up on a server that only takes reads: another one leads now, and has the same name for who connects anew.
+        """
         connection = self._connection
         if connection is None:
             raise BackendUnavailable("redis", "not connected")
@@ -100,13 +104,17 @@ class Wire:
             async with asyncio.timeout(within_s):
                 packed = [one if type(one) is bytes else pack(*one) for one in commands]
                 await connection.send_packed_command(packed, check_health=False)
-                return [await _reply(connection) for _ in commands]
+                replies = [await _reply(connection) for _ in commands]
         except BaseException as error:
             self._connection = None
             await connection.disconnect(nowait=True)
             if not isinstance(error, RedisError | OSError):
                 raise
             raise meaning(error) from error
+        if any(isinstance(reply, ReadOnlyError) for reply in replies):
+            self._connection = None
+            await connection.disconnect(nowait=True)
+        return replies
 
     async def one(self, *command: str | bytes | int) -> Any:
         """The reply to one command. Raises what it says."""
