@@ -93,3 +93,29 @@ def test_a_server_that_drops_keys_when_it_is_full_is_warned_of(caplog: pytest.Lo
 
         over(server, scenario)
     assert "noeviction" in caplog.text
+
+
+def test_a_server_of_a_cluster_is_refused() -> None:
+    with RedisServer(RedisOptions(is_cluster=True)) as server, pytest.raises(BackendRejected, match="NoCluster"):
+        over(server, lambda buses: buses.bus())  # type: ignore[arg-type,return-value]
+
+
+def test_who_may_not_ask_what_a_server_is_hears_of_the_cluster_when_it_reads() -> None:
+    rules = "~* &* +@all -info"
+    with RedisServer(RedisOptions(is_cluster=True, user="bee", password="honey", rules=rules)) as server:  # noqa: S106 - it is for this test
+        server.do("CLUSTER", "ADDSLOTS", *map(str, range(1 << 14)))
+
+        async def is_whole() -> bool:
+            return b"cluster_state:ok" in server.do("CLUSTER", "INFO")
+
+        async def scenario(buses: Buses) -> None:
+            await eventually(is_whole)
+            bus = await buses.bus()
+            await subscribed(bus)
+
+            async def is_told() -> bool:
+                return "NoCluster" in bus.health.last_error
+
+            await eventually(is_told)
+
+        over(server, scenario)

@@ -40,6 +40,7 @@ class RedisOptions:
     certificates: Certificates | None = None
     maxmemory: str = ""
     idle_timeout_s: int = 0
+    is_cluster: bool = False
 
 
 class RedisServer:
@@ -142,6 +143,8 @@ class RedisServer:
             lines += [f"user default on >{some.password} ~* &* +@all", f"user {some.user} on >{some.password} {some.rules}"]
         elif some.password:
             lines.append(f"requirepass {some.password}")
+        if some.is_cluster:
+            lines.append("cluster-enabled yes")
         if some.maxmemory:
             lines += [f"maxmemory {some.maxmemory}", "maxmemory-policy noeviction"]
         return "\n".join([*lines, f"timeout {some.idle_timeout_s}", ""])

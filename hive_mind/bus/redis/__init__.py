@@ -4,7 +4,7 @@ A stream for each name and one for everyone, so that a message to all is sent on
 published while it is away, for as long as `kept_s`; what is sent to a name that never subscribed is kept as long, for those who
 begin with the earliest. What is brief has streams of its own, likewise, of which no more than a minute is kept. The server must
 keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if they are to outlive it. Any server from 6.2
-on will do.
+on will do that is not one of a cluster: a reader waits for four streams at once, which have to be in one place.
 """
 
 import asyncio

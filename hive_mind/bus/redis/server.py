@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from hive_mind.bus.base import BusCapabilities
-from hive_mind.bus.redis.wire import Place, Wire
+from hive_mind.bus.redis.wire import SCATTERED, Place, Wire
 from hive_mind.errors import BackendRejected, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -67,6 +67,8 @@ def _refuse(told: dict[str, str]) -> None:
     version = told.get("redis_version", "")
     if version and tuple(int(part) for part in version.split(".")[:2]) < _VERSION_MIN:
         raise BackendRejected("redis", f"the server is version {version}; streams need 6.2 or newer")
+    if told.get("redis_mode") == "cluster":
+        raise BackendRejected("redis", SCATTERED)
     if told.get("maxmemory", "0") != "0" and told.get("maxmemory_policy", "noeviction") != "noeviction":
         _log.warning(
             "this Redis server drops keys when its memory is full, and messages with them: set maxmemory-policy noeviction"

@@ -15,6 +15,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
+    ClusterCrossSlotError,
+    MovedError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -32,6 +34,11 @@ Packed = bytes
 
 REPLY_WITHIN_S = 10.0
 """A server that says nothing for so long is taken for gone, even where the connection seems to stand."""
+
+SCATTERED = (
+    "the server is one of a cluster, over which the streams of a hive would be scattered: take one without (on Azure, the "
+    "clustering policy NoCluster)"
+)
 
 # Said by a server that is starting, failing over or busy with a script: it will be fine.
 _PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS")
@@ -158,6 +165,8 @@ def meaning(error: Exception) -> BackendError:
         return BackendThrottled("redis", "its memory is full; let members read, or give it more (maxmemory)")
     if isinstance(error, AuthenticationError | AuthorizationError | NoPermissionError):
         return BackendRejected("redis", f"{text}; check the user, its password and its rights (ACL)")
+    if isinstance(error, MovedError | ClusterCrossSlotError):
+        return BackendRejected("redis", SCATTERED)
     if isinstance(error, ResponseError) and not text.startswith(_PASSING) and type(error) is ResponseError:
         return BackendRejected("redis", text)
     return BackendUnavailable("redis", f"not reachable or not ready: {text}")
