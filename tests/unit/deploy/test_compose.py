@@ -14,7 +14,7 @@ from tests.unit.deploy.compose_configs import FOLDER, configs
 FILE = Path(__file__).parents[3] / "deploy" / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
-AGENTS = sorted(set(SERVICES) - {"redis"})
+AGENTS = sorted(set(SERVICES) - {"network", "redis"})
 
 
 def checked(file: Path) -> subprocess.CompletedProcess[str]:
@@ -52,7 +52,7 @@ def test_an_agent_runs_its_own_configuration_on_its_own_disk(name):
     assert service["volumes"] == [f"{name}:{in_containers.HOME}"]
     assert (config.process, config.home, config.run) == (name, in_containers.HOME, in_containers.RUN)
     assert f"127.0.0.1:{config.seen.port}/readyz" in service["healthcheck"]["test"][-1]
-    assert f"127.0.0.1:{config.seen.port}:{config.seen.port}" in SERVICES["redis"]["ports"]
+    assert f"127.0.0.1:{config.seen.port}:{config.seen.port}" in SERVICES["network"]["ports"]
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -63,7 +63,8 @@ def test_a_container_can_change_nothing_but_its_own_disk(name):
     assert service["cap_drop"] == ["ALL"]
     assert "no-new-privileges:true" in service["security_opt"]
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"])
-    assert {"healthcheck", "restart", "mem_limit", "pids_limit", "stop_grace_period"} <= set(service)
+    assert {"restart", "mem_limit", "pids_limit", "stop_grace_period"} <= set(service)
+    assert "healthcheck" in service or name == "network"
 
 
 def test_nothing_is_published_beyond_this_machine():
@@ -85,6 +86,13 @@ def test_redis_keeps_what_it_acknowledged_and_asks_for_a_password_that_is_in_no_
     assert re.search(r"redis:\d+\.\d+\.\d+", SERVICES["redis"]["image"])
 
 
+def test_nobody_loses_the_network_because_somebody_crashed():
+    others = set(SERVICES) - {"network"}
+
+    assert {SERVICES[name]["network_mode"] for name in others} == {"service:network"}
+    assert SERVICES["network"]["command"] == ["sleep", "infinity"]
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_secrets_of_agents_are_references(name):
     config = read_config(FILE.parent / COMPOSE["configs"][name]["file"])
@@ -97,7 +105,7 @@ def test_secrets_of_agents_are_references(name):
 
 def test_agents_reach_redis_on_a_loopback_they_share_and_wait_for_it():
     for name in AGENTS:
-        assert SERVICES[name]["network_mode"] == "service:redis"
+        assert SERVICES[name]["network_mode"] == SERVICES["redis"]["network_mode"]
         assert SERVICES[name]["depends_on"]["redis"]["condition"] == "service_healthy"
         assert read_config(FOLDER / f"{name}.json").bus.url == "redis://127.0.0.1:6379"
     assert "--bind 127.0.0.1 " in SERVICES["redis"]["command"][-1]
