@@ -86,6 +86,13 @@ def test_redis_keeps_what_it_acknowledged_and_asks_for_a_password_that_is_in_no_
     assert re.search(r"redis:\d+\.\d+\.\d+", SERVICES["redis"]["image"])
 
 
+def test_redis_says_that_its_memory_is_full_before_the_container_is_killed_for_it():
+    limit = re.search(r"--maxmemory (\d+)mb --maxmemory-policy noeviction", SERVICES["redis"]["command"][-1])
+
+    assert limit is not None
+    assert 2 * int(limit[1]) < int(SERVICES["redis"]["mem_limit"].removesuffix("m"))
+
+
 def test_nobody_loses_the_network_because_somebody_crashed():
     others = set(SERVICES) - {"network"}
 
