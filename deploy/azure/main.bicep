@@ -39,7 +39,7 @@ param eventHub string = 'hive'
 @allowed(['Standard', 'Premium'])
 param eventHubsSku string = 'Standard'
 
-@description('One per owner of a shard.')
+@description('One per owner of a shard there was when the hub was made; then it stays.')
 @minValue(1)
 param partitions int = 1
 

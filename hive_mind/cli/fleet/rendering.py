@@ -44,7 +44,7 @@ def rendered(source: "Source", before: "Mapping[str, str]") -> "Mapping[str, str
         raise InvalidInput(f"--render is for platform kubernetes or containerapps; this fleet's is {kind}")
     # Both have the same two functions.
     platform = import_module(f"hive_mind.control.platforms.{kind}")
-    files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)))
+    files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)), before)
     return files
 
 

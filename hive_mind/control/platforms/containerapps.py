@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, cast
 
 import msgspec
@@ -28,8 +29,10 @@ _TOPIC, _HUB = "hive", "hive"
 _STEP_CPU, _STEP_MB, _STEPS_MAX = 0.25, 512, 16
 # Consumer groups of a hub, by tier; each app has one.
 _STANDARD_MAX, _PREMIUM_MAX = 20, 100
+_STANDARD = "Standard"
 _CLOUD = ".servicebus.windows.net"
 _FILE = "parameters.json"
+_STRANGE = f"the folder has a {_FILE} that was not rendered here: take an empty folder"
 _SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#"
 
 
@@ -42,13 +45,19 @@ async def open(folder: Path, home: Path) -> NoReturn:
     )
 
 
-def render(source: Source, configs: Mapping[str, WorkerConfig]) -> dict[str, str]:
-    """One file of parameters; the same for the same manifest. Raises `ManifestError` for what can't be on Container Apps."""
+def render(
+    source: Source, configs: Mapping[str, WorkerConfig], before: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """One file of parameters; the same for the same manifest. `before` are the files of an earlier one, if there was any.
+
+    Raises `ManifestError` for what can't be on Container Apps, `InvalidInput` for files that are none of it.
+    """
     workers = contained(source, configs, name_chars_max=_APP_CHARS_MAX)
     buses = _buses(source)
-    if problems := [*_problems_of(source, workers, buses)]:
+    hub = _hub(buses.get("eventhubs"), workers, _parameters(before))
+    if problems := [*_problems_of(source, workers, buses, hub)]:
         raise ManifestError(problems, source.name)
-    values = {**_fleet(source), **_messaging(buses, workers), "processes": [asdict(_app(worker)) for worker in workers]}
+    values = {**_fleet(source), **_topic(buses.get("servicebus")), **hub, "processes": [asdict(_app(one)) for one in workers]}
     document = {
         "$schema": _SCHEMA,
         "contentVersion": "1.0.0.0",
@@ -62,10 +71,9 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     if _FILE not in files:
         return {}
     try:
-        processes = json.loads(files[_FILE])["parameters"]["processes"]["value"]
-        configs = [msgspec.json.decode(one["config"], type=WorkerConfig) for one in processes]
-    except (ValueError, msgspec.DecodeError, KeyError, TypeError) as error:
-        raise InvalidInput(f"the folder has a {_FILE} that was not rendered here: take an empty folder") from error
+        configs = [msgspec.json.decode(one["config"], type=WorkerConfig) for one in _parameters(files)["processes"]]
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise InvalidInput(_STRANGE) from error
     return {config.process: config for config in configs}
 
 
@@ -85,6 +93,16 @@ class _App:
     memory: str
     subscriptions: list[str]
     consumerGroups: list[str]  # noqa: N815 - as it is written in Bicep
+
+
+def _parameters(files: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters by name; none where there is no file of them."""
+    if _FILE not in files:
+        return {}
+    try:
+        return {name: given.get("value") for name, given in json.loads(files[_FILE])["parameters"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(_STRANGE) from error
 
 
 def _app(worker: Contained) -> _App:
@@ -115,18 +133,27 @@ def _fleet(source: Source) -> dict[str, Any]:
     }
 
 
-def _messaging(buses: Mapping[str, BusAddress], workers: tuple[Contained, ...]) -> dict[str, Any]:
-    """Namespaces to make, "" for none. One partition per owner: names that end in a number are dealt out evenly."""
-    topic, hub = buses.get("servicebus"), buses.get("eventhubs")
-    nodes = sum(len(worker.config.nodes) for worker in workers)
-    return {
-        "serviceBusNamespace": topic.host.removesuffix(_CLOUD) if topic else "",
-        "topic": topic.path or _TOPIC if topic else "",
+def _topic(topic: BusAddress | None) -> dict[str, str]:
+    """Namespace and topic to make, "" for none."""
+    if topic is None:
+        return {"serviceBusNamespace": "", "topic": ""}
+    return {"serviceBusNamespace": topic.host.removesuffix(_CLOUD), "topic": topic.path or _TOPIC}
+
+
+def _hub(hub: BusAddress | None, workers: tuple[Contained, ...], former: Mapping[str, Any]) -> dict[str, Any]:
+    """Namespace and hub to make, "" for none. One partition per owner: names that end in a number are dealt out evenly.
+
+    Azure changes neither tier nor partitions of a hub that is there, and members that run would look for names on others.
+    """
+    place = {
         "eventHubsNamespace": hub.host.removesuffix(_CLOUD) if hub else "",
         "eventHub": hub.path or _HUB if hub else "",
-        "eventHubsSku": "Standard" if nodes <= _STANDARD_MAX else "Premium",
-        "partitions": max(nodes, 1),
     }
+    nodes = sum(len(worker.config.nodes) for worker in workers)
+    shape = {"eventHubsSku": _STANDARD if len(workers) <= _STANDARD_MAX else "Premium", "partitions": max(nodes, 1)}
+    if hub and all(former.get(name) == value for name, value in place.items()):
+        shape = {name: former.get(name, value) for name, value in shape.items()}
+    return place | shape
 
 
 def _buses(source: Source) -> dict[str, BusAddress]:
@@ -136,7 +163,9 @@ def _buses(source: Source) -> dict[str, BusAddress]:
     return {address.backend: address for address in addresses}
 
 
-def _problems_of(source: Source, workers: tuple[Contained, ...], buses: Mapping[str, BusAddress]) -> Iterator[Problem]:
+def _problems_of(
+    source: Source, workers: tuple[Contained, ...], buses: Mapping[str, BusAddress], hub: Mapping[str, Any]
+) -> Iterator[Problem]:
     bus = source.manifest.spec.bus
     given = (
         ("url", "credential", bus.url, bus.credential),
@@ -151,9 +180,11 @@ def _problems_of(source: Source, workers: tuple[Contained, ...], buses: Mapping[
     for backend in ("servicebus", "eventhubs"):
         if backend in buses and not buses[backend].host.endswith(_CLOUD):
             yield located(source, ("spec", "bus"), f"{buses[backend].host} is not in Azure: write NAMESPACE{_CLOUD}")
-    if "eventhubs" in buses and len(workers) > _PREMIUM_MAX:
-        much = f"{len(workers)} processes need a consumer group each, and a hub has {_PREMIUM_MAX}: raise agentsPerProcess"
-        yield located(source, ("spec", "platform", "agentsPerProcess"), much)
+    groups_max = _STANDARD_MAX if hub["eventHubsSku"] == _STANDARD else _PREMIUM_MAX
+    if "eventhubs" in buses and len(workers) > groups_max:
+        much = f"{len(workers)} processes need a consumer group each, and a hub has {groups_max}: raise agentsPerProcess"
+        other = ", or name another namespace, for the tier of one that is there can't be changed"
+        yield located(source, ("spec", "platform", "agentsPerProcess"), much + (other if groups_max < _PREMIUM_MAX else ""))
     yield from _size_problems(source, workers)
     yield from _name_problems(source, workers)
 

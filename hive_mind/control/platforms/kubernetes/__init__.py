@@ -7,6 +7,7 @@ from the end, and a change of one configuration would restart all. Secrets are n
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import msgspec
@@ -30,8 +31,11 @@ async def open(folder: Path, home: Path) -> NoReturn:
     )
 
 
-def render(source: Source, configs: Mapping[str, WorkerConfig]) -> dict[str, str]:
-    """Files by name; the same for the same manifest. Raises `ManifestError` for what can't be in a cluster."""
+def render(
+    source: Source, configs: Mapping[str, WorkerConfig], before: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """Files by name; the same for the same manifest, whatever was before. Raises `ManifestError` for what no cluster takes."""
+    del before
     if problems := [*name_problems(source)]:
         raise ManifestError(problems, source.name)
     workers = contained(source, configs, name_chars_max=PROCESS_CHARS_MAX)

@@ -38,10 +38,14 @@ def on_azure(**spec: Any) -> dict[str, Any]:
     return fleet("containerapps", **{"bus": AZURE_BUS, **spec})
 
 
-def rendered(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by name."""
+def files_of(manifest: Mapping[str, Any], before: Mapping[str, str]) -> dict[str, str]:
     source = source_of(manifest)
-    (text,) = containerapps.render(source, configs_of(source)).values()
+    return containerapps.render(source, configs_of(source), before)
+
+
+def rendered(manifest: Mapping[str, Any], before: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Parameters by name."""
+    (text,) = files_of(manifest, before or {}).values()
     document = json.loads(text)
     assert document["contentVersion"] == "1.0.0.0"
     return {name: given["value"] for name, given in document["parameters"].items()}
@@ -51,10 +55,9 @@ def config_of(process: Mapping[str, Any]) -> WorkerConfig:
     return msgspec.json.decode(process["config"], type=WorkerConfig)
 
 
-def refused(manifest: Mapping[str, Any]) -> list[str]:
-    source = source_of(manifest)
+def refused(manifest: Mapping[str, Any], before: Mapping[str, str] | None = None) -> list[str]:
     with pytest.raises(ManifestError) as caught:
-        containerapps.render(source, configs_of(source))
+        files_of(manifest, before or {})
     assert all(problem.line > 0 for problem in caught.value.problems)
     return [f"{problem.path}: {problem.message}" for problem in caught.value.problems]
 
@@ -115,6 +118,30 @@ def test_every_owner_of_a_shard_has_a_partition_and_every_app_a_consumer_group()
 def test_more_than_twenty_consumer_groups_need_the_next_tier_and_more_than_a_hundred_are_refused():
     assert rendered(on_azure(agents=[{"name": "agent-{n}", "count": 21}]))["eventHubsSku"] == "Premium"
     assert "agentsPerProcess" in refused(on_azure(agents=[{"name": "agent-{n}", "count": 101}]))[0]
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_hub_that_is_there_keeps_its_partitions_for_azure_refuses_another_number(count: int):
+    four = files_of(on_azure(agents=[{"name": "agent-{n}", "count": 4}]), {})
+
+    assert rendered(on_azure(agents=[{"name": "agent-{n}", "count": count}]), four)["partitions"] == 4
+
+
+def test_a_hub_that_is_there_keeps_its_tier():
+    few = files_of(on_azure(agents=[{"name": "agent-{n}", "count": 20}]), {})
+    many = files_of(on_azure(agents=[{"name": "agent-{n}", "count": 21}]), {})
+
+    assert rendered(on_azure(), many)["eventHubsSku"] == "Premium"
+    (problem,) = refused(on_azure(agents=[{"name": "agent-{n}", "count": 21}]), few)
+    assert "agentsPerProcess" in problem
+    assert "another namespace" in problem
+
+
+def test_another_hub_is_made_for_the_fleet_of_now():
+    four = files_of(on_azure(agents=[{"name": "agent-{n}", "count": 4}]), {})
+    elsewhere = {**AZURE_BUS, "searches": "eventhubs://works-hubs-two.servicebus.windows.net/searches"}
+
+    assert rendered(on_azure(agents=[{"name": "agent-{n}", "count": 5}], bus=elsewhere), four)["partitions"] == 5
 
 
 def test_secrets_are_names_in_the_vault_and_no_values(monkeypatch):
