@@ -157,9 +157,9 @@ def _hub(hub: BusAddress | None, workers: tuple[Contained, ...], former: Mapping
 
 
 def _buses(source: Source) -> dict[str, BusAddress]:
-    """By back end. A URL that only a secret tells is none here, and one of the problems."""
-    urls = (source.manifest.spec.bus.url, source.manifest.spec.bus.searches)
-    addresses = [address_of(url) for url in urls if url and not references_in(url)]
+    """By back end. A URL that only a secret tells is none here, and one of the problems, as is a second one of a back end."""
+    bus = source.manifest.spec.bus
+    addresses = [address_of(url) for url in (bus.searches, bus.url) if url and not references_in(url)]
     return {address.backend: address for address in addresses}
 
 
@@ -177,6 +177,9 @@ def _problems_of(
         elif url.startswith(("servicebus", "eventhubs")) and credential:
             wanted = "is a key, and keys are switched off here: apps sign in as themselves; leave it out"
             yield located(source, ("spec", "bus", key_field), wanted)
+    if _is_second(bus.searches, buses):
+        wanted = "is a second bus of its kind, and one of a kind is made here: leave it out, or take the other kind"
+        yield located(source, ("spec", "bus", "searches"), wanted)
     for backend in ("servicebus", "eventhubs"):
         if backend in buses and not buses[backend].host.endswith(_CLOUD):
             yield located(source, ("spec", "bus"), f"{buses[backend].host} is not in Azure: write NAMESPACE{_CLOUD}")
@@ -187,6 +190,13 @@ def _problems_of(
         yield located(source, ("spec", "platform", "agentsPerProcess"), much + (other if groups_max < _PREMIUM_MAX else ""))
     yield from _size_problems(source, workers)
     yield from _name_problems(source, workers)
+
+
+def _is_second(searches: str, buses: Mapping[str, BusAddress]) -> bool:
+    if not searches.startswith(("servicebus", "eventhubs")) or references_in(searches):
+        return False
+    asked = address_of(searches)
+    return (asked.host, asked.path) != (buses[asked.backend].host, buses[asked.backend].path)
 
 
 def _size_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:

@@ -191,6 +191,15 @@ def test_what_azure_can_not_be_told_is_refused_with_its_place():
     assert refused(hidden)[0].startswith("spec.bus.url: ")
 
 
+@pytest.mark.parametrize("kind", ["servicebus", "eventhubs"])
+def test_a_second_bus_of_one_kind_is_refused_for_only_one_would_be_made(kind: str):
+    bus = {name: f"{kind}://works.servicebus.windows.net/{name}" for name in ("url", "searches")}
+
+    (problem,) = refused(on_azure(bus=bus))
+    assert problem.startswith("spec.bus.searches: ")
+    assert rendered(on_azure(bus={**bus, "searches": bus["url"]}))
+
+
 def test_sources_are_looked_for_in_the_image():
     source = source_of(on_azure(agents=[{"name": "ada", "sources": ["notes"]}, {"name": "ben"}]))
     learned = {"ada": (SourceConfig(str(source.folder / "notes/pump.md"), "0" * 64),)}
