@@ -5,12 +5,14 @@ A password in it is kept apart at once, so that an address can be shown to anybo
 
 import ipaddress
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from hive_mind.errors import InvalidInput
 
 # Schemes that are another one over TLS.
 _ENCRYPTED = {"rediss": "redis"}
+# What ends the part of a URL that has the password. What is behind it would be taken for a path, and shown.
+_QUOTED = ": in a password write %2F for /, %3F for ?, %23 for # and %40 for @"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,11 @@ def address_of(url: str) -> BusAddress:
         parts = urlsplit(url if ":" in url else f"{url}:")
         port = parts.port
     except ValueError as error:
-        raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one can't be read") from error
+        raise InvalidInput(
+            f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one can't be read{_QUOTED}"
+        ) from error
+    if _is_torn(parts):
+        raise InvalidInput(f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one ends in the middle{_QUOTED}")
     if not parts.scheme:
         raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one has no scheme")
     return BusAddress(
@@ -67,6 +73,11 @@ def address_of(url: str) -> BusAddress:
         is_encrypted=parts.scheme in _ENCRYPTED,
         options=tuple(parse_qsl(parts.query, keep_blank_values=True)),
     )
+
+
+def _is_torn(parts: SplitResult) -> bool:
+    """Whether a user or a password has a sign in it that ends them."""
+    return bool(parts.fragment) or "@" in parts.path or ("@" in parts.query and "@" not in parts.netloc)
 
 
 def refuse_plaintext(address: BusAddress) -> None:

@@ -42,6 +42,14 @@ def test_what_is_no_url_is_refused_without_repeating_it(url):
     assert "hunter2" not in f"{raised.value} {raised.value!r}"
 
 
+@pytest.mark.parametrize("sign", "/?#")
+@pytest.mark.parametrize("before", ["", "12", "bee"])
+def test_a_password_that_ends_the_url_is_refused_without_repeating_it(sign, before):
+    with pytest.raises(InvalidInput, match="%2F") as raised:
+        address_of(f"rediss://:{before}{sign}hunter2@broker.example.org:6380/0")
+    assert "hunter2" not in f"{raised.value} {raised.value!r}"
+
+
 @given(st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20).map(lambda some: f"s3cret{some}"))
 def test_a_secret_is_never_shown(secret):
     address = address_of(f"redis://bee:{secret}@broker.example.org:6379/0")
