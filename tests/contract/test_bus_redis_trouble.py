@@ -248,3 +248,20 @@ def test_a_server_that_was_demoted_is_left_for_the_one_that_leads_now() -> None:
             over(leader, scenario, f"redis://127.0.0.1:{proxy.port}")
         finally:
             proxy.stop()
+
+
+def test_a_server_that_takes_only_reads_is_told() -> None:
+    with RedisServer() as server:
+
+        async def scenario(buses: Buses) -> None:
+            bus = await buses.bus()
+            await subscribed(bus)
+            # Nobody is there to follow.
+            server.do("REPLICAOF", "127.0.0.1", "1")
+
+            async def is_told() -> bool:
+                return not bus.health.is_connected and "only reads" in bus.health.last_error
+
+            await eventually(is_told)
+
+        over(server, scenario)

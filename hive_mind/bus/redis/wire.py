@@ -43,6 +43,8 @@ SCATTERED = (
 # Said by a server that is starting, failing over or busy with a script: it will be fine.
 _PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS")
 
+_NOT_CONNECTED = "not connected"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -79,6 +81,7 @@ class Wire:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._connection: Connection | None = None
+        self._why_not = _NOT_CONNECTED
 
     @property
     def is_connected(self) -> bool:
@@ -97,7 +100,7 @@ class Wire:
             if not isinstance(error, RedisError | OSError):
                 raise
             raise meaning(error) from error
-        self._connection = connection
+        self._connection, self._why_not = connection, _NOT_CONNECTED
 
     async def call(self, *commands: Command | Packed, within_s: float = REPLY_WITHIN_S) -> list[Any]:
         """The replies, in order; an error is among them as an exception. Raises `BackendUnavailable`, then nothing is known.
@@ -106,7 +109,7 @@ class Wire:
         """
         connection = self._connection
         if connection is None:
-            raise BackendUnavailable("redis", "not connected")
+            raise BackendUnavailable("redis", self._why_not)
         try:
             async with asyncio.timeout(within_s):
                 packed = [one if type(one) is bytes else pack(*one) for one in commands]
@@ -119,7 +122,7 @@ class Wire:
                 raise
             raise meaning(error) from error
         if any(isinstance(reply, ReadOnlyError) for reply in replies):
-            self._connection = None
+            self._connection, self._why_not = None, "the server takes only reads, as one that was demoted; connecting anew"
             await connection.disconnect(nowait=True)
         return replies
 
