@@ -62,11 +62,18 @@ class Commands(TyperGroup):
             self._load(name)
         return list(MODULES)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """What is called, and what is left of the line. A mistyped name is compared with all names, loaded or not."""
+        if args[0] not in MODULES:
+            self.list_commands(ctx)
+        return super().resolve_command(ctx, args)
+
     def _load(self, name: str) -> None:
         if name not in self.commands:
             some = _new()
             import_module(f"hive_mind.cli.{MODULES[name]}").register(some)
             self.commands.update(typer.main.get_group(some).commands)
+
 
 
 app = _new(
