@@ -4,6 +4,8 @@ Only the module of the command that is called is loaded: together they take long
 worker of a fleet would hold.
 """
 
+import inspect
+import re
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -72,8 +74,16 @@ class Commands(TyperGroup):
         if name not in self.commands:
             some = _new()
             import_module(f"hive_mind.cli.{MODULES[name]}").register(some)
-            self.commands.update(typer.main.get_group(some).commands)
+            group = typer.main.get_group(some)
+            _let_help_flow(group)
+            self.commands.update(group.commands)
 
+
+def _let_help_flow(command: Any) -> None:
+    """Lines of a docstring are as long as the code's; on a screen a paragraph is as wide as that."""
+    command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.help or ""))
+    for one in getattr(command, "commands", {}).values():
+        _let_help_flow(one)
 
 
 app = _new(

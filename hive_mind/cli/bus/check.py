@@ -30,9 +30,14 @@ _ROUNDS = 20
 _ROUND_TRIP_S = 10.0
 _CLOSE_S = 2.0
 
-group = typer.Typer(name="bus", help="Look at the bus that members of a hive share.", no_args_is_help=True)
+group = typer.Typer(
+    name="bus",
+    help="Look at the bus that members of a hive share.",
+    epilog=examples("hive-mind bus check redis://127.0.0.1:6379"),
+    no_args_is_help=True,
+)
 
-Url = Annotated[str, typer.Argument(metavar="[URL]", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Hive to subscribe in, where entities have to be made by hand.")]
 Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; none that is running.")]
 

@@ -24,8 +24,18 @@ _CLOSE_S = 2.0
 _WAITING_MAX = 10_000
 _LETTERS_MAX = 100_000
 
-group = typer.Typer(name="events", help="Look at what goes over a bus, and at its dead letters.", no_args_is_help=True)
-dead = typer.Typer(name="dlq", help="Dead letters: messages that could not be handled.", no_args_is_help=True)
+group = typer.Typer(
+    name="events",
+    help="Look at what goes over a bus, and at its dead letters.",
+    epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events stats --hive research"),
+    no_args_is_help=True,
+)
+dead = typer.Typer(
+    name="dlq",
+    help="Dead letters: messages that could not be handled.",
+    epilog=examples("hive-mind events dlq list --hive research", "hive-mind events dlq replay --all --yes"),
+    no_args_is_help=True,
+)
 group.add_typer(dead)
 
 Bus = Annotated[str, typer.Option("--bus", metavar="URL", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
@@ -34,7 +44,7 @@ State = Annotated[
     Path | None,
     typer.Option("--state", help="Folder where a member keeps its dead letters, for a bus that keeps none (Event Hubs)."),
 ]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As in `dlq list`.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in `dlq list`.")]
 All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Count = Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many.", show_default="until Ctrl-C")]

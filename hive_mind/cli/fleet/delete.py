@@ -21,7 +21,7 @@ _EPILOG = examples(
 )
 
 File = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="Its manifest.")]
-Name = Annotated[str, typer.Argument(metavar="[NAME]", show_default="the one there is", autocompletion=fleet_names)]
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: memory, journals, logs. For good.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 

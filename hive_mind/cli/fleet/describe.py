@@ -22,7 +22,7 @@ NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send"
 
 group = typer.Typer(name="describe", no_args_is_help=True)
 
-HiveName = Annotated[str, typer.Argument(metavar="[NAME]", show_default="the one there is", autocompletion=fleet_names)]
+HiveName = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=agent_names)]
 
 

@@ -25,8 +25,8 @@ HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending
 
 group = typer.Typer(name="get", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="[NAME]", show_default="all", autocompletion=fleet_names)]
-AgentName = Annotated[str, typer.Argument(metavar="[NAME]", show_default="all", autocompletion=agent_names)]
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=fleet_names)]
+AgentName = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=agent_names)]
 
 
 def register(app: typer.Typer) -> None:

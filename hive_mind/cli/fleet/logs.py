@@ -23,7 +23,7 @@ _EPILOG = examples("hive-mind logs ada", "hive-mind logs ada -f -n 100", "hive-m
 
 Agent = Annotated[
     str,
-    typer.Argument(metavar="[AGENT]", help="An agent or a process.", show_default="all", autocompletion=agent_names),
+    typer.Argument(metavar="AGENT", help="An agent or a process.", show_default="all", autocompletion=agent_names),
 ]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with lines to come, until Ctrl-C.")]
 Lines = Annotated[int, typer.Option("--lines", "-n", min=0, max=100_000, help="How many of the last lines.")]

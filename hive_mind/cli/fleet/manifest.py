@@ -35,11 +35,11 @@ class Topology(StrEnum):
 
 
 Kind = Annotated[Topology, typer.Option("--topology", "-t", help="How its agents share what they know.")]
-NewFile = Annotated[Path, typer.Argument(metavar="[FILE]", help="Where to write it; - is standard output.")]
+NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 Name = Annotated[str, typer.Option("--name", help="What the fleet is called.")]
-Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Manifests.")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
 Form = Annotated[bool, typer.Option("--form", help="The text only: don't look for the variables, files and sources it names.")]
-Place = Annotated[str, typer.Argument(metavar="[PATH]", help="Such as spec.topology; without, the whole.", show_default=False)]
+Place = Annotated[str, typer.Argument(metavar="PATH", help="Such as spec.topology; without, the whole.", show_default=False)]
 
 group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True)
 

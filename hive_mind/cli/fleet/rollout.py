@@ -23,7 +23,7 @@ _POLL_S = 0.3
 group = typer.Typer(name="rollout", no_args_is_help=True)
 
 AgentName = Annotated[
-    str, typer.Argument(metavar="[AGENT]", show_default="all", help="Only this agent's process.", autocompletion=agent_names)
+    str, typer.Argument(metavar="AGENT", show_default="all", help="Only this agent's process.", autocompletion=agent_names)
 ]
 
 

@@ -15,7 +15,7 @@ _EPILOG = examples("hive-mind scale reader-{n} --replicas 5", "hive-mind scale -
 
 Entry = Annotated[
     str,
-    typer.Argument(metavar="[ENTRY]", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
+    typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
 ]
 Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there are to be.")]
 

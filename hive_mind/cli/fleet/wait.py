@@ -29,7 +29,7 @@ For = Annotated[
     str,
     typer.Option("--for", metavar="WHAT", help="condition=NAME, condition=NAME=False, or delete: nothing of it runs any more."),
 ]
-Subject = Annotated[str, typer.Argument(metavar="[agent/NAME]", help="One agent.", show_default="the whole fleet")]
+Subject = Annotated[str, typer.Argument(metavar="agent/NAME", help="One agent.", show_default="the whole fleet")]
 
 
 class Wish(NamedTuple):

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.configuration import RetrievalConfig
     from hive_mind.retrieval.workspace import Workspace
 
-First = Annotated[str, typer.Argument(metavar="[A]", help="What to compare with.", autocompletion=workspaces.config_names)]
+First = Annotated[str, typer.Argument(metavar="A", help="What to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
     str,
     typer.Argument(
-        metavar="[B]", help="What to look at.", show_default="A, and the active one in place of A",
+        metavar="B", help="What to look at.", show_default="A, and the active one in place of A",
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip

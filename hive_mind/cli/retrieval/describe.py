@@ -20,7 +20,7 @@ _EPILOG = examples("hive-mind retrieval describe", "hive-mind retrieval describe
 _VALUES_SHOWN = 8
 _FINDINGS = 5
 
-Collection = Annotated[str, typer.Argument(metavar="[COLLECTION]", help="Which one.", show_default="all of them")]
+Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
 
 
 def register(group: typer.Typer) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _EPILOG = examples("hive-mind retrieval index", "hive-mind retrieval index handbook --embed none")
 
-Collection = Annotated[str, typer.Argument(metavar="[COLLECTION]", help="Which one.", show_default="all of them")]
+Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _EPILOG = examples(
 Configs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[CONFIG]…",
+        metavar="CONFIG",
         help="Configurations.",
         show_default="everything in the workspace",
         autocompletion=workspaces.config_names,

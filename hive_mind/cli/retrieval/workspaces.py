@@ -43,7 +43,7 @@ Folder = Annotated[
 ]
 Config = Annotated[
     str,
-    typer.Argument(metavar="[CONFIG]", help="A configuration.", show_default="the active one", autocompletion=config_names),
+    typer.Argument(metavar="CONFIG", help="A configuration.", show_default="the active one", autocompletion=config_names),
 ]
 NamedConfig = Annotated[str, typer.Argument(metavar="CONFIG", help="A configuration.", autocompletion=config_names)]
 Embed, Model = options.Embed, options.Model
