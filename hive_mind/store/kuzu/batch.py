@@ -30,6 +30,9 @@ from hive_mind.store.kuzu.rows import (
     vector_row,
 )
 
+# Beside its texts a row takes 556 to 596 bytes of the log, an edge 130.
+_ROW_BYTES = 1024
+
 
 class Edge(NamedTuple):
     """One edge, as a key: the same edge twice is one."""
@@ -52,6 +55,13 @@ class Batch:
         self.named: dict[str, Row] = {}
         for change in changes:
             self._take(change)
+
+    @property
+    def log_bytes_max(self) -> int:
+        """No fewer than it adds to the log."""
+        rows = [row for part in (self.added, self.once, self.revised, self.vectors, self.named) for row in part.values()]
+        texts = sum(len(value.encode()) for row in rows for value in row.values() if isinstance(value, str))
+        return texts + _ROW_BYTES * (len(rows) + len(self.edges))
 
     def _take(self, change: Change) -> None:
         match change:

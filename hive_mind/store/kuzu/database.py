@@ -25,7 +25,7 @@ from hive_mind.store.kuzu.migration import migrated
 from hive_mind.store.kuzu.resolve import Resolver
 from hive_mind.store.kuzu.schema import MIGRATIONS, Migration
 from hive_mind.store.kuzu.settings import KuzuSettings
-from hive_mind.store.kuzu.upkeep import create, log_bytes, return_freed_memory, write_back
+from hive_mind.store.kuzu.upkeep import create, log_bytes, refuse_without_room, return_freed_memory, write_back
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +57,7 @@ class Database:
     def write(self, changes: Sequence[Change]) -> None:
         """All changes, durable, or none. Raises `InvalidInput` or `BackendError`."""
         batch = Batch(changes)
+        refuse_without_room(self._path, batch.log_bytes_max)
         try:
             self._commit(batch, is_careful=False)
         except EngineError as error:

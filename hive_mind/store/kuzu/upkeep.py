@@ -1,19 +1,24 @@
-"""What a database file needs besides reading and writing: to be created whole, its log written back, its memory returned.
+"""What a database file needs besides reading and writing: to be created whole, room, its log written back, its memory returned.
 
 Functions that touch the disk and decide nothing; when they are due is decided in `database`.
 """
 
 import ctypes
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from hive_mind.errors import BackendError
 from hive_mind.store.kuzu.engine import Engine, EngineError
 from hive_mind.store.kuzu.lock import log_path
 
 # What Kuzu may leave beside a file it was creating.
 _SUFFIXES = ("", ".wal", ".shadow", ".tmp")
+
+# Others write to the same disk between the look and the write; and no disk is better for being filled to its last block.
+_SPARE_BYTES = 1 << 20
 
 
 def create(path: Path, open_engine_at: Callable[[Path], Engine]) -> None:
@@ -31,6 +36,18 @@ def create(path: Path, open_engine_at: Callable[[Path], Engine]) -> None:
         engine.close()
     unborn.rename(path)
     _sync_folder(path.parent)
+
+
+def refuse_without_room(path: Path, more_bytes: int) -> None:
+    """Raises `BackendError` where the disk has no room for so much more log.
+
+    Kuzu ends the whole process when it closes a database whose log met the end of the disk.
+    """
+    disk = shutil.disk_usage(path.parent)
+    # Some file systems say nothing about their size.
+    if disk.total and disk.free < more_bytes + _SPARE_BYTES:
+        told = f"{disk.free >> 10:,} KB are free on its disk, and this needs {(more_bytes + _SPARE_BYTES) >> 10:,}"
+        raise BackendError("kuzu", f"{path}: {told}; nothing was written: make room, then write again")
 
 
 def write_back(engine: Engine, path: Path) -> None:
