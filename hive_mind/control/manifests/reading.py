@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.control.manifests.checking import contradictions
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
 from hive_mind.control.manifests.missing import missing, unresolved
@@ -85,6 +86,9 @@ def _text_of(path: pathlib.Path) -> str:
 
 
 def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool) -> Source:
+    if is_to_be_applied:
+        # It is remembered with the fleet.
+        refuse_unwritable_name(folder, "rename the folder, or put the manifest into another")
     tree, problems = tree_of(text, MANIFEST)
     if tree is None:
         raise ManifestError(problems, name)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.worker_config import SourceConfig
 
@@ -40,13 +41,18 @@ class SourceReader:
     _known: dict[Path, tuple[_Stamp, str]] = field(default_factory=dict)
 
     def read(self, wanted: Mapping[str, Sequence[str]], folder: Path) -> dict[str, tuple[SourceConfig, ...]]:
-        """Files by agent; a pattern that names nothing any more adds none. Raises `InvalidInput` beyond the bounds."""
+        """Files by agent; a pattern that names nothing any more adds none.
+
+        Raises `InvalidInput` beyond the bounds, and for a name that can't be kept.
+        """
         paths: dict[str, tuple[Path, ...]] = {}
         for pattern in {one for patterns in wanted.values() for one in patterns}:
             paths[pattern] = tuple(sorted(matching(pattern, folder)))
         distinct = {path for several in paths.values() for path in several}
         if len(distinct) > FILES_MAX:
             raise InvalidInput(f"sources: {len(distinct):,} files are more than {FILES_MAX:,}; name fewer")
+        for path in sorted(distinct):
+            refuse_unwritable_name(path, "rename the file or folder")
         digests = {path: self._digest(path) for path in distinct}
         return {agent: _configs((path for one in patterns for path in paths[one]), digests) for agent, patterns in wanted.items()}
 

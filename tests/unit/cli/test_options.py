@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,16 @@ def test_a_file_can_not_be_the_home(tmp_path, home):
 
     with pytest.raises(InvalidInput, match=r"notes.txt is a file: give --home"):
         settings_for(tmp_path / home)
+
+
+@pytest.mark.parametrize("home", [Path(".hive"), None], ids=["given", "default"])
+def test_a_home_whose_name_can_not_be_kept_is_refused(tmp_path, monkeypatch, home):
+    folder = tmp_path / os.fsdecode(b"T\xfcr")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    with pytest.raises(InvalidInput, match="no UTF-8: rename it, or give --home"):
+        settings_for(home, environment={})
 
 
 def test_the_command_line_outweighs_the_environment():

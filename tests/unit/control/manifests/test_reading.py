@@ -1,5 +1,6 @@
 """A manifest is read, or everything that is wrong with it is said at once."""
 
+import os
 import time
 from pathlib import Path
 
@@ -150,3 +151,12 @@ def test_a_file_that_is_not_there_is_a_mistake_of_the_call(tmp_path):
         read_manifest(tmp_path / "nothing.yaml")
     with pytest.raises(ConfigError):
         read_manifest(tmp_path)
+
+
+def test_a_folder_whose_name_can_not_be_kept_is_told_before_anything_is_done(tmp_path):
+    folder = tmp_path / os.fsdecode(b"T\xfcr")
+    folder.mkdir()
+    (folder / "hive.yaml").write_text(one_agent("name: ada"))
+
+    with pytest.raises(InvalidInput, match="no UTF-8: rename the folder"):
+        read_manifest(folder / "hive.yaml")

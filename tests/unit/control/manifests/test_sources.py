@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,10 @@ def test_looking_through_a_whole_disk_is_refused(tmp_path: Path, monkeypatch: py
 
     with pytest.raises(InvalidInput, match="name a smaller one"):
         found(tmp_path, "**/*.txt")
+
+
+def test_a_file_whose_name_can_not_be_kept_is_told(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"k\xfcche.txt")).write_text("The kettle is on the left.")
+
+    with pytest.raises(InvalidInput, match=r"che\.txt: this name is no UTF-8: rename"):
+        found(tmp_path, "*.txt")
