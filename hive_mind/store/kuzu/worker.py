@@ -5,6 +5,7 @@ who stops waiting changes nothing: what was handed in is done, whole.
 """
 
 import asyncio
+import atexit
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -63,8 +64,11 @@ class Worker:
         self._thread.start()
         try:
             await waiter
-        except BaseException:
+        except BaseException as stop:
             self._order_stop()
+            if isinstance(stop, asyncio.CancelledError):
+                # Nobody has a store to close, and Kuzu aborts an interpreter that ends while it still opens.
+                atexit.register(self._thread.join)
             raise
 
     async def write(self, changes: Sequence[Change]) -> None:

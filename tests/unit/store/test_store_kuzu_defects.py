@@ -2,6 +2,9 @@
 
 import asyncio
 import gc
+import subprocess
+import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -269,6 +272,26 @@ def test_a_forgotten_store_closes_itself(tmp_path: Path) -> None:
     assert threading.active_count() == before
     with database(tmp_path / "x") as opened:
         assert len(contents(opened)) == 3
+
+
+def test_a_program_that_ends_while_it_opens_ends_well(tmp_path: Path) -> None:
+    code = """
+        import asyncio, sys
+        from pathlib import Path
+        from hive_mind.store import kuzu
+
+        async def main() -> None:
+            opening = asyncio.create_task(kuzu.open(Path(sys.argv[1])))
+            await asyncio.sleep(0.01)
+            opening.cancel()
+
+        asyncio.run(main())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "x")]
+
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_who_is_cancelled_while_opening_leaves_neither_thread_nor_lock(tmp_path: Path) -> None:
