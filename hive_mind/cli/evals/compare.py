@@ -75,6 +75,11 @@ def _show_cell(cell: "CellChange") -> None:
         for one in cell.times
     ]
     show_wide_table(titles, rows)
+    if cell.has_other_data:
+        show(
+            "documents, questions or labels of this data set are not the same in both: that alone may be the change",
+            style="yellow",
+        )
     for why, questions in cell.unpaired.items():
         more = f" and {len(questions) - _NAMED_MAX} more" if len(questions) > _NAMED_MAX else ""
         show(f"{len(questions)} {why}: {', '.join(questions[:_NAMED_MAX])}{more}", style="yellow")

@@ -54,6 +54,11 @@ def fingerprint(dataset: Dataset) -> str:
     return blake2b(msgspec.json.encode(dataset.scopes, order="deterministic"), digest_size=8).hexdigest()
 
 
+def data_key(source: DataSource, seed: int) -> str:
+    """What a run calls a data set where it writes down its fingerprint: one that is generated is another one for each seed."""
+    return f"{source.name}-s{seed}"
+
+
 def unknown_ids(subset: Sequence[str], datasets: Iterable[Dataset]) -> list[str]:
     """Of the ids that should be asked, those that no question has."""
     there = {id for dataset in datasets for scope in dataset.scopes for one in scope.questions for id in _names(scope, one)}

@@ -19,7 +19,7 @@ from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Cell, DataSource, Experiment, Retrieval
 from hive_mind.evals.rows import CellReport
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
-from hive_mind.evals.running.data import asked_of, fingerprint, unknown_ids
+from hive_mind.evals.running.data import asked_of, data_key, fingerprint, unknown_ids
 from hive_mind.evals.running.embedding import Filled, fill
 from hive_mind.evals.running.environment import environment_of
 from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
@@ -143,7 +143,7 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
 
 
 def _fingerprints(experiment: Experiment, data: Data) -> dict[str, str]:
-    return {f"{one.name}-s{seed}": fingerprint(data[one, seed]) for one in experiment.data for seed in experiment.seeds}
+    return {data_key(one, seed): fingerprint(data[one, seed]) for one in experiment.data for seed in experiment.seeds}
 
 
 def _left_out(order: RunOrder, asked: Experiment) -> list[str]:

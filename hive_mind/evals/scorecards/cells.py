@@ -14,6 +14,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Cell, Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.evals.running.data import data_key
 from hive_mind.evals.running.folder import CELL, ENVIRONMENT, EXPERIMENT, ROWS, TIMES, experiment_of
 
 UNFINISHED = "it was not finished: the same hive-mind eval run with --out this folder goes on with it"
@@ -64,6 +65,11 @@ class MeasuredRun:
             if cell.id == id:
                 return cell
         raise InvalidInput(f"{self.folder} has no cell {id!r}; it has: {', '.join(cell.id for cell in self.cells)}")
+
+    def fingerprint(self, id: str) -> str:
+        """What tells a cell's documents and questions from others; "" in a run of before, which has none."""
+        cell = self.planned[id]
+        return str((self.environment.get("data") or {}).get(data_key(cell.data, cell.seed), ""))
 
 
 def read_run(folder: Path) -> MeasuredRun:

@@ -81,6 +81,8 @@ class CellChange:
     times: tuple[TimeChange, ...]
     identical_top_k: Estimate | None
     unpaired: Mapping[str, tuple[str, ...]]
+    has_other_data: bool = False
+    """Whether documents or questions of the same data set are not what they were: then so may be the figures, for that alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,9 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
         unpaired = _unpaired(before.name, old, new) | _unpaired(after.name, new, old)
         same = estimate(identical(new.rows, old.rows, limit))
         both = len(_both(old, new))
-        metrics = tuple(next(changes) for _ in some)
-        cells.append(CellChange(old.id, new.id, both, metrics, tuple(_time_changes(old, new)), same, unpaired))
+        metrics, times = tuple(next(changes) for _ in some), tuple(_time_changes(old, new))
+        is_other = has_other_data(before, after, old.id, new.id)
+        cells.append(CellChange(old.id, new.id, both, metrics, times, same, unpaired, is_other))
     tests = sum(change.difference is not None for cell in cells for change in cell.metrics)
     return RunChange(before.name, after.name, limit, tuple(cells), tuple(left_out), tests)
 
@@ -142,6 +145,13 @@ def paired_cells(before: Side, after: Side) -> tuple[list[tuple[MeasuredCell, Me
         sides = zip((before, after), pair, strict=True)
         left_out += [(cell.id, f"no figures in {side.name}: {cell.why}") for side, cell in sides if not cell.is_done]
     return [pair for pair in both if all(cell.is_done for cell in pair)], left_out
+
+
+def has_other_data(before: Side, after: Side, old: str, new: str) -> bool:
+    """Whether two cells were asked of different documents, or questions with other labels, that go by the same name."""
+    is_named_alike = before.run.planned[old].data.name == after.run.planned[new].data.name
+    then, now = before.run.fingerprint(old), after.run.fingerprint(new)
+    return is_named_alike and bool(then and now) and then != now
 
 
 def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from hive_mind.evals.answers.scoring import ANSWERED
 from hive_mind.evals.scorecards.cells import MeasuredCell
-from hive_mind.evals.scorecards.comparing import CellChange, MetricChange, RunChange, Side, compare_sides, paired_cells
+from hive_mind.evals.scorecards.comparing import (
+    CellChange,
+    MetricChange,
+    RunChange,
+    Side,
+    compare_sides,
+    has_other_data,
+    paired_cells,
+)
 from hive_mind.evals.scorecards.metrics import sense_of
 
 # Sums of the same numbers in another order differ by less.
@@ -81,10 +89,13 @@ def _unjudged(baseline: Side, candidate: Side) -> Iterator[str]:
     pairs, left_out = paired_cells(baseline, candidate)
     yield from (f"{cell}: {why}" for cell, why in left_out)
     for old, new in pairs:
-        yield from (f"{new.id}: {why}" for why in _other_data(old, new))
+        reasons = list(_other_work(old, new))
+        if not reasons and has_other_data(baseline, candidate, old.id, new.id):
+            reasons = ["documents, questions or labels are not those of the baseline, though there are as many"]
+        yield from (f"{new.id}: {why}" for why in reasons)
 
 
-def _other_data(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
+def _other_work(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
     """Why two cells did not do the same work."""
     for name, here, there in (("this run", new, old), ("the baseline", old, new)):
         if alone := sorted(here.rows.keys() - there.rows.keys()):

@@ -157,3 +157,12 @@ def test_a_folder_may_have_a_colon_in_its_name(tmp_path: Path):
 
     assert len(side_of(str(run)).cells) == 4
     assert [cell.id for cell in side_of(f"{run}:{SINGLE_ID}").cells] == [SINGLE_ID]
+
+
+def test_documents_or_labels_that_are_others_now_are_told(tmp_path: Path):
+    measured = {SINGLE_ID: rows("ndcg@10", [0.5, 1.0])}
+    runs = [written_run(tmp_path / name, measured, data={"notes-s1": name}) for name in ("before", "after")]
+    before, after = (side_of(f"{run}:{SINGLE_ID}") for run in runs)
+
+    assert only(compare_sides(before, after)).has_other_data
+    assert not only(compare_sides(before, before)).has_other_data

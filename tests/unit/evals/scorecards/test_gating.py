@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.evals.scorecards.comparing import side_of
+from hive_mind.evals.scorecards.comparing import Side, side_of
 from hive_mind.evals.scorecards.gating import Judgement, judge_run
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, NOTES, SINGLE_ID, Rows, row, rows, written_run
 
@@ -137,3 +137,17 @@ def test_other_cells_another_cut_and_other_documents_can_not_be_judged(tmp_path:
     )
     assert judge_run(baseline, smaller).unjudged == (f"{FLAT_ID}: the baseline searched 7 documents and this run 6",)
     assert judge_run(baseline, baseline).allowed
+
+
+def test_as_many_other_documents_or_other_labels_can_not_be_judged(tmp_path: Path):
+    def side(name: str, data: Mapping[str, str]) -> Side:
+        return side_of(f"{written_run(tmp_path / name, {SINGLE_ID: [row('q1')]}, ONE, data=data)}:{SINGLE_ID}")
+
+    baseline, same = side("a", {"notes-s1": "f25f"}), side("b", {"notes-s1": "f25f"})
+    corrected, older = side("c", {"notes-s1": "727a"}), side("d", {})
+
+    assert judge_run(baseline, same).allowed
+    assert judge_run(baseline, older).allowed
+    assert judge_run(baseline, corrected).unjudged == (
+        f"{SINGLE_ID}: documents, questions or labels are not those of the baseline, though there are as many",
+    )

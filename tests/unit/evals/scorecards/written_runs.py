@@ -36,12 +36,14 @@ def written_run(
     *,
     times: Callable[[str], tuple[float, float]] = lambda _: (1.0, 2.0),
     report: Mapping[str, Mapping[str, Any]] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a run. `measured`: by cell its rows, why it failed, or None for one that was begun and not finished.
 
     Cells that are not named were never begun, but for baselines, which every experiment has: they were asked one question.
+    `data` are fingerprints of the data sets.
     """
-    run = open_run(folder, experiment, {"hive_mind": "0.0", "cpu": "abacus"})
+    run = open_run(folder, experiment, {"hive_mind": "0.0", "cpu": "abacus", "data": dict(data or {})})
     for cell in cells_of(experiment):
         given: Rows | str | None = measured.get(cell.id, [row("q01")])
         if cell.id not in measured and cell.arm.kind not in ("bm25", "random"):
