@@ -33,8 +33,8 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
     """Judge a run against a baseline.
 
     Exit code 0: no metric dropped beyond its 95 % interval. 1: one did, with the evidence. 2: it can't be judged, because
-    questions, documents or k differ, or a cell is missing, failed or has questions without a result or an answer; that does not
-    pass either.
+    questions, documents or k differ, or a cell is missing, failed or has questions without a result, an answer or a
+    verdict; that does not pass either.
     """
     from hive_mind.evals.scorecards.comparing import side_of
     from hive_mind.evals.scorecards.gating import judge_run

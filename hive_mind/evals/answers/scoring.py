@@ -4,7 +4,7 @@ Arithmetic only; definitions are in `measure`. A figure that has nothing to meas
 document, distractors where none is labelled, a keyword hit without keywords or without an answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
 import numpy as np
@@ -102,6 +102,11 @@ def answered_figures(question: LabelledQuestion, answer: GivenAnswer | None) -> 
         "abstained": float(not answer.is_known),
         "abstention_right": float(answer.is_known == question.is_answerable),
     }
+
+
+def lacks_verdict(figures: Mapping[str, float | None]) -> bool:
+    """Whether something was claimed, and the judge that was asked said nothing of it that could be used."""
+    return GROUNDED in figures and figures[GROUNDED] is None and figures.get("abstained") == 0.0
 
 
 def _any_of(keywords: Sequence[str], said: str) -> float | None:

@@ -16,6 +16,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answers.answering import Answerer, open_answerer
 from hive_mind.evals.answers.judging import Judge, open_judge
+from hive_mind.evals.answers.scoring import lacks_verdict
 from hive_mind.evals.answers.spending import FILE as TOKENS
 from hive_mind.evals.answers.spending import RunBudget
 from hive_mind.evals.arms.base import Means, OpenArm
@@ -24,7 +25,7 @@ from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments.values import Cell, Experiment
 from hive_mind.evals.rows import CellReport, Learned, Row
 from hive_mind.evals.running.data import asked_of, row_id
-from hive_mind.evals.running.folder import CellFolder, Pen, RunFolder, as_json
+from hive_mind.evals.running.folder import NOTES, CellFolder, Pen, RunFolder, as_json
 from hive_mind.evals.running.learning import together
 from hive_mind.evals.running.question import Asking, put
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
@@ -36,6 +37,7 @@ from hive_mind.runtime.wiring import open_embedder
 Tell = Callable[[str, int, int], None]
 
 UNANSWERED = "questions the answerer gave no answer to, the first one because: "
+UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +154,17 @@ def _refuse_nothing_but_errors(rows: Sequence[Row]) -> None:
 
 def _report(order: CellOrder, dataset: Dataset, parts: _Parts, rows: Sequence[Row]) -> CellReport:
     left_out = {reason: count for reason, count in dataset.left_out.items() if count}
-    unanswered = [row.unanswered for row in rows if row.unanswered]
+    if unanswered := [row.unanswered for row in rows if row.unanswered]:
+        left_out[f"{UNANSWERED}{unanswered[0]}"] = len(unanswered)
+    if unjudged := sum(lacks_verdict(row.metrics) for row in rows):
+        left_out[UNJUDGED] = unjudged
     return CellReport(
         order.cell.id,
         as_json(order.cell),
         "done",
         documents=dataset.documents,
         questions=len(rows),
-        left_out=left_out | ({f"{UNANSWERED}{unanswered[0]}": len(unanswered)} if unanswered else {}),
+        left_out=left_out,
         embedding=order.vectors.model,
         answerer=parts.answerer.name if parts.answerer else "",
         judge=parts.judge.name if parts.judge else "",

@@ -2,13 +2,14 @@
 
 Refused is a drop that lies beyond the 95 % interval, in any metric of which more is better or worse. Of the metrics that are held
 to more (`certain`), a drop that the interval leaves open is enough. A gate that can't judge does not pass: other questions or
-documents, another cut, a cell that is missing, failed or has questions without a result, or without the answer that is judged.
+documents, another cut, a cell that is missing, failed or has questions without a result, or without the answer
+or the verdict that is judged.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hive_mind.evals.answers.scoring import ANSWERED
+from hive_mind.evals.answers.scoring import ANSWERED, GROUNDED, lacks_verdict
 from hive_mind.evals.scorecards.cells import MeasuredCell
 from hive_mind.evals.scorecards.comparing import (
     CellChange,
@@ -75,6 +76,8 @@ def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, c
     lost = (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain))
     if any(one.metric in ANSWERED for _, one in judged):
         lost += tuple(_unanswered(baseline, candidate))
+    if any(one.metric == GROUNDED for _, one in judged):
+        lost += tuple(_without_verdict(baseline, candidate))
     if lost:
         return Judgement(unjudged=lost, changes=(change,))
     grounds = [_ground(cell, one, certain) for cell, one in judged]
@@ -115,6 +118,14 @@ def _unanswered(baseline: Side, candidate: Side) -> Iterator[str]:
         for name, cell in (("this run", new), ("the baseline", old)):
             if silent := sorted(row.question for row in cell.rows.values() if row.unanswered):
                 yield f"{new.id}: {_named(silent)} without an answer in {name}: {cell.rows[silent[0]].unanswered}"
+
+
+def _without_verdict(baseline: Side, candidate: Side) -> Iterator[str]:
+    """Answers that a judge was asked about in vain: the others may be those that are easy to judge."""
+    for old, new in paired_cells(baseline, candidate)[0]:
+        for name, cell in (("this run", new), ("the baseline", old)):
+            if unjudged := sorted(row.question for row in cell.rows.values() if lacks_verdict(row.metrics)):
+                yield f"{new.id}: {_named(unjudged)} without the judge's verdict in {name}"
 
 
 def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:

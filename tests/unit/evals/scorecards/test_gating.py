@@ -124,6 +124,19 @@ def test_answers_that_were_not_given_can_not_be_judged_by_the_others(tmp_path: P
     assert judged(tmp_path / "b", before, after, "completeness").allowed
 
 
+def test_answers_the_judge_said_nothing_of_can_not_be_judged_by_the_others(tmp_path: Path):
+    def verdicts(*given: float | None) -> Rows:
+        return [row(f"q{n:02}", metrics={"abstained": 0.0, "grounded": one}) for n, one in enumerate(given, 1)]
+
+    before, after = verdicts(1.0, 0.0, 0.0), verdicts(1.0, None, None)
+    declined = [*before[:1], *(row(f"q0{n}", metrics={"abstained": 1.0, "grounded": None}) for n in (2, 3))]
+
+    (told,) = judged(tmp_path / "a", before, after).unjudged
+    assert told == f"{SINGLE_ID}: questions q02, q03 without the judge's verdict in this run"
+    assert judged(tmp_path / "b", before, after, "completeness").allowed
+    assert judged(tmp_path / "c", before, declined, "grounded").allowed
+
+
 def test_other_cells_another_cut_and_other_documents_can_not_be_judged(tmp_path: Path):
     baseline = side_of(str(written_run(tmp_path / "a", {SINGLE_ID: [row("q1")], FLAT_ID: [row("q1")]})))
     fewer = side_of(str(written_run(tmp_path / "b", {SINGLE_ID: [row("q1")]}, ONE)))
