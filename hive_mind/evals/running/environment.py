@@ -17,11 +17,12 @@ _SECRET_OPTIONS = ("key", "token", "credential", "password")
 
 
 def environment_of(
-    arguments: Sequence[str], embedding: str, data: Mapping[str, str], absent: Sequence[str] = ()
+    arguments: Sequence[str], means: Mapping[str, str], data: Mapping[str, str], absent: Sequence[str] = ()
 ) -> dict[str, Any]:
     """This machine and this program now.
 
-    `embedding` is the model's name, "" for none; `data` are fingerprints of the data sets, and `absent` those that were left out.
+    `means` are models and whatever else decides rows, "" for none; `data` are fingerprints of the data sets, and `absent` those
+    that were left out.
     """
     return {
         "hive_mind": __version__,
@@ -33,7 +34,7 @@ def environment_of(
         "load_average": [round(load, 2) for load in psutil.getloadavg()],
         "memory_bytes": psutil.virtual_memory().total,
         "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
-        "embedding": embedding,
+        **means,
         "data": dict(data),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "argv": without_secrets(arguments),

@@ -31,6 +31,13 @@ EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
 ROWS, TIMES, CELL = "rows.jsonl", "times.jsonl", "cell.json"
 NOTES = "notes.txt"
 
+# What rows are made with: in words, and what sets it.
+_MEANS = {
+    "embedding": ("embeddings of", "--embed and --model"),
+    "vector_index": ("vector index", "HIVE_MIND_ANN"),
+    "language_model": ("language model", "HIVE_MIND_LLM"),
+}
+
 # The operating system releases it when its holder dies.
 LOCK = ".lock"
 _HELD_S, _LOOK_S = 60.0, 0.1
@@ -197,12 +204,7 @@ def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, A
         raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
     begun = _json(path / ENVIRONMENT)
     _refuse_other_data(path, begun.get("data") or {}, environment.get("data") or {})
-    before, now = begun.get("embedding"), environment.get("embedding")
-    if before != now:
-        raise InvalidInput(
-            f"{path} was begun with {_named(before)} and this run has {_named(now)}; "
-            "give --embed and --model of then, or another --out"
-        )
+    _refuse_other_means(path, begun, environment)
 
 
 def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) -> None:
@@ -214,8 +216,16 @@ def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) 
         )
 
 
-def _named(embedding: object) -> str:
-    return f"embeddings of {embedding}" if embedding else "no embeddings"
+def _refuse_other_means(path: Path, begun: dict[str, Any], now: dict[str, Any]) -> None:
+    """What one model found or said can't stand beside what another did. Runs of before did not write down all of them."""
+    for means, (what, setting) in _MEANS.items():
+        if means in begun and begun[means] != now.get(means):
+            before, after = (
+                f"{what} {one}" if one else f"no {what.removesuffix(' of')}" for one in (begun[means], now.get(means))
+            )
+            raise InvalidInput(
+                f"{path} was begun with {before} and this run has {after}; give {setting} of then, or another --out"
+            )
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -90,7 +90,8 @@ def run(order: RunOrder, report: Report) -> RunResult:
         _log.warning(WITHOUT_MODEL)
         experiment = _by_words_alone(experiment)
     cells = cells_of(experiment)
-    environment = environment_of(order.arguments, vectors.model, _fingerprints(experiment, data), _left_out(order, experiment))
+    means = _means(experiment, order.settings, vectors)
+    environment = environment_of(order.arguments, means, _fingerprints(experiment, data), _left_out(order, experiment))
     folder = open_run(order.folder, experiment, environment)
     orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
     _run_cells(orders, folder, _weights(cells, data), order.jobs, report)
@@ -140,6 +141,16 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
     if unknown := unknown_ids(experiment.subset, data.values()):
         _log.warning("no question has the id %s, which --subset names", " or ".join(unknown))
     return replace(experiment, data=kept), data
+
+
+def _means(experiment: Experiment, settings: Settings, vectors: Vectors) -> dict[str, str]:
+    """What rows are made with, and a run has to go on with."""
+    asks = "model" in (experiment.answerer, experiment.judge)
+    return {
+        "embedding": vectors.model,
+        "vector_index": settings.ann if vectors.dimension else "",
+        "language_model": settings.llm if asks else "",
+    }
 
 
 def _fingerprints(experiment: Experiment, data: Data) -> dict[str, str]:

@@ -45,6 +45,19 @@ def test_other_embeddings_are_refused(tmp_path: Path):
         open_run(tmp_path, EXPERIMENT, {"embedding": "m"})
 
 
+def test_another_language_model_or_vector_index_is_refused(tmp_path: Path):
+    begun = {"embedding": "m", "vector_index": "quantised", "language_model": "openai:gpt-5-mini"}
+    open_run(tmp_path, EXPERIMENT, begun)
+
+    with pytest.raises(
+        InvalidInput, match="begun with language model openai:gpt-5-mini and this run has language model x:y; give"
+    ):
+        open_run(tmp_path, EXPERIMENT, begun | {"language_model": "x:y"})
+    with pytest.raises(InvalidInput, match="begun with vector index quantised and this run has vector index usearch; give HIVE"):
+        open_run(tmp_path, EXPERIMENT, begun | {"vector_index": "usearch"})
+    assert open_run(tmp_path, EXPERIMENT, begun).is_resumed
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path):
     (tmp_path / "letter.txt").write_text("dear")
 

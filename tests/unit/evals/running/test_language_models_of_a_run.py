@@ -1,0 +1,60 @@
+"""Whoever reads figures that a language model made must know which one, and of how many answers it said nothing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
+from hive_mind.evals.running.cell import UNJUDGED
+from hive_mind.evals.running.harness import RunOrder, run
+from hive_mind.runtime.settings import Settings
+from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
+
+KNOWN = Reply(json.dumps({"known": True, "answer": "Nadia [1]", "citations": [1]}))
+GROUNDED = Reply(json.dumps({"unsupported": [], "grounded": True}))
+JUDGED = Experiment(
+    "judged",
+    (DataSource("demo", "demo"),),
+    (Arm("full-context"),),
+    (Retrieval("lexical", "lexical"),),
+    answerer="model",
+    judge="model",
+    subset=("q01", "q02", "q03"),
+)
+
+
+def order(folder: Path, server: OpenAICompatibleServer, experiment: Experiment = JUDGED) -> RunOrder:
+    settings = Settings(embed="none", llm="openai:gpt-5-mini", llm_url=server.base_url)
+    return RunOrder(experiment, folder / "run", settings, folder / "vectors", jobs=1)
+
+
+def quiet(done: int, total: int, what: str = "") -> None:
+    pass
+
+
+def test_answers_without_a_verdict_are_left_out_by_number(tmp_path: Path):
+    cells = 3
+    with OpenAICompatibleServer([KNOWN, GROUNDED, KNOWN, Reply("Hard to say."), KNOWN, Reply("Who knows?")] * cells) as server:
+        result = run(order(tmp_path, server), quiet)
+
+    assert len(result.cells) == cells
+    assert {cell.left_out[UNJUDGED] for cell in result.cells} == {2}
+    notes = (tmp_path / "run" / "cells" / result.cells[0].id / "notes.txt").read_text()
+    assert notes.count("gave no verdict on question") == 2
+
+
+def test_a_run_names_its_language_model_and_goes_on_with_no_other(tmp_path: Path):
+    answered = replace(JUDGED, judge="none", subset=("q01",))
+    with OpenAICompatibleServer([KNOWN] * 3) as server:
+        asked = order(tmp_path, server, answered)
+        run(asked, quiet)
+        run(asked, quiet)
+
+        with pytest.raises(InvalidInput, match=r"begun with language model openai:gpt-5-mini and this run has .*gpt-5-nano"):
+            run(replace(asked, settings=replace(asked.settings, llm="openai:gpt-5-nano")), quiet)
+
+    known = json.loads((tmp_path / "run" / "environment.json").read_bytes())
+    assert (known["language_model"], known["embedding"], known["vector_index"]) == ("openai:gpt-5-mini", "", "")
