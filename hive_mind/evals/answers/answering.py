@@ -1,7 +1,7 @@
 """The one answerer of an experiment: every arm's hits are worded into an answer by the same reader, so that only they differ.
 
 It is the reader that agents have: "quoting" quotes facts word for word, "model" asks a language model within a budget. It sees
-the question's text and the hits, and none of the question's labels.
+the question's text, when it is asked, and the hits, and none of the question's labels.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ class QuotingAnswerer:
 
     async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
         """The quotations alone: keywords are looked for in what was found, not in how it is introduced."""
-        given = await self._reader.synthesise(Question(question.text), hits)
+        given = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
         return GivenAnswer(given.text.removeprefix(PREFACE).strip(), given.is_known)
 
     async def close(self) -> None:
@@ -133,7 +133,7 @@ class ModelAnswerer:
         """One answer at a time, so that what is spent meanwhile is what this answer costs."""
         async with self._turn:
             before = self.spent
-            given = await self._reader.synthesise(Question(question.text), hits)
+            given = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
             cost = since(before, self.spent)
         return GivenAnswer(given.text, given.is_known, cost.input_tokens, cost.output_tokens, self.usd(cost))
 

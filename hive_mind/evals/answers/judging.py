@@ -155,7 +155,8 @@ def _verdict_in(reply: str) -> bool | None:
 def _told(question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> str:
     """Everything on lines of its own, so that no answer can look like a source."""
     sources = numbered([_shown(hit) for hit in hits])
-    return f"Question: {_line(question.text)}\n\nSources:\n{sources}\n\nAnswer: {_line(answer.text)}"
+    asked_at = f"\nAsked at: {_line(question.asked_at)}" if question.asked_at else ""
+    return f"Question: {_line(question.text)}{asked_at}\n\nSources:\n{sources}\n\nAnswer: {_line(answer.text)}"
 
 
 def _shown(hit: Hit) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -102,6 +103,14 @@ def test_the_model_sees_the_question_and_the_hits_and_none_of_the_labels() -> No
     assert QUESTION.text in prompt.text
     assert all(one.fact.content in prompt.text for one in HITS)
     assert "secret" not in prompt.text + prompt.instructions
+
+
+def test_the_model_is_told_when_the_question_is_asked() -> None:
+    model, asked = ScriptedModel([KNOWN]), replace(QUESTION, asked_at="2023-05-30T23:40")
+
+    asyncio.run(ModelAnswerer(model, Budget(10**6)).answer(asked, HITS))
+
+    assert f"Question: {QUESTION.text}\nAsked at: 2023-05-30T23:40\n" in model.prompts[0].text
 
 
 def test_a_model_is_shown_every_hit_however_many_an_arm_gives() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,14 @@ def test_the_judge_sees_what_the_answerer_saw_and_none_of_the_labels() -> None:
     assert f"Question: {QUESTION.text}\n" in prompt.text
     assert "Answer: 42 bar [1]\n" in prompt.text
     assert "secret" not in prompt.text + prompt.instructions
+
+
+def test_the_judge_is_told_when_the_question_is_asked_as_the_answerer_was() -> None:
+    bench = Bench(YES)
+
+    asyncio.run(bench.judge.is_grounded(replace(QUESTION, asked_at="2023-05-30T23:40"), ANSWER, HITS))
+
+    assert f"Question: {QUESTION.text}\nAsked at: 2023-05-30T23:40\n\nSources:" in bench.model.prompts[0].text
 
 
 def test_an_answer_can_neither_add_a_source_nor_leave_the_fence() -> None:
