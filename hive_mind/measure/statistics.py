@@ -6,6 +6,7 @@ the mean moves. Undefined values (None) are left out and counted, never taken fo
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import lgamma, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,25 @@ def paired_difference(
         raise ValueError(f"both must answer the same questions, but there are {len(new)} and {len(old)} values")
     differences = [a - b for a, b in zip(new, old, strict=True) if a is not None and b is not None]
     return bootstrap_interval(differences, rng=rng, confidence=confidence, resamples=resamples)
+
+
+def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
+    """The share beyond which `found` or fewer of `asked` would be unlikely (Clopper & Pearson 1934), in [0, 1].
+
+    Exact, where a bootstrap is not: what is rare is drawn too rarely, and what was not found is never drawn. Raises `ValueError`
+    for more found than asked, or nothing asked.
+    """
+    if not 0 <= found <= asked or asked < 1:
+        raise ValueError(f"{found} of {asked} is no share")
+    fewer = np.arange(found + 1)
+    ways = np.array([lgamma(asked + 1) - lgamma(count + 1) - lgamma(asked - count + 1) for count in range(found + 1)])
+    low, high = found / asked, 1.0
+    # Each step halves what is open: after 50 a float has no room left.
+    for _ in range(50 if found < asked else 0):
+        share = (low + high) / 2
+        chance = np.exp(ways + fewer * log(share) + (asked - fewer) * log1p(-share)).sum()
+        low, high = (share, high) if chance > 1 - confidence else (low, share)
+    return high
 
 
 def _checked(values: list[float]) -> NDArray[np.float64]:

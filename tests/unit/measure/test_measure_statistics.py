@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hive_mind.measure.statistics import bootstrap_interval, macro_mean, paired_difference
+from hive_mind.measure.statistics import bootstrap_interval, macro_mean, paired_difference, share_ruled_out
 
 
 def rng(seed=0):
@@ -96,3 +96,29 @@ def test_different_numbers_of_questions_are_an_error():
 def test_a_confidence_outside_zero_and_one_is_an_error(confidence):
     with pytest.raises(ValueError, match="between 0 and 1"):
         bootstrap_interval([1.0], rng=rng(), confidence=confidence)
+
+
+@pytest.mark.parametrize(("found", "asked", "exact"), [(0, 1, 0.95), (0, 300, 0.009936), (1, 300, 0.015715), (20, 300, 0.095402)])
+def test_what_share_is_ruled_out_is_exact(found: int, asked: int, exact: float):
+    assert share_ruled_out(found, asked) == pytest.approx(exact, rel=1e-4)
+
+
+def test_one_that_was_found_rules_out_less_than_none():
+    shares = [share_ruled_out(found, 300) for found in (0, 1, 2, 299, 300)]
+
+    assert shares == sorted(set(shares))
+    assert shares[-1] == 1.0
+
+
+def test_at_most_one_sample_in_twenty_has_a_true_share_beyond_what_is_ruled_out():
+    for share in (0.004, 0.012, 0.3):
+        found = np.random.default_rng(7).binomial(300, share, 4_000)
+        ruled_out = {one: share_ruled_out(int(one), 300) for one in set(found.tolist())}
+
+        assert np.mean([ruled_out[one] < share for one in found.tolist()]) <= 0.055
+
+
+def test_no_share_is_refused():
+    for found, asked in ((2, 1), (0, 0), (-1, 3)):
+        with pytest.raises(ValueError, match=f"{found} of {asked} is no share"):
+            share_ruled_out(found, asked)

@@ -11,6 +11,7 @@ from hive_mind.evals.report.selecting import EXACT, Setting
 from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, estimate, identical, paragraph, section
 from hive_mind.evals.scorecards.card import CellCard
+from hive_mind.measure.statistics import share_ruled_out
 
 _NAMED_MAX = 5
 
@@ -97,13 +98,11 @@ def _parity_row(material: Material, setting: Setting, cell: CellCard) -> list[Co
     ran = PLACES[cell.arm.place]
     if compared is None:
         return [*start, figures.NOTHING, figures.NOTHING, figures.NOTHING, "there is no single to compare with", ran]
-    # The rule of three: where none of n differ, 95 of 100 such samples have a true share below 3/n.
-    bound = min(1.0, 3 / compared.n) if not differing else 1 - compared.low
     return [
         *start,
         figures.number(compared.n),
         figures.number(len(differing)),
-        figures.share(bound, digits=2),
+        figures.share(share_ruled_out(len(differing), compared.n), digits=2),
         _named(differing),
         ran,
     ]
