@@ -14,6 +14,7 @@ from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.evals.scorecards.card import CellCard, Scorecard
 from hive_mind.evals.scorecards.cells import MeasuredRun
+from hive_mind.evals.scorecards.metrics import COSTS
 
 # Spreadsheets look behind white space, and take these for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -70,7 +71,9 @@ def _question(cell: CellCard, row: Row, timing: Timing | None) -> dict[str, Valu
     lists = {name: " ".join(map(str, plain[name])) for name in ("found", "facts", "scores")}
     rest = {name: value for name, value in plain.items() if name != "metrics"} | lists
     times = {"cpu_ms": timing.cpu_ms if timing else None, "wall_ms": timing.wall_ms if timing else None}
-    return _about(cell) | rest | dict(row.metrics) | times
+    # Of a question without a result nothing was measured; what stands in its row would be taken for a measured 0.
+    unknown = dict.fromkeys((*COSTS, *times)) if row.error else {}
+    return _about(cell) | rest | dict(row.metrics) | times | unknown
 
 
 def _cell(cell: CellCard) -> dict[str, Value]:

@@ -3,11 +3,13 @@
 import csv
 from io import StringIO
 
+import msgspec
 import pytest
 
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv, safe
-from hive_mind.evals.scorecards.card import read_scorecard
+from hive_mind.evals.rows import Row, Timing
+from hive_mind.evals.scorecards.card import read_scorecard, write_scorecard
 from hive_mind.evals.scorecards.cells import read_run
 from tests.unit.evals.report.invented import experiment, write_run
 
@@ -41,6 +43,20 @@ def test_every_question_of_every_cell_is_a_line_with_its_figures(tmp_path):
     assert float(line["recall@10"]) == row.metrics["recall@10"]
     assert float(line["wall_ms"]) == first.times[row.question].wall_ms
     assert line["facts"].split() == row.facts
+
+
+def test_a_question_without_a_result_has_no_costs_and_no_times(tmp_path):
+    folder = write_run(tmp_path / "run", experiment("Letters", arms=ARMS, faults=[Fault()]), questions=2)
+    rows, times = (next(folder.glob("cells/*single*")) / name for name in ("rows.jsonl", "times.jsonl"))
+    rows.write_bytes(msgspec.json.encode(Row("q000", error="timed out")) + b"\n" + rows.read_bytes().splitlines(True)[1])
+    times.write_bytes(msgspec.json.encode(Timing("q000", 0.0, 0.0)) + b"\n" + times.read_bytes().splitlines(True)[1])
+
+    lines = read(questions_csv(write_scorecard(folder), read_run(folder)))
+    failed, answered = (line for line in lines if line["arm_kind"] == "single")
+
+    measured = ("messages", "bytes", "fan_out", "completeness", "cpu_ms", "wall_ms")
+    assert [failed[name] for name in measured] == [""] * 6
+    assert "" not in [answered[name] for name in measured]
 
 
 def test_a_name_that_is_a_formula_is_defused_wherever_it_stands(tmp_path):
