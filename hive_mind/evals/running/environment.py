@@ -11,8 +11,19 @@ import psutil
 
 from hive_mind import __version__
 
-# What decides figures or times.
-_LIBRARIES = ("numpy", "kuzu", "PyStemmer", "sentence-transformers", "torch", "numkong", "usearch", "redis", "pydantic-ai-slim")
+# What decides figures or times. A version of genai-prices is a day's prices.
+_LIBRARIES = (
+    "numpy",
+    "kuzu",
+    "PyStemmer",
+    "sentence-transformers",
+    "torch",
+    "numkong",
+    "usearch",
+    "redis",
+    "pydantic-ai-slim",
+    "genai-prices",
+)
 _SECRET_OPTIONS = ("key", "token", "credential", "password")
 
 

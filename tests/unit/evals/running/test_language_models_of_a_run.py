@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -57,4 +58,5 @@ def test_a_run_names_its_language_model_and_goes_on_with_no_other(tmp_path: Path
             run(replace(asked, settings=replace(asked.settings, llm="openai:gpt-5-nano")), quiet)
 
     known = json.loads((tmp_path / "run" / "environment.json").read_bytes())
+    assert known["libraries"]["genai-prices"] == metadata.version("genai-prices")
     assert (known["language_model"], known["embedding"], known["vector_index"]) == ("openai:gpt-5-mini", "", "")
