@@ -94,7 +94,8 @@ def _model(setting: Setting) -> Markup:
         Column("money per query"),
         Column("ran", is_number=False),
     )
-    return table(f"The model that answered, {setting.name}", columns, [_spent(*one) for one in called])
+    judged = " and judged" if any(cell.judge not in ("", "none") for cell in setting.cells) else ""
+    return table(f"The model that answered{judged}, {setting.name}", columns, [_spent(*one) for one in called])
 
 
 def _spent(name: str, ran: str, one: System) -> list[Content]:

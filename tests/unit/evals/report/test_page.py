@@ -142,6 +142,16 @@ def test_tokens_and_money_are_shown_where_a_model_was_called(page):
     assert "$0.012" in page.words["cost"]
 
 
+def test_what_a_judge_cost_does_not_pass_for_the_price_of_answers(tmp_path):
+    folder = write_run(tmp_path / "run", experiment("Letters", arms=(Arm("full-context"),), faults=[Fault()]))
+
+    assert "The model that answered, Letters" in Page(write_report(folder)).words["cost"]
+    for report in folder.glob("cells/*/cell.json"):
+        report.write_text(report.read_text().replace('"judge":"none"', '"judge":"openai:gpt-5-mini"'))
+    write_scorecard(folder)
+    assert "The model that answered and judged, Letters" in Page(write_report(folder)).words["cost"]
+
+
 def test_the_command_that_repeats_it_is_quoted_for_a_shell(page):
     assert "hive-mind eval run 'invented experiment.yaml' --out 'runs/it'\"'\"'s <here>'" in page.words["repeat"]
     assert ENVIRONMENT["cpu"]["model"] in page.words["environment"]
