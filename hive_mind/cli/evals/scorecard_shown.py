@@ -50,7 +50,7 @@ def _show_setting(setting: "Setting", limit: int) -> None:
     show(f"{setting.name}{by}", style="bold")
     of_all = [one for one in first.left_out.items() if all(one in cell.left_out.items() for cell in setting.cells)]
     left_out = "".join(f", left out: {count} {reason}" for reason, count in of_all)
-    show(f"{first.documents} documents, {first.questions} questions{left_out}")
+    show(f"{setting.extent}{left_out}")
     names = [f"{name}@{limit}" for name in _FOUND]
     titles = ["", *_titles(names), "same", "messages", "bytes", "asked", "reached", "CPU", "wall"]
     show_wide_table(titles, [_row(setting, cell, names) for cell in setting.cells])

@@ -1,5 +1,7 @@
 """How figures are written: short enough to be read, and a dash where nothing was measured. Never a zero for something unknown."""
 
+from collections.abc import Iterable
+
 NOTHING = "–"
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 _MINUS = "\N{MINUS SIGN}"
@@ -89,6 +91,13 @@ def money(value: float | None) -> str:
 def counted(how_many: int, what: str, plural: str = "") -> str:
     """ "1 question", "2 questions"."""
     return f"{number(how_many)} {what if how_many == 1 else plural or what + 's'}"
+
+
+def counted_among(how_many: Iterable[int], what: str) -> str:
+    """ "47 to 75 questions", from the fewest to the most; "75 questions" where all are as many."""
+    counts = sorted(set(how_many))
+    fewest = f"{number(counts[0])} to " if len(counts) > 1 else ""
+    return fewest + counted(counts[-1], what)
 
 
 def _three(value: float) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from hive_mind.evals.experiments.values import Fault
+from hive_mind.evals.report.figures import counted_among
 from hive_mind.evals.report.naming import BASELINES
 from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, Scorecard
 
@@ -43,6 +44,12 @@ class Setting:
     def has_seeds(self) -> bool:
         """Whether cells differ by their seeds."""
         return len({cell.seed for cell in self.cells}) > 1
+
+    @property
+    def extent(self) -> str:
+        """How many documents and questions; from the fewest to the most where each seed makes its own."""
+        documents, questions = zip(*((cell.documents, cell.questions) for cell in self.cells), strict=True)
+        return f"{counted_among(documents, 'document')}, {counted_among(questions, 'question')}"
 
     def of_kind(self, *kinds: str) -> tuple[CellCard, ...]:
         """Healthy cells of these kinds of arms."""

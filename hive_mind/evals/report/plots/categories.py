@@ -34,7 +34,7 @@ def by_category(setting: Setting, metric: str, name: str) -> Plot | None:
         axes.set_xlim(0, 1.03)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(metric_name(metric))
-        key(figure, [(cell_name(cell), cell.arm.kind, cell.arm.place) for cell in cells])
+        key(figure, [(cell_name(cell, with_seed=setting.has_seeds), cell.arm.kind, cell.arm.place) for cell in cells])
         return finished(figure, name, title, _told(title, cells, categories))
 
 

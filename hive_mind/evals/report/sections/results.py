@@ -18,12 +18,10 @@ def results(material: Material) -> Markup:
 
 
 def _of_setting(material: Material, setting: Setting, number: int) -> Markup:
-    first = setting.cells[0]
-    told = f"{figures.counted(first.documents, 'document')}, {figures.counted(first.questions, 'question')}."
     return section(
         f"results-{number}",
         f"Results: {setting.name}",
-        tag("p", told),
+        tag("p", f"{setting.extent}."),
         _quality(material, setting),
         drawings(material.plots(setting)),
         _everything(setting),
@@ -76,9 +74,9 @@ def _broken_out(material: Material, setting: Setting, part: str) -> Markup:
     values = list(dict.fromkeys(value for cell in cells for value in cell.by.get(part, {})))
     if len(values) < 2:
         return Markup()
-    found = []
+    found, names = [], [cell_name(cell, with_seed=setting.has_seeds) for cell in cells]
     for metric in material.measures:
-        columns = (Column(PARTS[part]), Column("questions"), *(Column(cell_name(cell)) for cell in cells))
+        columns = (Column(PARTS[part]), Column("questions"), *map(Column, names))
         rows = [_part_row(cells, part, value, metric) for value in values if _is_measured(cells, part, value, metric)]
         found.append(table(f"{metric_name(metric)} by {PARTS[part]}, {setting.name}", columns, rows))
     return _folded(f"By {PARTS[part]}", *found)

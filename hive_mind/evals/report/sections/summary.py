@@ -46,11 +46,10 @@ def _compared(material: Material) -> Markup:
 
 
 def _data(material: Material) -> str:
-    largest: dict[str, tuple[int, int]] = {}
-    for cell in material.card.done:
-        name = data_name(material.card, cell.data)
-        largest[name] = max(largest.get(name, (0, 0)), (cell.documents, cell.questions))
-    return "; ".join(f"{name} ({counted(d, 'document')}, {counted(q, 'question')})" for name, (d, q) in largest.items())
+    extents: dict[str, str] = {}
+    for setting in material.settings:
+        extents.setdefault(data_name(material.card, setting.cells[0].data), setting.extent)
+    return "; ".join(f"{name} ({extent})" for name, extent in extents.items())
 
 
 def _failed(material: Material) -> Markup:
@@ -142,7 +141,9 @@ def _glance(material: Material) -> Markup:
     kinds = [kind for kind in KINDS if any(cell.arm.kind == kind for cells in chosen for cell in cells)]
     columns = (Column("arm"), *(Column(setting.name) for setting in material.settings))
     rows = [_glance_row(kind, chosen, material.quality) for kind in kinds]
-    note = "single: its mean; the others: beside it. The largest arm of each kind"
+    seeds = sorted({cell.seed for cells in chosen for cell in cells})
+    of_seed = f", of seed {' or '.join(map(str, seeds))}" if any(setting.has_seeds for setting in material.settings) else ""
+    note = f"single: its mean; the others: beside it. The largest arm of each kind{of_seed}"
     return table(f"{metric_name(material.quality)} at a glance", columns, rows, note=note)
 
 

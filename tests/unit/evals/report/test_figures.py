@@ -46,3 +46,8 @@ def test_money_too_little_for_a_cent_is_still_shown():
 def test_counts_are_grouped_and_agree_with_their_noun():
     assert figures.counted(1, "question") == "1 question"
     assert figures.counted(12_000, "category", "categories") == f"12{SPACE}000 categories"
+
+
+def test_counts_that_differ_are_told_from_the_fewest_to_the_most():
+    assert figures.counted_among((75, 47, 75), "question") == "47 to 75 questions"
+    assert figures.counted_among((1, 1), "question") == "1 question"

@@ -162,6 +162,23 @@ def test_categories_and_intents_are_broken_out(page):
     assert "why-decision" in page.words["results-1"]
 
 
+def test_of_several_seeds_it_says_which_one_is_shown(tmp_path):
+    wanted = experiment("Letters", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()], seeds=(1, 2))
+    folder = write_run(tmp_path / "run", wanted)
+    for rows in folder.glob("cells/*-s2/*.jsonl"):
+        rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:30]))
+    for report in folder.glob("cells/*-s2/cell.json"):
+        report.write_text(report.read_text().replace('"questions":40', '"questions":30'))
+    write_scorecard(folder)
+
+    page = Page(write_report(folder))
+
+    assert "Letters (500 documents, 30 to 40 questions)" in page.words["summary"]
+    assert "The largest arm of each kind, of seed 1" in page.words["summary"]
+    assert "500 documents, 30 to 40 questions." in page.words["results-1"]
+    assert "category questions single, seed 1 sharded, 10 agents, seed 1 BM25 alone, seed 1" in page.words["results-1"]
+
+
 def test_hostile_names_stay_words(tmp_path):
     words = "</style></svg><script>alert(1)</script>\" onload='x' $5^2$ ${title} \u202e"
     wanted = experiment("a<b>&\"'", arms=ARMS[:4], faults=[Fault()])
