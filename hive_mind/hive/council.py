@@ -5,6 +5,7 @@ entry takes back. Records and removals are returned; the node persists and sends
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.admission import can_travel
-from hive_mind.hive.effects import Put
+from hive_mind.hive.effects import OWN_REASONS, Put, Retract, Retracted
 from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.rights import kind_of, subject_of
@@ -52,7 +53,23 @@ class Council:
         for row in (row for fact in facts for row in fact.provenance):
             self._clock.take(row.stamp, self._standing.hive_ms())
 
-    def take_back(self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp) -> tuple[list[RegistryEntry], str]:
+    def retract(self, event: Retract, taken: dict[str, Taken]) -> tuple[list[Retracted], list[RegistryEntry]]:
+        """Take facts back: what is here; and what everybody is to be told, for what may be elsewhere."""
+        outcomes: list[Retracted] = []
+        entries: list[RegistryEntry] = []
+        is_for_all = event.why not in OWN_REASONS and self._standing.is_moderator(event.by)
+        for fact_id in event.fact_ids:
+            stamp = self._clock.tick(self._standing.hive_ms())
+            outcome = self._holdings.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
+            # Also what was asserted before this node lost its memory.
+            if is_for_all or not (outcome.removed or outcome.refused):
+                told, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp)
+                entries += told
+                outcome = replace(outcome, refused=reason)
+            outcomes.append(outcome)
+        return outcomes, entries
+
+    def _take_back(self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp) -> tuple[list[RegistryEntry], str]:
         """Tell everybody that what was asserted of a fact until now counts no more: by an agent, or ("") by anybody.
 
         The entry; none, and why not, for what can't be written.

@@ -6,7 +6,6 @@ The same code runs under a broker, under the simulator and in a test. This file 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -19,7 +18,6 @@ from hive_mind.hive.conceding import Conceding
 from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
-    OWN_REASONS,
     Acknowledge,
     Ask,
     Done,
@@ -36,7 +34,6 @@ from hive_mind.hive.effects import (
     Reconnected,
     Record,
     Retract,
-    Retracted,
     SearchLocal,
     Send,
     Shared,
@@ -229,19 +226,7 @@ class HiveNode:
 
     def _retract(self, event: Retract) -> list[Effect]:
         taken: dict[str, Taken] = {}
-        entries: list[RegistryEntry] = []
-        outcomes: list[Retracted] = []
-        for fact_id in event.fact_ids:
-            stamp = self.clock.tick(self.standing.hive_ms())
-            is_for_all = event.why not in OWN_REASONS and self.standing.is_moderator(event.by)
-            outcome = self.holdings.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
-            # What was asserted elsewhere, or before this node lost its memory, is taken back by telling everybody.
-            if is_for_all or not (outcome.removed or outcome.refused):
-                agent = "" if is_for_all else event.by
-                told, reason = self.council.take_back(fact_id, agent, event.by, event.why, stamp)
-                entries += told
-                outcome = replace(outcome, refused=reason)
-            outcomes.append(outcome)
+        outcomes, entries = self.council.retract(event, taken)
         self.council.apply(entries, taken, are_just_written=True)
         return [*self._written(taken, entries), Done(event.request, tuple(outcomes))]
 
