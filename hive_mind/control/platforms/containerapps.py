@@ -24,6 +24,9 @@ from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
 
 _APP_CHARS_MAX = 32
 _GROUP_CHARS_MAX = 50
+_VAULT_CHARS_MAX = 127
+CONFIG_NAME = "worker-config"
+"""What `app.bicep` calls the secret by which a configuration gets into its container."""
 _TOPIC, _HUB = "hive", "hive"
 # Consumption plans sell a quarter of a core with half a gigabyte, up to sixteen times.
 _STEP_CPU, _STEP_MB, _STEPS_MAX = 0.25, 512, 16
@@ -211,9 +214,11 @@ def _name_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[P
     by_name: dict[str, set[str]] = {}
     for key in (key for worker in workers for key in worker.secret.values()):
         by_name.setdefault(_vault_name(key).lower(), set()).add(key)
-    for keys in by_name.values():
+    for name, keys in by_name.items():
         if len(keys) > 1:
             yield located(source, ("spec",), f"{' and '.join(sorted(keys))} are one secret in a key vault; rename one of them")
+        elif name in ("", CONFIG_NAME):
+            yield located(source, ("spec",), f"{min(keys)} can't be the name of a secret on Container Apps; rename it")
 
 
 def _steps(worker: Contained) -> int:
@@ -221,8 +226,8 @@ def _steps(worker: Contained) -> int:
 
 
 def _vault_name(key: str) -> str:
-    """Letters, digits and dashes, none of these at an end."""
-    return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in key).strip("-")
+    """Letters, digits and dashes, none of these at an end. What tells files apart stands at the beginning of their names."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in key).strip("-")[:_VAULT_CHARS_MAX].rstrip("-")
 
 
 def _subscriptions(config: WorkerConfig) -> Iterator[str]:

@@ -153,6 +153,7 @@ def test_an_app_is_the_container_that_the_image_is_made_for():
     assert {value for name, value in said if name == "port"} == {str(in_containers.PORT)}
     assert {value for name, value in said if name == "path"} >= {"'/healthz'", "'/readyz'", f"'{in_containers.CONFIG_FILE}'"}
     assert f"var home = '{in_containers.HOME}'" in code(APP)
+    assert f"var configSecret = '{containerapps.CONFIG_NAME}'" in code(APP)
     assert {value for name, value in said if name == "mountPath"} == {
         "home",
         "'/share'",

@@ -171,6 +171,21 @@ def test_two_secrets_that_a_vault_takes_for_one_are_refused():
     assert "one secret in a key vault" in refused(manifest)[0]
 
 
+@pytest.mark.parametrize("name", ["WORKER_CONFIG", "_"])
+def test_a_secret_whose_name_an_app_can_not_have_is_refused(name: str):
+    (problem,) = refused(on_azure(agents=[{"name": "ada", "env": {"API": f"${{env:{name}}}"}}, {"name": "ben"}]))
+
+    assert name in problem
+
+
+def test_the_name_of_a_file_is_as_long_as_a_vault_takes():
+    agents = [{"name": name, "prompt": f"${{file:{name}/{'p' * 200}.md}}"} for name in ("ada", "ben")]
+    names = {one["files"][0]["secret"] for one in rendered(on_azure(agents=agents))["processes"]}
+
+    assert len(names) == 2
+    assert all(re.fullmatch(r"[0-9a-zA-Z-]{1,127}", name) for name in names)
+
+
 def test_sizes_are_those_that_azure_sells():
     ada, ben = rendered(SECRETIVE)["processes"]
 
