@@ -10,7 +10,7 @@ import { Process } from 'types.bicep'
 param location string = resourceGroup().location
 
 @minLength(1)
-@maxLength(52)
+@maxLength(48)
 param fleet string
 
 @description('Tags of the apps.')

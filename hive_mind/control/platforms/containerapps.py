@@ -23,6 +23,8 @@ from hive_mind.runtime.references import references_in
 from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
 
 _APP_CHARS_MAX = 32
+# An environment of Azure's has 60, and is called after the fleet with "-environment".
+_FLEET_CHARS_MAX = 48
 _GROUP_CHARS_MAX = 50
 _VAULT_CHARS_MAX = 127
 CONFIG_NAME = "worker-config"
@@ -169,6 +171,8 @@ def _buses(source: Source) -> dict[str, BusAddress]:
 def _problems_of(
     source: Source, workers: tuple[Contained, ...], buses: Mapping[str, BusAddress], hub: Mapping[str, Any]
 ) -> Iterator[Problem]:
+    if len(source.manifest.metadata.name) > _FLEET_CHARS_MAX:
+        yield located(source, ("metadata", "name"), f"can have {_FLEET_CHARS_MAX} characters on Container Apps; shorten it")
     bus = source.manifest.spec.bus
     given = (
         ("url", "credential", bus.url, bus.credential),

@@ -85,6 +85,14 @@ def test_each_process_is_an_app_with_a_name_that_azure_takes():
     assert all(re.fullmatch(r"[a-z][a-z0-9-]{0,30}[a-z0-9]", name) and "--" not in name for name in apps)
 
 
+def test_a_fleet_whose_environment_would_have_too_long_a_name_is_refused():
+    longest = int(re.findall(r"@maxLength\((\d+)\)\nparam fleet ", (AZURE / "main.bicep").read_text("utf-8"))[0])
+
+    assert longest + len("-environment") == 60
+    assert rendered({**on_azure(), "metadata": {"name": "f" * longest}})["fleet"] == "f" * longest
+    assert refused({**on_azure(), "metadata": {"name": "f" * (longest + 1)}})[0].startswith("metadata.name: ")
+
+
 def test_namespaces_and_entities_are_those_of_the_bus_urls():
     given = rendered(on_azure())
 
