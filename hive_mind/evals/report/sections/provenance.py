@@ -25,6 +25,8 @@ _WORDS = {
     "coverage gap": "share of the first k with a weak score; lower is better",
     "identical top k": "share of questions to which an arm finds the same facts as one memory with everything, in the same order",
     "completeness": "share of the hive that was reached, as the answer itself says",
+    "interval": "how far a mean moves with other questions to these documents, at 95 %; with other documents, as other "
+    "conversations, it moves further, and of fewer than twenty questions or so the interval is too narrow",
     "median time": "of finding, without embedding the question; its interval is by order statistics",
 }
 
@@ -70,10 +72,15 @@ def repeating(material: Material) -> Markup:
     return section(
         "repeat",
         "Measure it again",
-        tag("p", "The same seeds give the same rows; times differ with the machine."),
+        tag("p", f"The same seeds give the same rows; times differ with the machine{_and_answers(material)}."),
         tag("pre", tag("code", command), tabindex=0),
         tag("details", tag("summary", "The experiment, resolved"), tag("pre", tag("code", experiment), tabindex=0)),
     )
+
+
+def _and_answers(material: Material) -> str:
+    asks = "model" in (material.run.experiment.answerer, material.run.experiment.judge)
+    return ", and what a language model says from one time to the next" if asks else ""
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

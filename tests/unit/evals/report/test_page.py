@@ -1,6 +1,7 @@
 """The page says what was measured, what was not, and why; it needs nothing but itself."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -177,6 +178,16 @@ def test_of_several_seeds_it_says_which_one_is_shown(tmp_path):
     assert "The largest arm of each kind, of seed 1" in page.words["summary"]
     assert "500 documents, 30 to 40 questions." in page.words["results-1"]
     assert "category questions single, seed 1 sharded, 10 agents, seed 1 BM25 alone, seed 1" in page.words["results-1"]
+
+
+def test_it_does_not_promise_what_a_language_model_says_twice(tmp_path):
+    wanted = experiment("Letters", arms=(Arm("single"),), faults=[Fault()])
+    quoted, answered = (
+        Page(write_report(write_run(tmp_path / name, replace(wanted, answerer=name)))).words for name in ("quoting", "model")
+    )
+
+    assert "times differ with the machine." in quoted["repeat"]
+    assert "times differ with the machine, and what a language model says from one time to the next." in answered["repeat"]
 
 
 def test_hostile_names_stay_words(tmp_path):
