@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from hive_mind.control.controller import fleets
 from hive_mind.control.converging import DataLoss, Outcome
 from hive_mind.control.locking import FleetLocked, fleet_lock
 from hive_mind.control.planning.plan import Plan
+from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError, ManifestError
 from hive_mind.runtime.worker_config import WorkerConfig
@@ -104,6 +106,28 @@ async def test_other_settings_restart_processes_a_few_at_a_time(tmp_path: Path) 
 
     assert outcome.problems == ()
     assert [call.split()[0] for call in world.calls if call.startswith(("stop ", "start "))] == ["stop", "start"] * 3
+
+
+@played
+async def test_a_fleet_that_was_killed_comes_back_at_once_and_not_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, seen = World(), list[int]()
+    await apply(tmp_path, world, source(tmp_path, FLAT))
+    for name in ("ada", "bob", "cy"):
+        world.crash(name)
+    observe = FakePlatform.observe
+
+    async def noted(self: FakePlatform) -> Mapping[str, Running]:
+        seen.append(len(world.alive))
+        return await observe(self)
+
+    monkeypatch.setattr(FakePlatform, "observe", noted)
+
+    outcome = await apply(tmp_path, world, source(tmp_path, FLAT))
+
+    assert outcome.problems == ()
+    assert set(seen) == {0, 3}
 
 
 @played
