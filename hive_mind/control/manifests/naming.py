@@ -40,7 +40,8 @@ def _findings(agent: Agent, path: Path) -> Iterator[Finding]:
     if agent.count is not None and not is_pattern:
         yield Finding(path, f"stands for {agent.count} agents by one name; put {{n}} into it: {agent.name}-{{n}}")
     elif agent.count is None and is_pattern:
-        yield Finding(path, "has {n} in it but the entry has no count; add count, or leave {n} out")
+        told = "has {n} in it but the entry has no count; add count, or leave {n} out"
+        yield Finding(path, told, rests_on=((*path[:-1], "count"),))
     elif not _PLAIN.fullmatch(longest := names_of(agent)[-1]):
         yield Finding(path, _refused(longest))
 

@@ -120,6 +120,11 @@ def test_what_follows_from_a_mistake_is_not_told_as_another():
     assert [one.path for one in problems_of(text)] == ["spec.topology.kind"]
 
 
+@pytest.mark.parametrize("count", ["0", "many"])
+def test_a_count_that_can_not_be_is_not_told_as_missing(count):
+    assert [one.path for one in problems_of(one_agent(f"name: 'reader-{{n}}', count: {count}"))] == ["spec.agents[0].count"]
+
+
 def test_what_a_misspelled_key_meant_is_not_told_as_missing():
     text = within("  topolgy: {kind: federated}\n", AGENTS + "    - {name: ben, group: north}\n")
 
