@@ -3,61 +3,27 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Share
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from hive_mind.runtime.fleet import HostedNode, TopologyName
 from hive_mind.runtime.runner import RunnerSettings
-from tests.builders import BagOfWords, Home, found, run, said
-from tests.contract.fleets import AGENTS, SHARING, Door, Leaping, Members, leaping, plan_of
-
-Agents = list[DistributedCognitiveMemory]
-DEADLINE_MS = 2_000
+from tests.builders import Home, found, run, said
+from tests.contract.fleets import AGENTS, SHARING, Door, Members, plan_of
+from tests.contract.scenarios_of_agents import DEADLINE_MS, Agents, among
 
 
 @pytest.fixture(params=SHARING)
 def topology(request: pytest.FixtureRequest) -> TopologyName:
     return request.param
-
-
-def among(
-    topology: TopologyName,
-    scenario: Callable[[Agents, Members], Awaitable[None]],
-    agents: int = 4,
-    moderators: tuple[str, ...] = (),
-    expiry: ExpirySettings | None = None,
-) -> None:
-    """Run a scenario with agents of one hive, in time that leaps. The first two are not of one federated group."""
-
-    async def whole() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, Leaping)
-        hive = HiveSettings(standing=StandingSettings(moderators=moderators, expiry=expiry or ExpirySettings()))
-        members = Members(plan_of(topology, agents, hive=hive, runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS)))
-        members.clock = loop.clock
-        names = sorted(members.plan.agents, key=lambda agent: members.plan.agents.index(agent) % 2)
-        memories = [members.memory(agent) for agent in names]
-        try:
-            await scenario(memories, members)
-        finally:
-            await asyncio.gather(*(memory.close() for memory in memories))
-            await members.close()
-
-    leaping(whole())
 
 
 def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
@@ -148,155 +114,6 @@ def test_a_fact_that_arrived_unnoticed_counts_as_shared_when_it_is_offered_again
         assert {fact.sharing for fact in await deaf.get_all_facts()} == {Sharing.SHARED}
         assert len(await found(agents[1], "red pump", 50)) == 20
         await deaf.close()
-
-    among(topology, scenario)
-
-
-def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        ada, ben, *_ = agents
-        sure = await ada.store_fact("pump", "The pump is red.", 0.95)
-        await members.settled()
-        assert await found(ben, "pump") == ["The pump is red."]
-
-        await ada.retract_fact(sure.id)
-        await members.settled()
-
-        for agent in agents:
-            assert await found(agent, "pump") == await agent.get_all_facts() == await agent.search_by_concept("pump") == []
-        assert await ben.get_fact(sure.id) is None
-
-    among(topology, scenario)
-
-
-def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        # Those of the other group stand in between: the second is its moderator.
-        ada, cleo, ben, dan = agents
-        sure = await ada.store_fact("pump", "The pump is red.", 0.95)
-        await ben.store_fact("pump", "The pump is red.", source="otto")
-        unsure = await ada.store_fact("door", "The door is open.", 0.5)
-        await members.settled()
-        with pytest.raises(InvalidInput, match="only who said it, or a moderator of the hive"):
-            await dan.retract_fact(sure.id)
-
-        for fact in (sure, unsure):
-            assert (await cleo.retract_fact(fact.id)).content == fact.content
-        await members.settled()
-
-        for agent in agents:
-            assert await found(agent, "which pump, which door?") == []
-        assert await cleo.get_all_facts() == await dan.get_all_facts() == []
-        # Who said it knows that it did; looking at it again tells the hive nothing.
-        assert {fact.id for fact in await ada.get_all_facts()} == {sure.id, unsure.id}
-        await ada.settle()
-        await members.settled()
-        assert await found(dan, "which pump, which door?") == []
-
-    among(topology, scenario, moderators=("cleo",))
-
-
-def test_what_a_moderator_took_back_stays_so_when_everything_is_told_again_with_its_new_vectors(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        ada, cleo, _, dan = agents
-        assert isinstance(members.embedder, BagOfWords)
-        members.embedder.failure = BackendUnavailable("embedder", "the model is away")
-        wrong, right, mended = [await ada.store_fact("", f"The {what} is red.") for what in ("pump", "door", "lamp")]
-        await members.settled()
-        await cleo.retract_fact(wrong.id)
-        await cleo.retract_fact(mended.id)
-        await members.settled()
-        await ada.store_fact("", mended.content, source="otto")
-        await members.settled()
-
-        members.embedder.failure = None
-        assert await ada.reembed()
-        await members.settled()
-
-        assert set(await found(dan, Query("red", method="vector"))) == {right.content, mended.content}
-        assert set(await found(dan, "red")) == {right.content, mended.content}
-
-    among(topology, scenario, moderators=("cleo",))
-
-
-def test_a_moderator_that_replaces_or_holds_back_what_it_said_leaves_alone_what_others_said(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        ada, cleo, _, dan = agents
-        for content in ("The pump is red.", "The door is red."):
-            await ada.store_fact("", content)
-            old = await cleo.store_fact("", content, source="otto")
-        await members.settled()
-
-        await cleo.supersede(old.id, said("The door is blue."), "otto")
-        cleo._outbox._gate = PromotionSettings(confidence_min=0.9)
-        assert (await cleo.store_fact("", "The pump is red.", source="ines")).held_back
-        await members.settled()
-
-        assert set(await found(dan, "red")) == {"The pump is red.", "The door is red."}
-        assert [hit.fact.sources for hit in await dan.search_facts("pump", 1)] == [("user",)]
-
-    among(topology, scenario, moderators=("cleo",))
-
-
-def test_what_is_said_again_a_forgetful_hive_keeps_as_long_again_and_what_was_forgotten_comes_back(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        ada, _, _, dan = agents
-        pump, door, lamp = ("The pump is red.", "The door is red.", "The lamp is red.")
-        for content in (pump, door):
-            await ada.store_fact("", content)
-        wrong = await ada.store_fact("", lamp)
-        await members.settled()
-        await dan.retract_fact(wrong.id)
-
-        await asyncio.sleep(200)
-        for content in (pump, lamp):
-            await ada.store_fact("", content)
-        await members.settled()
-        await asyncio.sleep(200)
-
-        assert await found(dan, "red") == await found(ada, "red") == [pump]
-        await ada.store_fact("", door)
-        await members.settled()
-        assert set(await found(dan, "red")) == {pump, door}
-
-    among(topology, scenario, moderators=("dan",), expiry=ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000))
-
-
-def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        ada, ben, *_ = agents
-        old = await ada.store_fact("pump", "The pump is red.")
-        new = await ada.supersede(old.id, said("The pump is blue."), "otto")
-        await members.settled()
-        assert await found(ben, "pump") == await found(ada, "pump") == ["The pump is blue."]
-
-        await ada.retract_fact(new.id)
-        await members.settled()
-
-        assert await found(ben, "pump") == await found(ada, "pump") == ["The pump is red."]
-
-    among(topology, scenario)
-
-
-def test_a_fact_that_two_agents_hold_is_one_fact_and_stays_when_one_of_them_takes_it_back(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
-        ada, ben, cleo, _ = agents
-        mine = await ada.store_fact("pump", "The pump is red.", source="the manual")
-        await members.settled()
-        same = await ben.store_fact("pump", "The pump is red.", source="a look at it")
-        await members.settled()
-
-        (hit,) = await cleo.search_facts("pump")
-        assert hit.fact.id == mine.id == same.id
-        if members.plan.topology != "federated":
-            # Each group has a fact of its own; what its agents say of it is counted there.
-            assert set(hit.fact.sources) == {"the manual", "a look at it"}
-            assert hit.components.confirmations > 0
-
-        await ada.retract_fact(mine.id)
-        await members.settled()
-
-        assert [hit.fact.sources for hit in await cleo.search_facts("pump")] == [("a look at it",)]
 
     among(topology, scenario)
 
