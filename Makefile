@@ -16,11 +16,12 @@ demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no ke
 	@$(BIN)/hive-mind demo
 
 # What waits for real processes on a busy machine may be late once; it is run again, and the summary names it.
-test: $(VENV)/.dev redis-server chromium  ## everything: format, lint, types and all tests
+# Half of the time somebody waits for a process or a lease to end: more WORKERS than cores are faster, where nothing else runs.
+test: $(VENV)/.dev redis-server chromium  ## everything: format, lint, types and all tests: WORKERS=2
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --reruns 1 -raR
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile --reruns 1 -raR
 
 check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before each commit
 	$(BIN)/ruff format --check .
