@@ -11,7 +11,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, read_stdin
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
-from hive_mind.cli.output import show, show_json
+from hive_mind.cli.output import counted, show, show_json
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -57,7 +57,7 @@ async def export(
     if output is Format.JSON:
         show_json({"file": file, "facts": facts, "lines": lines})
     else:
-        show(f"{file}: {facts} facts ({lines} lines)")
+        show(f"{file}: {counted(facts, 'fact')} ({counted(lines, 'line')})")
 
 
 @command
@@ -88,7 +88,7 @@ async def _import_lines(lines: list[str], file: str, settings: Settings, agent: 
     if output is Format.JSON:
         show_json({"file": file, "agent": agent, "facts": held, "added": added})
     else:
-        show(f"{file}: {held} facts, {added} of them new to agent {agent!r}")
+        show(f"{file}: {counted(held, 'fact')}, {added} of them new to agent {agent!r}")
 
 
 def _check_target(file: str, *, force: bool) -> None:

@@ -16,7 +16,7 @@ from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_te
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.learners import Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
-from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source
+from hive_mind.cli.output import Report, counted, printable, progress, say, show, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Content
@@ -48,7 +48,7 @@ class Piece:
 class Tally:
     """What was done so far."""
 
-    learned: list[dict[str, object]] = field(default_factory=list)
+    learned: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     added: int = 0
     confirmed: int = 0
@@ -169,13 +169,14 @@ def _tell(tally: Tally, agent: str, output: Format) -> None:
     for file in tally.learned:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
     if len(tally.learned) > 1:
-        show(f"{len(tally.learned)} files: {tally.added} new facts, {tally.confirmed} confirmed by another source")
+        new = counted(tally.added, "new fact")
+        show(f"{len(tally.learned)} files: {new}, {tally.confirmed} confirmed by another source")
     if tally.skipped:
         say(f"{len(tally.skipped)} skipped, see above")
 
 
-def _figures(file: dict[str, object]) -> str:
-    parts = [f"{file['facts']} facts, {file['added']} of them new"]
+def _figures(file: dict[str, Any]) -> str:
+    parts = [f"{counted(file['facts'], 'fact')}, {file['added']} of them new"]
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
     return ", ".join(parts)

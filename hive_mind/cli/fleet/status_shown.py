@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from hive_mind.cli.fleet.sizes import ago
-from hive_mind.cli.output import Cell, show, show_table
+from hive_mind.cli.output import Cell, counted, show, show_table
 
 if TYPE_CHECKING:
     from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus
@@ -44,14 +44,10 @@ def phase_cell(phase: str) -> Text:
 def fleet_line(status: "FleetStatus") -> str:
     """Everything on one line."""
     ready = sum(agent.is_ready for agent in status.agents)
-    agents = f"{ready} of {_counted(len(status.agents), 'agent', 'agents')} ready"
+    agents = f"{ready} of {counted(len(status.agents), 'agent')} ready"
     running, all_ = sum(process.pid > 0 for process in status.processes), len(status.processes)
-    processes = (f"{running} of " if running < all_ else "") + _counted(all_, "process", "processes")
-    return f"fleet {status.name}: {status.phase} · {agents} · {processes} · {_counted(status.facts, 'fact', 'facts')}"
-
-
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+    processes = (f"{running} of " if running < all_ else "") + counted(all_, "process", "processes")
+    return f"fleet {status.name}: {status.phase} · {agents} · {processes} · {counted(status.facts, 'fact')}"
 
 
 def show_fleet_line(status: "FleetStatus") -> None:
