@@ -43,7 +43,11 @@ def refuse_without_room(path: Path, more_bytes: int) -> None:
 
     Kuzu ends the whole process when it closes a database whose log met the end of the disk.
     """
-    disk = shutil.disk_usage(path.parent)
+    try:
+        disk = shutil.disk_usage(path.parent)
+    except OSError:
+        # Whether it can be written at all is for the write to find out.
+        return
     # Some file systems say nothing about their size.
     if disk.total and disk.free < more_bytes + _SPARE_BYTES:
         told = f"{disk.free >> 10:,} KB are free on its disk, and this needs {(more_bytes + _SPARE_BYTES) >> 10:,}"

@@ -45,6 +45,16 @@ def test_a_disk_that_does_not_tell_its_size_is_not_taken_for_full(tmp_path: Path
         opened.write(adds(1))
 
 
+def test_a_disk_that_can_not_be_asked_is_left_for_the_write_to_find_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_: Path) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(upkeep.shutil, "disk_usage", gone)
+    with database(tmp_path / "x") as opened:
+        opened.write(adds(1))
+        assert len(contents(opened)) == 1
+
+
 @pytest.mark.parametrize(
     "changes",
     [
