@@ -9,10 +9,10 @@ Each step is written down when it is done, but "proposed" before the hive is tol
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hive_mind.hive.effects import Held
+from hive_mind.hive.effects import OWN_REASONS, Held
 from hive_mind.model.fact import Fact, Sharing
 
-REASONS = ("retracted", "superseded", "held back")
+REASONS = ("retracted", *sorted(OWN_REASONS))
 
 
 def is_due(fact: Fact) -> bool:

@@ -20,6 +20,10 @@ def test_an_address_that_means_nothing_is_refused(url: str) -> None:
         asyncio.run(redis.open(address_of(url), QUICK))
 
 
+async def opened(buses: Buses) -> None:
+    await buses.bus()
+
+
 def test_a_certificate_is_checked_and_with_the_right_one_everything_is_encrypted(tmp_path: Path) -> None:
     made = make_certificates(tmp_path)
     with RedisServer(RedisOptions(certificates=made, password="honey")) as server:  # noqa: S106 - it is for this test
@@ -33,7 +37,7 @@ def test_a_certificate_is_checked_and_with_the_right_one_everything_is_encrypted
         assert server.url.startswith("rediss://")
         over(server, scenario)
         with pytest.raises(BackendUnavailable, match=r"(?i)certificate") as raised:
-            over(server, lambda buses: buses.bus())  # type: ignore[arg-type,return-value]
+            over(server, opened)
         assert "honey" not in str(raised.value)
 
 
@@ -97,7 +101,7 @@ def test_a_server_that_drops_keys_when_it_is_full_is_warned_of(caplog: pytest.Lo
 
 def test_a_server_of_a_cluster_is_refused() -> None:
     with RedisServer(RedisOptions(is_cluster=True)) as server, pytest.raises(BackendRejected, match="NoCluster"):
-        over(server, lambda buses: buses.bus())  # type: ignore[arg-type,return-value]
+        over(server, opened)
 
 
 def test_who_may_not_ask_what_a_server_is_hears_of_the_cluster_when_it_reads() -> None:

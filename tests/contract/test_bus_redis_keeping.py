@@ -133,6 +133,14 @@ def test_who_was_away_for_too_long_keeps_what_is_young(server: RedisServer) -> N
     over(server, scenario)
 
 
+async def every_second_is_brief(bus: RedisBus, *to: str) -> list[str]:
+    """Publish twenty, one after another, the first of them brief."""
+    said = ["x" * 2000 + str(n) for n in range(20)]
+    for number, one in enumerate(said):
+        await bus.publish([msgspec.structs.replace(envelope(one, *to), is_brief=number % 2 == 0)])
+    return said
+
+
 @pytest.mark.usefixtures("_trims_at_once")
 def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "BRIEF_S", 0.05)
@@ -141,9 +149,7 @@ def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monk
         bus = await buses.bus()
         bob, cid = await subscribed(bus), await subscribed(bus, "cid")
         await bob.inbox.close()
-        said = ["x" * 2000 + str(n) for n in range(20)]
-        for number, one in enumerate(said):
-            await bus.publish([msgspec.structs.replace(envelope(one, *EVERYONE), is_brief=number % 2 == 0)])
+        said = await every_second_is_brief(bus, *EVERYONE)
         assert sorted(await cid.take_and_ack(20)) == sorted(said)
         assert length(server, keys.brief("hive")) == length(server, keys.everyone("hive")) == 10
         await asyncio.sleep(0.1)
@@ -169,9 +175,7 @@ def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
         await bob.inbox.close()
         shown: list[str] = []
         watch = await bus.watch("hive", lambda one: shown.append(one.id))
-        said = ["x" * 2000 + str(n) for n in range(20)]
-        for number, one in enumerate(said):
-            await bus.publish([msgspec.structs.replace(envelope(one, "bob", "cid", "never"), is_brief=number % 2 == 0)])
+        said = await every_second_is_brief(bus, "bob", "cid", "never")
         assert sorted(await cid.take_and_ack(20)) == sorted(said)
         await eventually(lambda: all_shown(shown, 20))
         await watch.close()
