@@ -101,6 +101,10 @@ class FactStore(Protocol):
         """Every cached embedding of `model` by its key, in batches; float32 copies of the kept float16 values."""
         ...
 
+    async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
+        """The facts that exist among `ids`."""
+        ...
+
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
         """The episodes that exist among `ids`."""
         ...
@@ -123,6 +127,10 @@ class FactStore(Protocol):
 
     async def counts(self) -> Mapping[str, int]:
         """How many `facts`, `episodes`, `entities` and `vectors` are kept."""
+        ...
+
+    async def damage(self) -> Sequence[str]:
+        """What was found damaged so far and is left out, each by its name; empty for a store that is whole."""
         ...
 
     async def tidy(self) -> None:

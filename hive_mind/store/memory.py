@@ -75,6 +75,11 @@ class MemoryStore:
         for pairs in _in_batches(list(self._vectors.get(model, {}).items())):
             yield {key: vector.astype(np.float32) for key, vector in pairs}
 
+    async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
+        """The facts that exist among `ids`."""
+        self._refuse_if_closed()
+        return {wanted: self._facts[wanted] for wanted in ids if wanted in self._facts}
+
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
         """The episodes that exist among `ids`."""
         self._refuse_if_closed()
@@ -112,6 +117,10 @@ class MemoryStore:
             "entities": len(self._entities),
             "vectors": sum(map(len, self._vectors.values())),
         }
+
+    async def damage(self) -> Sequence[str]:
+        """Nothing."""
+        return ()
 
     async def tidy(self) -> None:
         """Nothing to give back."""

@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.hive.effects import Delete, Put, Record
@@ -57,5 +58,5 @@ async def main(path: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    database._CHECKPOINT_PAGES = PAGES_BETWEEN_WRITE_BACKS
+    database.FORMAT = replace(database.FORMAT, log_bytes=PAGES_BETWEEN_WRITE_BACKS * database.FORMAT.page_bytes)
     asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

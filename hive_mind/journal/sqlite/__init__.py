@@ -1,7 +1,7 @@
 """A journal in an SQLite file: durable when `write` returns, safe to kill at any moment, needs no package.
 
-`open` is all that nodes need; `read` is for who looks at a journal from outside. One thread owns the file (`worker`); `database`
-holds its statements, `lock` keeps other processes out. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the
+`open` is all that nodes need; `read` is for who looks at a journal from outside. `hive_mind.sqlite` owns the file, `database`
+holds its statements. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the
 data: copy both or none) and `name.sqlite.lock`.
 """
 
@@ -14,7 +14,7 @@ from hive_mind.hive.effects import Put, Record
 from hive_mind.journal.base import Journal
 from hive_mind.journal.sqlite.database import Database
 from hive_mind.journal.sqlite.snapshot import read
-from hive_mind.journal.sqlite.worker import Worker
+from hive_mind.sqlite.worker import Worker
 
 __all__ = ["open", "read"]
 
@@ -24,7 +24,7 @@ async def open(path: Path) -> Journal:
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
     """
-    worker = Worker(partial(Database, path), name=f"journal {path.name}")
+    worker = Worker[Database, Record](partial(Database, path), name=f"journal {path.name}")
     await worker.start()
     return _SqliteJournal(worker)
 
@@ -32,14 +32,14 @@ async def open(path: Path) -> Journal:
 class _SqliteJournal:
     """See `base.Journal`."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker[Database, Record]) -> None:
         self._worker = worker
         # A journal that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
 
     async def load(self) -> list[Put]:
         """Every value."""
-        return await self._worker.load()
+        return await self._worker.read(Database.load)
 
     async def write(self, records: Sequence[Record]) -> None:
         """All records or none, durable when this returns."""

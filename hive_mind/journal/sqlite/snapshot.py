@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
 from hive_mind.hive.effects import Put
-from hive_mind.journal.sqlite.database import Database
-from hive_mind.journal.sqlite.lock import Lock
+from hive_mind.journal.sqlite.database import FORMAT, Database
+from hive_mind.sqlite.file import log_path
+from hive_mind.sqlite.lock import Lock, lock_path
 
 _HEADER_BYTES = 32
 # The log begins anew after some 16 MB, far more than is written while a file is copied.
@@ -30,11 +31,11 @@ async def read(path: Path, *, while_open: bool = False) -> list[Put]:
 
 
 def _read_at_rest(path: Path) -> list[Put]:
-    if not path.with_name(path.name + ".lock").exists():
+    if not lock_path(path).exists():
         # No node ever had it open.
         return _read_open(path)
     try:
-        lock = Lock(path)
+        lock = Lock(path, FORMAT.owner)
     except OSError as error:
         raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder and its rights") from error
     try:
@@ -59,7 +60,7 @@ def _read_open(path: Path) -> list[Put]:
 
 
 def _copy(path: Path, copy: Path) -> None:
-    log, log_copy = _log_of(path), _log_of(copy)
+    log, log_copy = log_path(path), log_path(copy)
     for _ in range(_ATTEMPTS):
         before = _header(log)
         if not path.exists() and not before:
@@ -80,10 +81,6 @@ def _header(log: Path) -> bytes:
             return file.read(_HEADER_BYTES)
     except FileNotFoundError:
         return b""
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
 
 
 def _of(path: Path, copy: Path, error: DatabaseUnreadable) -> str:

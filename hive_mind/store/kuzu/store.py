@@ -45,6 +45,15 @@ class KuzuStore:
             if found:
                 yield found
 
+    async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
+        """The facts that exist among `ids`."""
+        wanted = set(ids)
+        return {fact.id: fact async for batch in self.facts() for fact in batch if fact.id in wanted}
+
+    async def damage(self) -> Sequence[str]:
+        """Kuzu has no checksums: nothing is known."""
+        return ()
+
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
         """The episodes that exist among `ids`."""
         wanted = tuple(ids)

@@ -1,4 +1,4 @@
-"""The one thread that owns a journal's file, and the queue in front of it.
+"""The one thread that owns a file, and the queue in front of it.
 
 Writes that wait together share a commit; a group that fails is tried write by write, so nobody suffers for a neighbour. A caller
 who stops waiting changes nothing: what was handed in is done, whole.
@@ -10,42 +10,59 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.hive.effects import Put, Record
-from hive_mind.journal.sqlite.database import Database
 
 _log = logging.getLogger(__name__)
 _Waiter = asyncio.Future[Any]
+_Result = TypeVar("_Result")
+_Item = TypeVar("_Item")
+_Item_contra = TypeVar("_Item_contra", contravariant=True)
 
-# A commit of so many records takes some 0.2 s; whoever comes next waits that long and no longer.
-GROUP_MAX_RECORDS = 20_000
+# A commit of so many items takes some 0.2 s; whoever comes next waits that long and no longer.
+GROUP_MAX_ITEMS = 20_000
+
+
+class Database(Protocol[_Item_contra]):
+    """What a worker owns. Both methods are called by its thread alone."""
+
+    def write(self, items: Sequence[_Item_contra]) -> None:
+        """All of them, durable, or none."""
+        ...
+
+    def close(self) -> None:
+        """Release the file."""
+        ...
+
+
+_Database = TypeVar("_Database", bound=Database[Any])
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A write when it has `records`, otherwise a loading. `waiter` is None for the order to stop."""
+    """A write when it has `items`, otherwise a reading. `waiter` is None for the order to stop."""
 
     waiter: _Waiter | None
-    records: Sequence[Record] | None = None
+    items: Sequence[Any] | None = None
+    work: Callable[[Any], Any] | None = None
 
 
 _STOP = _Job(None)
 
 
-class Worker:
-    """Started by `start`; may be asked from any event loop until `stop`."""
+class Worker(Generic[_Database, _Item]):
+    """Started by `start`; may be asked from any event loop until `stop`. `name` is its thread's, "journal a.sqlite"."""
 
-    def __init__(self, open_database: Callable[[], Database], name: str) -> None:
-        self._open_database = open_database
+    def __init__(self, open_database: Callable[[], _Database], name: str) -> None:
+        self._open_database, self._name = open_database, name
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._is_stopping = False
         self._is_over = False
         # Re-entrant: a garbage collection inside it may call `stop`.
         self._end = threading.RLock()
         self._awaiting_end: list[_Waiter] = []
-        # A daemon, because the interpreter would wait for it for ever; a forgotten journal stops it at exit instead.
+        # A daemon, because the interpreter would wait for it for ever; a forgotten file stops it at exit instead.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     async def start(self) -> None:
@@ -59,13 +76,13 @@ class Worker:
             self._order_stop()
             raise
 
-    async def write(self, records: Sequence[Record]) -> None:
-        """Wait until `records` are durable."""
-        await self._ask(_Job(_new_waiter(), records))
+    async def write(self, items: Sequence[_Item]) -> None:
+        """Wait until `items` are durable."""
+        await self._ask(_Job(_new_waiter(), items))
 
-    async def load(self) -> list[Put]:
-        """Everything, after every write handed in before."""
-        found: list[Put] = await self._ask(_Job(_new_waiter()))
+    async def read(self, work: Callable[[_Database], _Result]) -> _Result:
+        """The result of `work`, run by the thread after every write handed in before."""
+        found: _Result = await self._ask(_Job(_new_waiter(), work=work))
         return found
 
     async def close(self) -> None:
@@ -96,7 +113,7 @@ class Worker:
         # Together, or a job of one thread could come behind the order to stop of another and wait for ever.
         with self._end:
             if self._is_stopping:
-                raise BackendUnavailable("sqlite", "the journal is closed; open it again")
+                raise BackendUnavailable("sqlite", f"the {self._name} is closed; open it again")
             self._jobs.put(job)
         assert job.waiter is not None  # noqa: S101 - only the order to stop has none, and nobody asks for it
         return await job.waiter
@@ -112,36 +129,36 @@ class Worker:
         self._serve(database)
         self._finish(database)
 
-    def _serve(self, database: Database) -> None:
+    def _serve(self, database: _Database) -> None:
         left_over: _Job | None = None
         while (job := left_over or self._jobs.get()) is not _STOP:
             left_over = None
-            if job.records is None:
-                _do([job], database.load)
+            if job.work is not None:
+                _do(job, lambda work=job.work: work(database))  # type: ignore[misc]
                 continue
             group, left_over = self._group_from(job)
             _commit(database, group)
 
     def _group_from(self, first: _Job) -> tuple[list[_Job], _Job | None]:
         """The writes that wait behind `first`, and the job that ended the group."""
-        group, size = [first], len(first.records or ())
-        while size < GROUP_MAX_RECORDS:
+        group, size = [first], len(first.items or ())
+        while size < GROUP_MAX_ITEMS:
             try:
                 job = self._jobs.get_nowait()
             except Empty:
                 break
-            if job.records is None:
+            if job.items is None:
                 return group, job
             group.append(job)
-            size += len(job.records)
+            size += len(job.items)
         return group, None
 
-    def _finish(self, database: Database) -> None:
+    def _finish(self, database: _Database) -> None:
         try:
             database.close()
         except BaseException:  # noqa: BLE001
             # The log holds everything, so whoever opens next finds all; but somebody should look at that disk.
-            _log.exception("closing a journal failed; everything acknowledged is in its log")
+            _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
         with self._end:
             self._is_over = True
             self._tell_end()
@@ -151,26 +168,26 @@ class Worker:
         self._awaiting_end.clear()
 
 
-def _commit(database: Database, group: list[_Job]) -> None:
+def _commit(database: Database[Any], group: list[_Job]) -> None:
     if len(group) > 1:
         try:
-            database.write([record for job in group for record in job.records or ()])
+            database.write([item for job in group for item in job.items or ()])
         except Exception:  # noqa: BLE001 - each gets its own error, if it has one
             _log.debug("a shared commit of %d writes failed; committing each alone", len(group))
         else:
             _settle(group)
             return
     for job in group:
-        _do([job], lambda records=job.records: database.write(records))  # type: ignore[misc]
+        _do(job, lambda items=job.items: database.write(items))  # type: ignore[misc]
 
 
-def _do(jobs: list[_Job], work: Callable[[], object]) -> None:
+def _do(job: _Job, work: Callable[[], object]) -> None:
     try:
         result = work()
     except BaseException as error:  # noqa: BLE001 - the thread must go on; the error belongs to the caller
-        _settle(jobs, error=error)
+        _settle([job], error=error)
     else:
-        _settle(jobs, result)
+        _settle([job], result)
 
 
 def _settle(jobs: Sequence[_Job], result: object = None, error: BaseException | None = None) -> None:

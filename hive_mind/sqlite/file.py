@@ -1,0 +1,235 @@
+"""One SQLite file from opening to closing: locked, known for ours, brought to the newest version, errors in our words.
+
+A commit is on disk when it returns (WAL, synchronous=FULL). Synchronous, and owned by one thread; the thread is in `worker`.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
+from hive_mind.sqlite.lock import Lock, locked_error
+from hive_mind.sqlite.log import refuse_damaged_log
+
+_MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What a kind of file is."""
+
+    owner: str
+    """whose file it is, for messages: "node", "agent\""""
+    application_id: int
+    """in the file's header, so that it is told from other SQLite files before anything in it is touched"""
+    migrations: Sequence[Sequence[str]]
+    """statements that lead from version n to n + 1; only ever append. The version is the header's `user_version`."""
+    page_bytes: int
+    log_bytes: int
+    """so much log between two checkpoints: a page that changes often is then written back once"""
+    when_damaged: str
+    """what a person can do about a damaged file, as a clause"""
+    is_exclusive: bool = False
+    """nobody else may read it while it is open: one file less, and no lock to take for each commit"""
+    cache_bytes: int = 2 << 20
+
+    @property
+    def version(self) -> int:
+        """The newest one."""
+        return len(self.migrations)
+
+
+class File:
+    """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
+
+    def __init__(self, path: Path, form: Format) -> None:
+        self.path, self._form = path.resolve(), form
+        with translating(self.path, form):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = Lock(self.path, form.owner)
+            try:
+                if not is_there(self.path, form):
+                    create(self.path, form)
+                self.connection = _opened(self.path, form)
+            except BaseException:
+                self._lock.release()
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, with errors in our words."""
+        with translating(self.path, self._form):
+            yield self.connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside a transaction: on disk when the block ends, or nothing of it ever."""
+        with translating(self.path, self._form), transaction(self.connection):
+            yield self.connection
+
+    def close(self) -> None:
+        """Write the log back and release the file."""
+        try:
+            with translating(self.path, self._form):
+                self.connection.close()
+        finally:
+            self._lock.release()
+
+
+def is_there(path: Path, form: Format) -> bool:
+    """Whether there is such a file to open; raises `DatabaseUnreadable` for what is none of ours. Touches nothing."""
+    header = _first_bytes(path)
+    if not header:
+        if log_path(path).exists():
+            # SQLite would replay it into the new file.
+            advice = "put it back, or move the log away"
+            raise unreadable(path, "is missing or empty although its log is there", advice)
+        return False
+    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+        raise unreadable(path, "is no SQLite file, or is damaged", form.when_damaged)
+    _check_identity(path, form, int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big"))
+    return True
+
+
+def create(path: Path, form: Format) -> None:
+    """Make it beside its place and move it there whole, so that a crash leaves no file without its identity."""
+    unborn = path.with_name(path.name + ".new")
+    unborn.unlink(missing_ok=True)
+    # The log SQLite makes beside it gets the same rights.
+    os.close(os.open(unborn, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(unborn, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA page_size = {form.page_bytes}")
+        connection.execute("PRAGMA synchronous = FULL")
+        with transaction(connection):
+            connection.execute(f"PRAGMA application_id = {form.application_id}")
+            _migrate(connection, form, 0)
+    unborn.replace(path)
+    sync_folder(path.parent)
+
+
+def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
+    """A connection that changes nothing, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
+    if not path.exists():
+        raise BackendError("sqlite", f"there is no file {path}")
+    with translating(path, form):
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            _check_identity(path, form, *(number(connection, name) for name in ("application_id", "user_version")))
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _opened(path: Path, form: Format) -> sqlite3.Connection:
+    refuse_damaged_log(path, form.when_damaged)
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        if form.is_exclusive:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        # macOS: fsync alone does not reach the disk there. Nothing changes elsewhere.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {form.log_bytes // form.page_bytes}")
+        connection.execute(f"PRAGMA cache_size = {-(form.cache_bytes >> 10)}")
+        # The log may be newer than the header that was read before.
+        version = number(connection, "user_version")
+        _check_identity(path, form, number(connection, "application_id"), version)
+        if version < form.version:
+            with transaction(connection):
+                _migrate(connection, form, version)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None:
+    for statements in form.migrations[version:]:
+        for statement in statements:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {form.version}")
+
+
+def _check_identity(path: Path, form: Format, application_id: int, version: int) -> None:
+    if application_id != form.application_id:
+        raise unreadable(path, "is an SQLite file of another program", f"give this {form.owner} another path")
+    if version > form.version:
+        raise unreadable(path, f"was written by a newer hive-mind (format {version}, known up to {form.version})", "upgrade")
+
+
+def number(connection: sqlite3.Connection, pragma: str) -> int:
+    """The value of a PRAGMA that has a number."""
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of the block, on disk at its end, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some errors, such as a full disk, have ended it already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def translating(path: Path, form: Format) -> Iterator[None]:
+    """Errors of SQLite and of the file system, as ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translated(path, form, error) from error
+    except OSError as error:
+        raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder, its rights and the disk") from error
+
+
+def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
+    # An extended code's low byte is the kind of error.
+    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return unreadable(path, f"is damaged ({error})", form.when_damaged)
+    if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return locked_error(path, form.owner)
+    if kind in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        return BackendError(
+            "sqlite", f"{path}: {error}; nothing of this was kept: look at the disk, its rights and its room, then try again"
+        )
+    return BackendError("sqlite", f"{path}: {error}")
+
+
+def unreadable(path: Path, what: str, advice: str) -> DatabaseUnreadable:
+    """The error for a file that can't be used as it is; says that nothing was changed and what to do."""
+    return DatabaseUnreadable("sqlite", f"{path} {what}. Nothing was changed; {advice}")
+
+
+def log_path(path: Path) -> Path:
+    """SQLite's write-ahead log of a file."""
+    return path.with_name(path.name + "-wal")
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename or a new name durable."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,26 @@
+"""An agent's record in an SQLite file: what it acknowledged, durable when `write` returns, safe to kill at any moment.
+
+`open` is all that others need. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `batch` and
+`committing` write, `reading` reads. Every row carries a checksum, and what is damaged is named and left out. Beside
+`name.sqlite` lie `name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none) and `name.sqlite.lock`.
+"""
+
+from functools import partial
+from pathlib import Path
+
+from hive_mind.sqlite.worker import Worker
+from hive_mind.store.base import Change, FactStore
+from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite.store import SqliteStore
+
+__all__ = ["open"]
+
+
+async def open(path: Path) -> FactStore:
+    """The record in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
+
+    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
+    """
+    worker = Worker[Record, Change](partial(Record, path), name=f"record {path.name}")
+    await worker.start()
+    return SqliteStore(worker)

@@ -1,0 +1,139 @@
+"""Facts, episodes, entities, edges, vectors and named values as rows, and back; each row carries a checksum of itself.
+
+Plain functions without a database. What a node holds is JSON in one column: a fact of an older version reads as one of today with
+defaults for what it lacks. A row whose checksum is wrong is never shown as anything.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.store.base import Vector
+
+FACT, EPISODE, ENTITY = 1, 2, 3
+KIND_NAMES = {FACT: "fact", EPISODE: "episode", ENTITY: "entity"}
+# Numbers in the file; only ever append.
+RELATIONS: Sequence[Relation] = (Relation.DERIVES_FROM, Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.MENTIONS)
+RELATION_NUMBERS = {relation: number for number, relation in enumerate(RELATIONS)}
+
+NODE_COLUMNS = "seq, kind, CAST(id AS BLOB), changed, body, sum"
+EDGE_COLUMNS = "seq, relation, from_seq, to_seq, sum"
+VECTOR_COLUMNS = "CAST(model AS BLOB), CAST(key AS BLOB), value, sum"
+NAMED_COLUMNS = "CAST(key AS BLOB), CAST(value AS BLOB), changed, sum"
+
+_encode = msgspec.json.encode
+_fact_of = msgspec.json.Decoder(Fact).decode
+_episode_of = msgspec.json.Decoder(Episode).decode
+_entity_of = msgspec.json.Decoder(str).decode
+_edge_bytes = struct.Struct("<4q").pack
+
+
+class NodeRow(NamedTuple):
+    """A row of `node`. `changed` is the tick of its last revision, `seq` that of its first writing."""
+
+    seq: int
+    kind: int
+    id: bytes
+    changed: int
+    body: bytes
+    sum: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is as it was written."""
+        return self.sum == _node_sum(self.seq, self.kind, self.id, self.changed, self.body)
+
+    @property
+    def value(self) -> Fact | Episode | str:
+        """What it holds; an entity is its name."""
+        if self.kind == FACT:
+            return _fact_of(self.body)
+        return _episode_of(self.body) if self.kind == EPISODE else _entity_of(self.body)
+
+    @property
+    def told(self) -> str:
+        """What to call it in a message."""
+        return f"{KIND_NAMES.get(self.kind, 'node')} {self.id.decode(errors='replace')}"
+
+
+def node_row(seq: int, id: str, value: Fact | Episode | str, changed: int) -> NodeRow:
+    """A value as a row."""
+    kind = FACT if isinstance(value, Fact) else EPISODE if isinstance(value, Episode) else ENTITY
+    body, key = _encode(value), id.encode()
+    return NodeRow(seq, kind, key, changed, body, _node_sum(seq, kind, key, changed, body))
+
+
+class EdgeRow(NamedTuple):
+    """A row of `edge`."""
+
+    seq: int
+    relation: int
+    from_seq: int
+    to_seq: int
+    sum: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is as it was written."""
+        return self.sum == crc32(_edge_bytes(*self[:4]))
+
+
+def edge_row(seq: int, relation: Relation, from_seq: int, to_seq: int) -> EdgeRow:
+    """An edge as a row."""
+    number = RELATION_NUMBERS[relation]
+    return EdgeRow(seq, number, from_seq, to_seq, crc32(_edge_bytes(seq, number, from_seq, to_seq)))
+
+
+class VectorRow(NamedTuple):
+    """A row of `vector`, without its number."""
+
+    model: bytes
+    key: bytes
+    value: bytes
+    sum: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is as it was written."""
+        return self.sum == crc32(self.value, crc32(self.key, crc32(self.model)))
+
+    @property
+    def vector(self) -> Vector:
+        """Shape (dimension,), a float32 copy of the kept float16 values."""
+        return np.frombuffer(self.value, dtype="<f2").astype(np.float32)
+
+
+def vector_row(model: str, key: str, vector: Vector) -> VectorRow:
+    """An embedding as a row."""
+    by, name, value = model.encode(), key.encode(), vector.astype("<f2").tobytes()
+    return VectorRow(by, name, value, crc32(value, crc32(name, crc32(by))))
+
+
+class NamedRow(NamedTuple):
+    """A row of `named`."""
+
+    key: bytes
+    value: bytes
+    changed: int
+    sum: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is as it was written."""
+        return self.sum == crc32(self.value, crc32(self.key, self.changed & 0xFFFFFFFF))
+
+
+def named_row(key: str, value: str, changed: int) -> NamedRow:
+    """A named value as a row."""
+    name, text = key.encode(), value.encode()
+    return NamedRow(name, text, changed, crc32(text, crc32(name, changed & 0xFFFFFFFF)))
+
+
+def _node_sum(seq: int, kind: int, id: bytes, changed: int, body: bytes) -> int:
+    return crc32(body, crc32(b"%d,%d,%d," % (seq, kind, changed) + id))

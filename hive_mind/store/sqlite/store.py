@@ -1,0 +1,126 @@
+"""The store over a record: a queue in front of its thread, and pages for whoever reads everything."""
+
+import ctypes
+import sys
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.sqlite.worker import Worker
+from hive_mind.store._checks import check
+from hive_mind.store.base import Change, Link, Vector
+from hive_mind.store.sqlite import reading
+from hive_mind.store.sqlite.reading import Part
+from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite.rows import EPISODE, FACT
+
+_Page = TypeVar("_Page")
+
+
+class SqliteStore:
+    """See `base.FactStore`."""
+
+    def __init__(self, worker: Worker[Record, Change]) -> None:
+        self._worker = worker
+        # A store that is forgotten closes when it is collected, or at the latest when the interpreter ends.
+        self._forgotten = weakref.finalize(self, worker.stop)
+
+    async def write(self, changes: Sequence[Change]) -> None:
+        """All changes or none, durable when this returns."""
+        changes = tuple(changes)
+        check(changes)
+        await self._worker.write(changes)
+
+    async def facts(self) -> AsyncIterator[Sequence[Fact]]:
+        """Every fact, in the order they were added."""
+        async for page in self._nodes(FACT):
+            yield page
+
+    async def all_episodes(self) -> AsyncIterator[Sequence[Episode]]:
+        """Every episode, in the order they were added."""
+        async for page in self._nodes(EPISODE):
+            yield page
+
+    async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Vector]]:
+        """Every cached embedding of `model`."""
+        async for page in self._pages(
+            lambda record, part: record.ask(lambda c: reading.vectors(c, model, part, record.note_damage))
+        ):
+            yield page
+
+    async def links(self) -> AsyncIterator[Sequence[Link]]:
+        """Every edge, in the order they were added."""
+        async for page in self._pages(lambda record, part: record.ask(lambda c: reading.links(c, part, record.note_damage))):
+            yield page
+
+    async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
+        """The facts that exist among `ids`."""
+        wanted = tuple(ids)
+        return await self._worker.read(lambda record: record.ask(lambda c: reading.by_id(c, wanted, Fact, record.note_damage)))
+
+    async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
+        """The episodes that exist among `ids`."""
+        wanted = tuple(ids)
+        return await self._worker.read(lambda record: record.ask(lambda c: reading.by_id(c, wanted, Episode, record.note_damage)))
+
+    async def linked(self, relation: Relation, id: str, *, backwards: bool = False) -> Sequence[str]:
+        """Ids at the other end."""
+        return await self._worker.read(
+            lambda record: record.ask(lambda c: reading.linked(c, relation, id, backwards=backwards, damage=record.note_damage))
+        )
+
+    async def meta(self) -> Mapping[str, str]:
+        """All named values."""
+        return await self._worker.read(lambda record: record.ask(lambda c: reading.meta(c, record.note_damage)))
+
+    async def counts(self) -> Mapping[str, int]:
+        """How many of each."""
+        return await self._worker.read(lambda record: record.ask(reading.counts))
+
+    async def damage(self) -> Sequence[str]:
+        """What was found damaged and left out."""
+        return await self._worker.read(lambda record: record.damage)
+
+    async def tidy(self) -> None:
+        """Write the log back."""
+        await self._worker.read(Record.tidy)
+
+    async def close(self) -> None:
+        """Finish what was handed in, write the log back, release the file, end the thread."""
+        await self._worker.close()
+        self._forgotten.detach()
+        _return_freed_memory()
+
+    async def _nodes(self, kind: int) -> AsyncIterator[list[Any]]:
+        rows = sums = 0
+
+        def page(record: Record, part: Part) -> tuple[list[Any], int]:
+            nonlocal rows, sums
+            found, last = record.ask(lambda c: reading.nodes(c, kind, part, record.note_damage))
+            rows, sums = rows + len(found), sums + sum(row.sum for row in found)
+            if not last and record.tick == part[1] and not record.damage:
+                record.note_if_missing(kind, rows, sums)
+            return [row.value for row in found], last
+
+        async for values in self._pages(page):
+            yield values
+
+    async def _pages(self, page: Callable[[Record, Part], tuple[_Page, int]]) -> AsyncIterator[_Page]:
+        """All pages of what there was when the first was asked for."""
+        after, upto = 0, await self._worker.read(lambda record: record.tick)
+        while True:
+            part = after, upto
+            found, after = await self._worker.read(lambda record, part=part: page(record, part))  # type: ignore[misc]
+            if not after:
+                return
+            yield found
+
+
+def _return_freed_memory() -> None:
+    """Give freed memory back to the system: an agent that sleeps should not go on taking its index's room. glibc only."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
