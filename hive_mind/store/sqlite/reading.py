@@ -48,7 +48,7 @@ def last_tick(connection: sqlite3.Connection) -> int:
 
 def nodes(connection: sqlite3.Connection, kind: int, part: Part, damage: Damage) -> tuple[list[NodeRow], int]:
     """The sound nodes of the next page of a part, in order, and where the page ends: the last `seq` looked at, 0 for none."""
-    query = f"SELECT {NODE_COLUMNS} FROM node WHERE seq > ? AND seq <= ? AND kind = ? ORDER BY seq LIMIT ?"  # noqa: S608
+    query = f"SELECT {NODE_COLUMNS} FROM node WHERE seq > ? AND seq <= ? AND +kind = ? ORDER BY seq LIMIT ?"  # noqa: S608
     rows = [NodeRow(*row) for row in connection.execute(query, (*part, kind, PAGE_ROWS))]
     return list(_sound(rows, damage)), rows[-1].seq if rows else 0
 
@@ -63,7 +63,7 @@ def _sound(rows: Iterable[NodeRow], damage: Damage) -> Iterator[NodeRow]:
 
 def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Vector], int]:
     """The embeddings of the next page, and where it ends."""
-    query = f"SELECT seq, {VECTOR_COLUMNS} FROM vector WHERE seq > ? AND seq <= ? AND model = ? ORDER BY seq LIMIT ?"  # noqa: S608
+    query = f"SELECT seq, {VECTOR_COLUMNS} FROM vector WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq LIMIT ?"  # noqa: S608
     found: dict[str, Vector] = {}
     last = 0
     for last, *rest in connection.execute(query, (*part, model, PAGE_ROWS)):  # noqa: B007 - wanted after the loop
