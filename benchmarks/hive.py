@@ -89,7 +89,7 @@ async def fleet_of(
         gate=PromotionSettings(is_open=True),
         runner=RunnerSettings(ask_deadline_ms=deadline_ms),
     )
-    settings = Settings(store="memory") if home is None else Settings(store="kuzu", home=home)
+    settings = Settings(store="memory") if home is None else Settings(store="sqlite", home=home)
     return await open_fleet(plan, settings, RandomVectors(language))
 
 

@@ -199,7 +199,7 @@ def told(method: str, asked: str, times: NDArray[np.float64], scored: NDArray[np
 async def kuzu(folder: Path, bodies: Sequence[str]) -> dict[str, float]:
     """The same chunks into the store that keeps agents' facts."""
     facts = [new_fact(Candidate(body, "", 0.8), "bench", 0) for body in bodies]
-    store = await backends.load("store", "kuzu").open(folder / "memory.kuzu")
+    store = await backends.load("store", "sqlite").open(folder / "memory.sqlite")
     with Clock() as writing:
         for start in range(0, len(facts), 500):
             await store.write([AddFact(fact) for fact in facts[start : start + 500]])

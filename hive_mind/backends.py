@@ -1,4 +1,4 @@
-"""Load a back end by its name: `load("store", "kuzu")` imports `hive_mind.store.kuzu`.
+"""Load a back end by its name: `load("store", "sqlite")` imports `hive_mind.store.sqlite`.
 
 The file name is the public name, so a new back end is one new file. Nobody else imports one. Names match `[a-z_]+` and
 only modules of this package are ever imported: no configuration file can make us load other code.
@@ -25,6 +25,7 @@ def load(kind: str, name: str) -> ModuleType:
 
     Raises `UnknownBackend` for a name that does not exist, `BackendNotInstalled` when a package it needs is missing.
     """
+    name = _FORMER_NAMES.get((kind, name), name)
     if not _NAME.fullmatch(name) or name not in known(kind):
         raise UnknownBackend(kind, name, known(kind))
     try:
@@ -49,8 +50,11 @@ _EXTRAS = {
     ("llm", "providers"): "llm",
 }
 
+# Settings and manifests of older versions name the database that a memory was kept in then; what is in it is converted.
+_FORMER_NAMES = {("store", "kuzu"): "sqlite"}
+
 # Modules that are no back end: what those of a kind have in common.
-SHARED = frozenset({"base", "address", "codec", "mailbox"})
+SHARED = frozenset({"base", "address", "codec", "graph", "mailbox"})
 
 
 def _is_public(module: str) -> bool:

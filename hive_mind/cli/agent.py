@@ -65,7 +65,7 @@ Join = Annotated[bool, typer.Option("--join", help="Come to a hive that runs alr
 Group = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
 Searches = Annotated[str, typer.Option("--searches", help="Another bus for questions and their replies, such as Event Hubs.")]
 Replicas = Annotated[int, typer.Option("--replicas", min=1, max=9, help="Copies of each fact in a sharded hive.")]
-Store = Annotated[str, typer.Option("--store", help="kuzu, or memory to keep nothing.")]
+Store = Annotated[str, typer.Option("--store", help="sqlite, or memory to keep nothing.")]
 Embed = Annotated[str, typer.Option("--embed", help="none, sentence_transformers or openai.")]
 Serve = Annotated[bool, typer.Option("--serve", help="Answer JSON lines from standard input on standard output.")]
 Leave = Annotated[bool, typer.Option("--leave", help="When it ends, hand everything over and leave the hive for good.")]
@@ -109,7 +109,7 @@ async def run(
     searches: Searches = "",
     replicas: Replicas = 3,
     home: options.Home = None,
-    store: Store = "kuzu",
+    store: Store = "sqlite",
     embed: Embed = "none",
     model: options.Model = None,
     serve: Serve = False,

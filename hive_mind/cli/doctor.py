@@ -19,7 +19,7 @@ from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import database_path, open_memory, open_model
+from hive_mind.runtime.wiring import database_path, is_kept, open_memory, open_model
 
 OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 
@@ -127,7 +127,7 @@ async def _database(settings: Settings, agent: str) -> Check:
     path = database_path(settings, agent)
     if settings.store == "memory":
         return Check("database", OK, 'store "memory": nothing is kept')
-    if not path.exists():
+    if not is_kept(settings, agent):
         return Check("database", OK, f"{path}: not there yet", "hive-mind learn PATH makes it")
     try:
         async with await open_memory(replace(settings, embed="none"), agent) as memory:

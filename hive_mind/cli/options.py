@@ -14,7 +14,7 @@ from hive_mind.cli.output import say
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings, from_environment
-from hive_mind.runtime.wiring import database_path
+from hive_mind.runtime.wiring import is_kept
 
 
 class Format(StrEnum):
@@ -106,7 +106,7 @@ def examples(*lines: str) -> str:
 
 
 def _is_known(settings: Settings, agent: str) -> bool:
-    return database_path(settings, agent).exists() or settings.store == "memory"
+    return is_kept(settings, agent) or settings.store == "memory"
 
 
 def _unknown(settings: Settings, agent: str) -> str:

@@ -19,7 +19,7 @@ from hive_mind.hive.estate import Estate
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.estate_lines import lines_of
 from hive_mind.runtime.generations import estate_of
-from hive_mind.runtime.wiring import database_path, open_memory
+from hive_mind.runtime.wiring import is_kept, open_memory
 from hive_mind.runtime.worker_config import read_config
 
 __all__ = ["Archived", "Call", "export", "import_"]
@@ -90,7 +90,7 @@ async def _lines(folder: FleetFolder, state: FleetState, agent: str, call: Call 
         except BackendUnavailable:
             pass  # It does not run.
     settings = settings_at(folder.home)
-    if not database_path(settings, agent).exists():
+    if not is_kept(settings, agent):
         return None
     async with await open_memory(settings, agent) as memory:
         return [line.encode() async for line in memory.export()]

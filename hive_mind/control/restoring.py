@@ -210,7 +210,7 @@ def _restore_sources(folder: Path, text: str) -> None:
 
 def settings_at(home: Path) -> Settings:
     """Of memories that are only read and written: their workers embed what has no vector."""
-    return Settings(home=home, store="kuzu", embed="none", ann="exact")
+    return Settings(home=home, store="sqlite", embed="none", ann="exact")
 
 
 def _tidy(folder: FleetFolder, *, is_home_new: bool) -> None:

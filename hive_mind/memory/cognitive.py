@@ -305,6 +305,11 @@ class CognitiveMemory:
         return self._vectors.model
 
     @property
+    def trouble(self) -> str:
+        """What is wrong with its store, as far as is known without waiting; "" also while it sleeps."""
+        return "" if self._state is None else self._state.store.trouble
+
+    @property
     def times_woken(self) -> int:
         """How often it has woken; what was known about its facts may be out of date when this has grown."""
         return self._times_woken

@@ -19,8 +19,8 @@ class Settings:
 
     home: Path = Path(".hive")
     """Folder of everything that is kept."""
-    store: str = "kuzu"
-    """"kuzu", or "memory" to keep nothing."""
+    store: str = "sqlite"
+    """"sqlite", or "memory" to keep nothing."""
     embed: str = "sentence_transformers"
     """"none" for keyword search, "sentence_transformers", or "openai" for a compatible HTTP endpoint."""
     embed_model: str = DEFAULT_EMBEDDING_MODEL

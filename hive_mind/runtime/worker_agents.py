@@ -74,7 +74,7 @@ class WorkerAgent:
     @property
     def phase(self) -> AgentPhase:
         """What it is about."""
-        if self._error or self._bad_sources:
+        if self._error or self._bad_sources or self._local.trouble:
             return "failed"
         if not self._is_open:
             return "starting"
@@ -86,7 +86,7 @@ class WorkerAgent:
         """What it can say of itself without waiting. While it sleeps, as it was before."""
         self._count()
         # Often the same for all of them: a model that does not answer.
-        error = self._error or "; ".join(dict.fromkeys(self._bad_sources.values()))
+        error = self._error or self._local.trouble or "; ".join(dict.fromkeys(self._bad_sources.values()))
         return AgentStatus(
             name=self.name,
             node=self.node,
@@ -214,7 +214,8 @@ class WorkerAgent:
 
     async def _tidy(self) -> None:
         """One that slept since it was written to is tidy enough, or will be tidied the next time."""
-        if self._local.facts is not None and self._tidied != self._local.revision:
+        # One whose last write failed finds out, by tidying, whether the next would go.
+        if self._local.facts is not None and (self._tidied != self._local.revision or self._local.trouble):
             self._tidied = self._local.revision
             await self._local.tidy()
 

@@ -62,7 +62,7 @@ class HiveConfig(msgspec.Struct, frozen=True):
 class ModelsConfig(msgspec.Struct, frozen=True):
     """Back ends of an agent's memory, as in `runtime.settings.Settings`. Keys are references."""
 
-    store: str = "kuzu"
+    store: str = "sqlite"
     embed: str = "none"
     embed_model: str = ""
     embed_url: str = ""

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
@@ -143,10 +144,28 @@ def _opened(path: Path, form: Format) -> sqlite3.Connection:
         if version < form.version:
             with transaction(connection):
                 _migrate(connection, form, version)
+        _check_schema(path, form, connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_schema(path: Path, form: Format, connection: sqlite3.Connection) -> None:
+    """A flipped bit may turn a table's definition into another one that works, and is wrong."""
+    if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",) or _definitions(connection) != _definitions_of(form):
+        raise unreadable(path, "is damaged (its tables are not defined as they were)", form.when_damaged)
+
+
+@cache
+def _definitions_of(form: Format) -> Sequence[tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        _migrate(connection, form, 0)
+        return _definitions(connection)
+
+
+def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]:
+    return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").fetchall()
 
 
 def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None:

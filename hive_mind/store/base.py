@@ -89,6 +89,11 @@ class FactStore(Protocol):
     `BackendError` for anything else the world does wrong.
     """
 
+    @property
+    def trouble(self) -> str:
+        """Why it is not as it should be, "" where it is: the last write failed, or something is damaged and left out."""
+        ...
+
     async def write(self, changes: Sequence[Change]) -> None:
         """All changes or none, durable when this returns. Writes waiting at the same time may share one commit."""
         ...
@@ -127,10 +132,6 @@ class FactStore(Protocol):
 
     async def counts(self) -> Mapping[str, int]:
         """How many `facts`, `episodes`, `entities` and `vectors` are kept."""
-        ...
-
-    async def damage(self) -> Sequence[str]:
-        """What was found damaged so far and is left out, each by its name; empty for a store that is whole."""
         ...
 
     async def tidy(self) -> None:

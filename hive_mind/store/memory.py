@@ -55,6 +55,11 @@ class MemoryStore:
         self._meta: dict[str, str] = {}
         self._is_closed = False
 
+    @property
+    def trouble(self) -> str:
+        """None."""
+        return ""
+
     async def write(self, changes: Sequence[Change]) -> None:
         """All changes or none: everything is checked before anything is touched."""
         self._refuse_if_closed()
@@ -117,10 +122,6 @@ class MemoryStore:
             "entities": len(self._entities),
             "vectors": sum(map(len, self._vectors.values())),
         }
-
-    async def damage(self) -> Sequence[str]:
-        """Nothing."""
-        return ()
 
     async def tidy(self) -> None:
         """Nothing to give back."""

@@ -73,7 +73,7 @@ def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_
     assert deleted.code == 0, deleted.err
     assert processes_of(command.home) == []
     assert command("get", "hives", "-o", "json").json[0]["phase"] == "Stopped"
-    assert (command.home / "agents" / "pumps" / "memory.kuzu").exists()
+    assert (command.home / "agents" / "pumps" / "memory.sqlite").exists()
     # What it learned itself is in its own database, which nobody has open now.
     assert "Tomas" in command("ask", "Who looks after the pumps?", "--agent", "pumps").out
 

@@ -62,7 +62,7 @@ def test_a_doctor_says_that_all_is_well_and_changes_nothing(hive_mind):
 
 
 def test_a_doctor_finds_a_database_that_is_none(hive_mind):
-    file = hive_mind.home / "agents" / "default" / "memory.kuzu"
+    file = hive_mind.home / "agents" / "default" / "memory.sqlite"
     file.parent.mkdir(parents=True)
     file.write_text("this is a letter to my aunt")
 

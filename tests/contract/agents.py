@@ -19,7 +19,7 @@ class Agents(dict[str, AgentProcess]):
     def __init__(self, wire: Wire, hive: str, folder: Path, topology: str, *more: str) -> None:
         super().__init__()
         self.wire, self.hive, self.folder = wire, hive, folder
-        self.options = ["--hive", hive, "--home", str(folder), "--store", "kuzu", *more]
+        self.options = ["--hive", hive, "--home", str(folder), "--store", "sqlite", *more]
         self.founding = ["--topology", topology, "--replicas", "2", "--members", ",".join(NAMES)]
 
     def buses_of(self, name: str) -> tuple[str, str]:

@@ -85,7 +85,7 @@ def backends(store: str, embedding: Callable[[Ground], dict[str, Any]]) -> Spec:
 
 BACKENDS = Story(
     "backends",
-    backends("kuzu", lambda _: {"kind": "none"}),
+    backends("sqlite", lambda _: {"kind": "none"}),
     backends("memory", lambda ground: {"kind": "openai", "url": ground.models["first"].base_url}),
     {
         "spec.store": Sight(lambda f: type(f.memory()._state.store).__name__, "KuzuStore", "MemoryStore"),  # type: ignore[union-attr]

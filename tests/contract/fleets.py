@@ -33,7 +33,7 @@ from tests.contract.wires import WIRES
 SHARING: tuple[TopologyName, ...] = ("flat", "federated", "sharded")
 # Every store alone, every topology, and one hive over real files.
 HOMES = tuple(f"single over {store}" for store in backends.known("store")) + tuple(f"{one} over memory" for one in SHARING)
-HOMES += ("sharded over kuzu",)
+HOMES += ("sharded over sqlite",)
 # Four processes, of which three only hold facts and answer questions: see `process_homes`. Over AMQP one topology has to do:
 # to connect takes longer there than a whole test elsewhere.
 REDIS_HOMES = (*HOMES, *(pytest.param(f"{one} over redis", marks=pytest.mark.slow) for one in SHARING))

@@ -23,7 +23,7 @@ def plan_of(name: str, hive: str, topology: str, bus: str, searches: str) -> Mem
 
 async def opened(plan: MemberPlan, folder: Path, *, has_vectors: bool) -> RunningMember:
     embedder = BagOfWords() if has_vectors else NoEmbedder()
-    return await open_member(plan, Settings(home=folder, store="kuzu", ann="exact"), embedder)
+    return await open_member(plan, Settings(home=folder, store="sqlite", ann="exact"), embedder)
 
 
 async def main() -> None:

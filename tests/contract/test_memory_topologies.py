@@ -257,7 +257,7 @@ def test_a_hive_that_stopped_and_started_has_all_it_acknowledged_and_is_offered_
     """Over real files: databases of agents and journals of nodes."""
     caplog.set_level(logging.ERROR)
     plan = replace(plan_of(topology), runner=RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000))
-    homes = {agent: Home("kuzu", tmp_path / f"{agent}.kuzu") for agent in plan.agents[:2]}
+    homes = {agent: Home("sqlite", tmp_path / "memories" / f"{agent}.sqlite") for agent in plan.agents[:2]}
     first, second = plan.agents[0], plan.agents[1]
 
     async def learn() -> None:

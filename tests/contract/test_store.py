@@ -45,7 +45,7 @@ FULL = fact(
 
 @pytest.fixture(params=backends.known("store"))
 def with_store(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    return lambda scenario: run(scenario, request.param, tmp_path / "facts.kuzu")
+    return lambda scenario: run(scenario, request.param, tmp_path / "facts.sqlite")
 
 
 def test_a_fact_comes_back_as_it_was_written(with_store: Run) -> None:

@@ -19,7 +19,7 @@ import hive_mind
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.fact import Relation
-from hive_mind.store import kuzu
+from hive_mind.store import sqlite
 from hive_mind.store.base import FactStore
 from tests.crash.writer import FACTS_PER_WRITE, ids
 
@@ -79,7 +79,7 @@ async def whole_writes(store: FactStore) -> set[int]:
 
 async def survivors(path: Path) -> set[int]:
     """What is in the database after a kill, by opening it."""
-    store = await kuzu.open(path)
+    store = await sqlite.open(path)
     try:
         return await whole_writes(store)
     finally:
@@ -88,7 +88,7 @@ async def survivors(path: Path) -> set[int]:
 
 async def searchable(path: Path, numbers: set[int], rng: random.Random) -> None:
     """A memory over the database knows as much as the store, and finds what it is asked for."""
-    memory = CognitiveMemory(partial(kuzu.open, path), NoEmbedder())
+    memory = CognitiveMemory(partial(sqlite.open, path), NoEmbedder())
     assert (await memory.get_statistics()).facts == FACTS_PER_WRITE * len(numbers)
     for number in rng.sample(sorted(numbers), min(5, len(numbers))):
         (hit,) = await memory.search_facts(f"Fact {number}.1", 1)
@@ -102,7 +102,7 @@ def kills(folder: Path, seed: int, *, count: int, inside_min: int = 0) -> int:
     for n in range(KILLS_MAX):
         if n >= count and inside >= inside_min:
             break
-        path = folder / f"{seed}-{n // 5}.kuzu"
+        path = folder / f"{seed}-{n // 5}.sqlite"
         expected = expected if n % 5 else set()
         acknowledged, was_inside = killed_child(path, seed + n, in_checkpoint=n % 5 != 0)
         inside += was_inside

@@ -14,13 +14,9 @@ import numpy as np
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.store import kuzu
+from hive_mind.store import sqlite
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, PutVector, ReviseFact
-from hive_mind.store.kuzu import KuzuSettings, database
-from hive_mind.store.kuzu.engine import Engine
 
-# A checkpoint every few dozen writes, so that many of the kills can hit one.
-SETTINGS = KuzuSettings(checkpoint_log_bytes=60_000)
 FACTS_PER_WRITE = 3
 
 
@@ -30,7 +26,7 @@ def say(line: str) -> None:
 
 
 def ids(number: int, place: int) -> tuple[str, str, str]:
-    """The fact, its episode and its vector's key of one place in one write. Short ids are the harder case for Kuzu."""
+    """The fact, its episode and its vector's key of one place in one write."""
     return f"f{number}.{place}", f"e{number}.{place}", f"v{number}.{place}"
 
 
@@ -56,21 +52,9 @@ def revision_of(number: int) -> list[Change]:
     return [ReviseFact(Fact(ids(number, 0)[0], "", "revised", 0.9, ("alice", "bob"), number))]
 
 
-def announce_checkpoints() -> None:
-    """Say so before each checkpoint, for the one who wants to kill inside it."""
-    write_back = database.write_back
-
-    def announced(engine: Engine, path: Path) -> None:
-        say("CHECKPOINT")
-        write_back(engine, path)
-        say("WRITTEN BACK")
-
-    database.write_back = announced  # type: ignore[attr-defined]
-
-
 async def main(path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    store = await kuzu.open(path, SETTINGS)
+    store = await sqlite.open(path)
     first = (await store.counts())["facts"] // FACTS_PER_WRITE
 
     async def write(number: int) -> None:
@@ -84,8 +68,12 @@ async def main(path: Path, seed: int) -> None:
         for start in range(0, 4, at_once):
             await asyncio.gather(*(write(number + start + n) for n in range(at_once)))
         await store.write(revision_of(rng.randrange(number + 1)))
+        # Every few dozen writes, so that many of the kills can hit one.
+        if number % 32 == 0:
+            say("CHECKPOINT")
+            await store.tidy()
+            say("WRITTEN BACK")
 
 
 if __name__ == "__main__":
-    announce_checkpoints()
     asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -108,7 +108,7 @@ async def demo(
 
 
 def _settings(home: Path, embed: str, model: str | None) -> Settings:
-    return replace(settings_for(home, embed, model), store="kuzu", ann="exact", llm="")
+    return replace(settings_for(home, embed, model), store="sqlite", ann="exact", llm="")
 
 
 @contextmanager

@@ -213,6 +213,13 @@ def _with_url(given: Any) -> Any:
     return {"url": given} if isinstance(given, str) else given
 
 
+def _store_today(given: Any) -> Any:
+    return "sqlite" if given == "kuzu" else given
+
+
+_Store = Annotated[
+    Literal["sqlite", "memory"], BeforeValidator(_store_today, json_schema_input_type=Literal["sqlite", "memory", "kuzu"])
+]
 # A section may be written as the one word that matters most; the published schema knows both forms.
 _Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyKind)]
 _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
@@ -225,7 +232,7 @@ class Spec(_Part):
     topology: _Topology = Field(default_factory=lambda: Topology())
     agents: list[Agent] = Field(min_length=1, description="Who learns and answers. Each runs once: its database has one writer.")
     bus: _Bus = Field(default_factory=lambda: Bus())
-    store: Literal["kuzu", "memory"] = Field("kuzu", description="memory: keep nothing when a process ends.")
+    store: _Store = Field("sqlite", description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
     embedding: Embedding = Field(default_factory=lambda: Embedding())
     llm: Llm = Field(default_factory=lambda: Llm())
     gossip: Gossip = Field(default_factory=lambda: Gossip())

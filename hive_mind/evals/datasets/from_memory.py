@@ -18,12 +18,12 @@ from hive_mind.memory.transfer import read_records
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import database_path, open_memory
+from hive_mind.runtime.wiring import is_kept, open_memory
 
 
 async def load_memory(settings: Settings, agent: str) -> Dataset:
     """What an agent of this home knows now. Raises `InvalidInput` for one that has learned nothing, and like opening a memory."""
-    if not database_path(settings, agent).exists():
+    if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}")
     # Vectors are of no use here, and a model takes seconds to load.
     async with await open_memory(replace(settings, embed="none"), agent) as memory, memory.awake() as awake:

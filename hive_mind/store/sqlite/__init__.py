@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
+from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.record import Record
 from hive_mind.store.sqlite.store import SqliteStore
 
@@ -21,6 +22,7 @@ async def open(path: Path) -> FactStore:
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
     """
-    worker = Worker[Record, Change](partial(Record, path), name=f"record {path.name}")
+    health = Health(path)
+    worker = Worker[Record, Change](partial(Record, path, health), name=f"record {path.name}")
     await worker.start()
-    return SqliteStore(worker)
+    return SqliteStore(worker, health)

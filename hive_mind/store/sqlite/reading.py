@@ -25,7 +25,7 @@ from hive_mind.store.sqlite.rows import (
     NodeRow,
     VectorRow,
 )
-from hive_mind.store.sqlite.schema import IDENTITY_KEY
+from hive_mind.store.sqlite.schema import IDENTITY_KEY, PROBE_KEY
 
 Damage = Callable[[str], None]
 """Told what is damaged: "fact 1f3a…"."""
@@ -128,7 +128,7 @@ def named(connection: sqlite3.Connection, damage: Damage) -> dict[str, str]:
 
 def meta(connection: sqlite3.Connection, damage: Damage) -> Mapping[str, str]:
     """All named values of the memory."""
-    return {key: value for key, value in named(connection, damage).items() if key != IDENTITY_KEY}
+    return {key: value for key, value in named(connection, damage).items() if key not in (IDENTITY_KEY, PROBE_KEY)}
 
 
 def counts(connection: sqlite3.Connection) -> dict[str, int]:

@@ -1,76 +1,64 @@
 """One agent's record: the file, its writes, its readings. Synchronous, and owned by one thread."""
 
-import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
+from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import File
 from hive_mind.store.base import Change, SetMeta
 from hive_mind.store.sqlite import reading
 from hive_mind.store.sqlite.batch import Batch
 from hive_mind.store.sqlite.committing import Commit
-from hive_mind.store.sqlite.schema import FORMAT, IDENTITY_KEY
+from hive_mind.store.sqlite.health import Health
+from hive_mind.store.sqlite.repair import refuse_half_repaired
+from hive_mind.store.sqlite.schema import FORMAT, IDENTITY_KEY, PROBE_KEY
 
-_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 # Places of nodes that were written or looked up last, so that the same entities are not looked up each time; some 150 bytes each.
 _KNOWN_MAX = 2000
-_DAMAGE_NAMED_MAX = 100
 
 
 class Record:
     """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, health: Health) -> None:
+        refuse_half_repaired(path)
         self._file = File(path, FORMAT)
         self._known: dict[str, int] = {}
-        self._damaged: dict[str, None] = {}
+        self.health = health
         try:
             with self._file.reading() as connection:
                 # A damaged name must not end a whole query.
                 connection.text_factory = _lenient
                 self.tick = reading.last_tick(connection)
-                is_new = IDENTITY_KEY not in reading.named(connection, self.note_damage)
+                is_new = IDENTITY_KEY not in reading.named(connection, health.note_damage)
             if is_new:
                 self.write([SetMeta(IDENTITY_KEY, uuid4().hex)])
         except BaseException:
             self._file.close()
             raise
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._file.path
-
-    @property
-    def damage(self) -> tuple[str, ...]:
-        """What was found damaged so far, the first hundred."""
-        return tuple(self._damaged)
-
-    def note_damage(self, what: str) -> None:
-        """Remember that something was left out because it is damaged, and say so once."""
-        if what in self._damaged or len(self._damaged) >= _DAMAGE_NAMED_MAX:
-            return
-        self._damaged[what] = None
-        _log.error("%s: %s is damaged and left out; see: hive-mind doctor --repair", self.path, what)
-
     def note_if_missing(self, kind: int, rows: int, sums: int) -> None:
         """Compare what a reading of a whole kind found with what was written."""
         if missing := self.ask(lambda connection: reading.missing(connection, kind, rows, sums)):
-            self.note_damage(missing)
+            self.health.note_damage(missing)
 
     def write(self, items: Sequence[Change]) -> None:
         """All changes, durable, or none. Raises `InvalidInput` for what does not fit what is there."""
         batch = Batch()
         batch.take(items)
-        with self._file.writing() as connection:
-            commit = Commit(connection, self.tick, self._known)
-            commit.write(batch)
-        self.tick = commit.tick
+        try:
+            with self._file.writing() as connection:
+                commit = Commit(connection, self.tick, self._known)
+                commit.write(batch)
+        except BackendError as error:
+            self.health.note_failure(error)
+            raise
+        self.tick, self.health.failure = commit.tick, ""
         self._remember(commit.places)
 
     def ask(self, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
@@ -79,7 +67,9 @@ class Record:
             return query(connection)
 
     def tidy(self) -> None:
-        """Write the log back, and give free pages and the cache back to the system."""
+        """Write the log back and give the cache back to the system; after a failed write, find out whether one goes now."""
+        if self.health.failure:
+            self.write([SetMeta(PROBE_KEY, "")])
         with self._file.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA shrink_memory")

@@ -12,6 +12,8 @@ EDGE_TOTAL = 0
 
 IDENTITY_KEY = "record.identity"
 """Named value: random, made with the record, never shown as the memory's own."""
+PROBE_KEY = "record.probe"
+"""Named value that is written to find out whether writing works again; neither is it shown."""
 
 FORMAT = Format(
     owner="agent",

@@ -12,6 +12,7 @@ from hive_mind.sqlite.worker import Worker
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Vector
 from hive_mind.store.sqlite import reading
+from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.reading import Part
 from hive_mind.store.sqlite.record import Record
 from hive_mind.store.sqlite.rows import EPISODE, FACT
@@ -22,10 +23,15 @@ _Page = TypeVar("_Page")
 class SqliteStore:
     """See `base.FactStore`."""
 
-    def __init__(self, worker: Worker[Record, Change]) -> None:
-        self._worker = worker
+    def __init__(self, worker: Worker[Record, Change], health: Health) -> None:
+        self._worker, self._health = worker, health
         # A store that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
+
+    @property
+    def trouble(self) -> str:
+        """See `Health`."""
+        return self._health.trouble
 
     async def write(self, changes: Sequence[Change]) -> None:
         """All changes or none, durable when this returns."""
@@ -46,42 +52,46 @@ class SqliteStore:
     async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Vector]]:
         """Every cached embedding of `model`."""
         async for page in self._pages(
-            lambda record, part: record.ask(lambda c: reading.vectors(c, model, part, record.note_damage))
+            lambda record, part: record.ask(lambda c: reading.vectors(c, model, part, record.health.note_damage))
         ):
             yield page
 
     async def links(self) -> AsyncIterator[Sequence[Link]]:
         """Every edge, in the order they were added."""
-        async for page in self._pages(lambda record, part: record.ask(lambda c: reading.links(c, part, record.note_damage))):
+        async for page in self._pages(
+            lambda record, part: record.ask(lambda c: reading.links(c, part, record.health.note_damage))
+        ):
             yield page
 
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
         """The facts that exist among `ids`."""
         wanted = tuple(ids)
-        return await self._worker.read(lambda record: record.ask(lambda c: reading.by_id(c, wanted, Fact, record.note_damage)))
+        return await self._worker.read(
+            lambda record: record.ask(lambda c: reading.by_id(c, wanted, Fact, record.health.note_damage))
+        )
 
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
         """The episodes that exist among `ids`."""
         wanted = tuple(ids)
-        return await self._worker.read(lambda record: record.ask(lambda c: reading.by_id(c, wanted, Episode, record.note_damage)))
+        return await self._worker.read(
+            lambda record: record.ask(lambda c: reading.by_id(c, wanted, Episode, record.health.note_damage))
+        )
 
     async def linked(self, relation: Relation, id: str, *, backwards: bool = False) -> Sequence[str]:
         """Ids at the other end."""
         return await self._worker.read(
-            lambda record: record.ask(lambda c: reading.linked(c, relation, id, backwards=backwards, damage=record.note_damage))
+            lambda record: record.ask(
+                lambda c: reading.linked(c, relation, id, backwards=backwards, damage=record.health.note_damage)
+            )
         )
 
     async def meta(self) -> Mapping[str, str]:
         """All named values."""
-        return await self._worker.read(lambda record: record.ask(lambda c: reading.meta(c, record.note_damage)))
+        return await self._worker.read(lambda record: record.ask(lambda c: reading.meta(c, record.health.note_damage)))
 
     async def counts(self) -> Mapping[str, int]:
         """How many of each."""
         return await self._worker.read(lambda record: record.ask(reading.counts))
-
-    async def damage(self) -> Sequence[str]:
-        """What was found damaged and left out."""
-        return await self._worker.read(lambda record: record.damage)
 
     async def tidy(self) -> None:
         """Write the log back."""
@@ -98,9 +108,9 @@ class SqliteStore:
 
         def page(record: Record, part: Part) -> tuple[list[Any], int]:
             nonlocal rows, sums
-            found, last = record.ask(lambda c: reading.nodes(c, kind, part, record.note_damage))
+            found, last = record.ask(lambda c: reading.nodes(c, kind, part, record.health.note_damage))
             rows, sums = rows + len(found), sums + sum(row.sum for row in found)
-            if not last and record.tick == part[1] and not record.damage:
+            if not last and record.tick == part[1] and not self._health.damaged:
                 record.note_if_missing(kind, rows, sums)
             return [row.value for row in found], last
 

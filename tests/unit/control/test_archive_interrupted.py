@@ -30,7 +30,7 @@ def paths(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("there", ["agents/ben/memory.kuzu", "hives/town/x.sqlite", "fleets/town/state.json"])
+@pytest.mark.parametrize("there", ["agents/ben/memory.sqlite", "hives/town/x.sqlite", "fleets/town/state.json"])
 def test_nothing_that_is_there_is_touched(archive: Path, tmp_path: Path, there: str) -> None:
     path = tmp_path / "home" / there
     path.parent.mkdir(parents=True)

@@ -110,7 +110,7 @@ def test_members_find_one_another_and_share(tmp_path: Path) -> None:
 
 def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
-        settings = Settings(home=tmp_path, store="kuzu", ann="exact")
+        settings = Settings(home=tmp_path, store="sqlite", ann="exact")
         node = await open_node(plan("town", "town"), settings, NoEmbedder(), town.bus)
         town.open.append(node)
         for name in ("ann", "bob"):
@@ -181,13 +181,13 @@ def test_a_bus_that_carries_nothing_is_told(tmp_path: Path) -> None:
 
 def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
-        ann = await town.begin(plan("ann", "ann", "bob"), store="kuzu")
+        ann = await town.begin(plan("ann", "ann", "bob"), store="sqlite")
         assert await ann.runner.tell(["*"], "note", b"hello") == ("bob",)
-        bob = await town.begin(plan("bob", "ann", "bob"), store="kuzu")
+        bob = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
         await until(lambda: bool(bob.told.entries()))
         await bob.close()
 
-        again = await town.begin(plan("bob", "ann", "bob"), store="kuzu")
+        again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
         assert [(one.sender, one.text, one.times) for one in again.told.entries()] == [("ann", "hello", 1)]
         await until(lambda: not ann.telling.unconfirmed)
 

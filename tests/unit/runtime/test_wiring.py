@@ -99,7 +99,7 @@ def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_lin
     assert told[0].startswith("keyword search only: ")
 
 
-@pytest.mark.parametrize(("kind", "known"), [("store", "kuzu"), ("embed", "none"), ("ann", "exact")])
+@pytest.mark.parametrize(("kind", "known"), [("store", "sqlite"), ("embed", "none"), ("ann", "exact")])
 @pytest.mark.parametrize("name", ["nonsense", "../kuzu", "os.path", "base", "_checks", ""])
 def test_an_unknown_back_end_is_refused_with_the_names_there_are(tmp_path: Path, kind: str, known: str, name: str):
     async def whole() -> None:

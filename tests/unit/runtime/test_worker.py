@@ -39,16 +39,16 @@ def test_a_worker_whose_nodes_are_the_whole_hive_has_nobody_to_leave_to(tmp_path
 
 
 def test_an_agent_whose_database_is_damaged_fails_alone(tmp_path: Path) -> None:
-    damaged = tmp_path / "agents" / "ada" / "memory.kuzu"
+    damaged = tmp_path / "agents" / "ada" / "memory.sqlite"
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"this is no database, though it is as long as one might be" * 100)
 
     async def work() -> None:
-        async with running(config(tmp_path, store="kuzu")) as worker:
+        async with running(config(tmp_path, store="sqlite")) as worker:
             await until(lambda: worker.status().phase == "ready")
             assert agent(worker, "ada").phase == "failed"
-            assert "memory.kuzu" in agent(worker, "ada").error
-            with pytest.raises(BackendUnavailable, match=r"memory\.kuzu"):
+            assert "memory.sqlite" in agent(worker, "ada").error
+            with pytest.raises(BackendUnavailable, match=r"memory\.sqlite"):
                 await worker.call("ada", "stats")
             assert (await worker.call("ben", "stats"))["facts"] == 0
 
@@ -126,7 +126,7 @@ def test_a_request_is_refused_with_what_is_wrong_with_it(tmp_path: Path) -> None
 
 def test_a_worker_can_be_closed_before_it_is_ready_and_twice(tmp_path: Path) -> None:
     async def work() -> None:
-        worker = await open_worker(config(tmp_path, store="kuzu"), lambda _: None)
+        worker = await open_worker(config(tmp_path, store="sqlite"), lambda _: None)
         await worker.close()
         await worker.close()
 

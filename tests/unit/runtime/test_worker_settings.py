@@ -103,7 +103,7 @@ def test_one_embedder_serves_all_and_another_model_embeds_anew(tmp_path: Path, m
             return opened[-1]
 
         monkeypatch.setattr(worker_parts, "open_embedder", open_embedder)
-        async with running(config(tmp_path, store="kuzu")) as worker:
+        async with running(config(tmp_path, store="sqlite")) as worker:
             await until(lambda: worker.status().is_ready)
             if model == "first":
                 for name in NAMES:

@@ -10,7 +10,7 @@ from tests.unit.runtime.workers import NAMES, agent, config, play, running, unti
 
 def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp_path: Path) -> None:
     async def work() -> None:
-        given = with_agent(config(tmp_path, store="kuzu"), "ada", sleep_after_s=0.2)
+        given = with_agent(config(tmp_path, store="sqlite"), "ada", sleep_after_s=0.2)
         async with running(given) as worker:
             await until(lambda: worker.status().is_ready)
             await worker.call("ada", "store", content="The gate is blue.")
@@ -45,7 +45,7 @@ def test_an_agent_that_keeps_nothing_on_disk_never_sleeps(tmp_path: Path) -> Non
 
 def test_an_agent_can_be_sent_to_sleep(tmp_path: Path) -> None:
     async def work() -> None:
-        async with running(config(tmp_path, "single", "kuzu")) as worker:
+        async with running(config(tmp_path, "single", "sqlite")) as worker:
             await until(lambda: worker.status().is_ready)
             await worker.call("ada", "sleep")
             assert agent(worker, "ada").phase == "asleep"

@@ -70,7 +70,7 @@ def test_sources_are_learned_once_and_a_changed_file_again(tmp_path: Path, notes
     monkeypatch.setattr(worker_agents, "learn_file", noted)
 
     async def run_once(facts: int) -> None:
-        async with running(with_agent(config(tmp_path, store="kuzu"), "ada", sources=(source(notes),))) as worker:
+        async with running(with_agent(config(tmp_path, store="sqlite"), "ada", sources=(source(notes),))) as worker:
             await until(lambda: worker.status().is_ready and agent(worker, "ada").learned == {str(notes): source(notes).digest})
             assert agent(worker, "ada").facts == facts
 

@@ -79,7 +79,7 @@ def test_there_is_an_example_of_every_topology_and_of_the_cloud():
 def test_the_shortest_manifest_has_a_default_for_everything_else():
     spec = read(HEAD + AGENTS).spec
 
-    assert (spec.topology.kind, spec.store, spec.platform.kind, spec.bus.url) == ("flat", "kuzu", "local", "")
+    assert (spec.topology.kind, spec.store, spec.platform.kind, spec.bus.url) == ("flat", "sqlite", "local", "")
 
 
 def test_a_section_may_be_written_as_the_word_that_matters_most():

@@ -51,7 +51,7 @@ def test_an_arm_of_another_place_is_opened_there_and_finds_the_same():
 def test_a_memory_that_is_kept_embeds_nothing_again(tmp_path: Path):
     embedder, scope = BagOfWords(), scope_of(["red pump", "blue door"], ["pump"])
     cell = Cell("cell", DataSource("notes"), Arm(), Retrieval(), 1)
-    settings = replace(SETTINGS, store="kuzu")
+    settings = replace(SETTINGS, store="sqlite")
 
     async def found() -> list[str]:
         arm = await open_arm(cell, scope, Means(settings, embedder, keep=tmp_path))
