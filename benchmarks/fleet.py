@@ -50,7 +50,7 @@ def resident_mb() -> float:
 
 
 def memory(folder: Path, agent: str) -> CognitiveMemory:
-    open_store = partial(backends.load("store", "sqlite").open, folder / f"{agent}.kuzu")
+    open_store = partial(backends.load("store", "sqlite").open, folder / f"{agent}.sqlite")
     return CognitiveMemory(open_store, RandomEmbedder(), new_arm=backends.load("ann", "quantised").open)
 
 

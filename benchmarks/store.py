@@ -1,8 +1,7 @@
 """What keeping facts durably costs: one at a time, in batches, with their episode and entities, and waking up again.
 
 `python -m benchmarks.store` prints a table; `--output json` the same as JSON. SQLite's insert on the same disk is the
-yardstick, because absolute times depend on the disk. `--kuzu-indexes` also builds Kuzu's own full-text and vector index
-over the facts.
+yardstick, because absolute times depend on the disk.
 """
 
 import argparse
@@ -22,9 +21,8 @@ import numpy as np
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id, episode_id, fact_id, vector_key
-from hive_mind.store import kuzu
+from hive_mind.store import sqlite as record
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector
-from hive_mind.store.kuzu.engine import Engine
 
 MODEL, DIMENSION = "benchmark", 384
 Row = dict[str, str | float]
@@ -71,7 +69,7 @@ async def per_second(store: FactStore, writes: list[list[Change]], batch: int = 
 
 
 async def in_new_store(folder: Path, work: Callable[[FactStore], Awaitable[list[Row]]]) -> list[Row]:
-    store = await kuzu.open(folder / f"{random.getrandbits(64)}.kuzu")
+    store = await record.open(folder / f"{random.getrandbits(64)}.sqlite")
     try:
         return await work(store)
     finally:
@@ -115,14 +113,14 @@ async def relations(store: FactStore) -> list[Row]:
 
 async def waking(folder: Path, count: int) -> list[Row]:
     """Write `count` facts with vectors, close, and load everything from the file again."""
-    path, rng = folder / f"wake{count}.kuzu", np.random.default_rng(2)
-    store = await kuzu.open(path)
+    path, rng = folder / f"wake{count}.sqlite", np.random.default_rng(2)
+    store = await record.open(path)
     for first in range(0, count, 500):
         await store.write([change for n in range(first, first + 500) for change in with_vector(n, rng)])
     start = perf_counter()
     await store.close()
     closed = perf_counter()
-    store = await kuzu.open(path)
+    store = await record.open(path)
     opened = perf_counter()
     loaded = sum([len(batch) async for batch in store.facts()])
     loaded += sum([len(batch) async for batch in store.vectors(MODEL)])
@@ -160,37 +158,13 @@ def sqlite(folder: Path) -> list[Row]:
     return [*latency("SQLite: one row, durable", times), {"what": "SQLite: rows in commits of 100", "value": speed, "unit": "/s"}]
 
 
-def kuzu_indexes(folder: Path, count: int = 2000) -> list[Row]:
-    """Time to build Kuzu's own indexes over `count` facts: what the store leaves out."""
-    engine = Engine(str(folder / "indexes.kuzu"), pool_bytes=512 << 20, max_bytes=1 << 32)
-    rng = np.random.default_rng(3)
-    engine.run_once("LOAD EXTENSION fts")
-    engine.run_once("LOAD EXTENSION vector")
-    engine.run_once(f"CREATE NODE TABLE F(id STRING PRIMARY KEY, content STRING, v FLOAT[{DIMENSION}])")
-    for n in range(count):
-        parameters = {"id": str(n), "content": a_fact(n).content, "v": rng.standard_normal(DIMENSION).tolist()}
-        engine.run(f"CREATE (:F {{id: $id, content: $content, v: CAST($v, 'FLOAT[{DIMENSION}]')}})", parameters)
-    rows: list[Row] = []
-    for name, statement in {
-        "full-text": "CALL CREATE_FTS_INDEX('F', 'words', ['content'])",
-        "vector": "CALL CREATE_VECTOR_INDEX('F', 'near', 'v', metric := 'cosine')",
-    }.items():
-        start = perf_counter()
-        engine.run_once(statement)
-        rows.append({"what": f"Kuzu's {name} index over {count} facts", "value": perf_counter() - start, "unit": "s"})
-    engine.close()
-    return rows
-
-
-async def measure(folder: Path, sizes: list[int], *, indexes: bool) -> list[Row]:
+async def measure(folder: Path, sizes: list[int]) -> list[Row]:
     rows: list[Row] = []
     for work in (plain, vectors, relations):
         rows += await in_new_store(folder, work)
     for size in sizes:
         rows += await waking(folder, size)
     rows += sqlite(folder)
-    if indexes:
-        rows += kuzu_indexes(folder)
     values = {str(row["what"]): float(row["value"]) for row in rows}
     ratio = values["one fact, durable, p50"] / values["SQLite: one row, durable, p50"]
     return [*rows, {"what": "one durable fact, times SQLite's row", "value": ratio, "unit": "×"}]
@@ -199,11 +173,10 @@ async def measure(folder: Path, sizes: list[int], *, indexes: bool) -> list[Row]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 10_000], help="facts to wake up with; multiples of 500")
-    parser.add_argument("--kuzu-indexes", action="store_true", help="also build Kuzu's own indexes")
     parser.add_argument("--output", choices=["table", "json"], default="table")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = asyncio.run(measure(Path(folder), arguments.sizes, indexes=arguments.kuzu_indexes))
+        rows = asyncio.run(measure(Path(folder), arguments.sizes))
     if arguments.output == "json":
         json.dump(rows, sys.stdout, indent=1, ensure_ascii=False)
         return

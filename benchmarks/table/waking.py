@@ -1,11 +1,12 @@
 """What an agent's memory takes of RAM, awake and asleep, with 20 and with 100 agents in one process.
 
-Every agent has its own Kuzu database, index and 384-d vectors. The limit is Kuzu itself: as many empty databases, opened with
-the same settings and written to once, each in the one process that counts it.
+Every agent has its own record, index and 384-d vectors. The peer is SQLite itself: as many empty databases, opened and written to
+once, each in the one process that counts it.
 """
 
 import asyncio
 import multiprocessing
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,11 +15,8 @@ from pathlib import Path
 from benchmarks.figure import Figure, Means
 from benchmarks.fleet import fill, memory
 from benchmarks.table.clocks import own_mb
-from hive_mind.store.kuzu.engine import Engine
-from hive_mind.store.kuzu.settings import KuzuSettings
 
 FACTS, AGENTS = 20, (20, 100)
-DEFAULTS = KuzuSettings()
 
 
 def measured(means: Means) -> Iterator[Figure]:
@@ -30,8 +28,8 @@ def measured(means: Means) -> Iterator[Figure]:
             in_a_process(partial(filled, folder, names))
             awake, asleep = in_a_process(partial(held, folder, names))
             (bare,) = in_a_process(partial(bare_databases, folder, agents))
-        yield figure(f"awake-{agents}", f"memory per agent, awake, {agents} in one process", awake, bare, 15)
-        yield figure(f"asleep-{agents}", f"memory per agent, asleep, {agents} in one process", asleep, bare, 0.5)
+        yield figure(f"awake-{agents}", f"memory per agent, awake, {agents} in one process", awake, bare, 4)
+        yield figure(f"asleep-{agents}", f"memory per agent, asleep, {agents} in one process", asleep, bare, 0.15)
 
 
 def figure(name: str, what: str, value: float, bare: float, target: float) -> Figure:
@@ -40,7 +38,7 @@ def figure(name: str, what: str, value: float, bare: float, target: float) -> Fi
         what=what,
         value=value,
         unit="MB",
-        peer="an empty Kuzu database, open",
+        peer="an empty SQLite database, open",
         peer_value=bare,
         ratios=(value / bare,),
         target=target,
@@ -80,17 +78,18 @@ async def _held(folder: Path, agents: Sequence[str]) -> tuple[float, float]:
 
 
 def bare_databases(folder: Path, number: int) -> tuple[float, ...]:
-    bare_database(folder / "first.kuzu").close()
+    bare_database(folder / "first.sqlite").close()
     base = own_mb()
-    made = [bare_database(folder / f"bare-{one}.kuzu") for one in range(number)]
+    made = [bare_database(folder / f"bare-{one}.sqlite") for one in range(number)]
     each = (own_mb() - base) / number
-    for engine in made:
-        engine.close()
+    for connection in made:
+        connection.close()
     return (each,)
 
 
-def bare_database(path: Path) -> Engine:
-    engine = Engine(str(path), pool_bytes=DEFAULTS.buffer_pool_bytes, max_bytes=DEFAULTS.database_max_bytes)
-    engine.run_once("CREATE NODE TABLE F(id INT64 PRIMARY KEY, content STRING)")
-    engine.run_once("CREATE (:F {id: 1, content: 'a'})")
-    return engine
+def bare_database(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE f(id INTEGER PRIMARY KEY, content TEXT)")
+    connection.execute("INSERT INTO f VALUES (1, 'a')")
+    return connection
