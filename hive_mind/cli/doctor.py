@@ -8,22 +8,26 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
 
 import typer
 
 from hive_mind import __version__
 from hive_mind.cli import options
+from hive_mind.cli.doctor_record import listed, problems_of, repaired, show_repair
 from hive_mind.cli.model_files import where_model_is
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
-from hive_mind.errors import ConfigError, DatabaseLocked, HiveError
+from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import database_path, is_kept, open_memory, open_model
 
 OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 
 _REQUIRED = ("kuzu", "msgspec", "numpy", "PyStemmer", "rich", "typer")
+
+Repair = Annotated[bool, typer.Option("--repair", help="Save what can be saved of a damaged database.")]
 
 # Extra, the package that tells whether it is there, and what it is good for.
 _EXTRAS = (
@@ -46,7 +50,9 @@ class Check:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(epilog=examples("hive-mind doctor", "hive-mind doctor --agent archive --output json"))(doctor)
+    app.command(
+        epilog=examples("hive-mind doctor", "hive-mind doctor --repair", "hive-mind doctor --agent archive --output json")
+    )(doctor)
 
 
 @command
@@ -55,10 +61,17 @@ async def doctor(
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
+    repair: Repair = False,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Check the installation and the agent's database, and say what to do about what is missing."""
+    """Check the installation and the agent's database, and say what to do about what is missing.
+
+    With --repair a damaged database is made anew of every row that is whole; the damaged file stays beside it.
+    """
     settings = settings_for(home, embed, model)
+    if repair:
+        await _repair(settings, agent, output)
+        return
     checks = [
         *_installed(),
         *_extras(),
@@ -73,6 +86,20 @@ async def doctor(
         _show(checks, is_ready=is_ready)
     if not is_ready:
         raise typer.Exit(FAILED)
+
+
+async def _repair(settings: Settings, agent: str, output: Format) -> None:
+    path = database_path(settings, agent)
+    if not path.exists():
+        raise InvalidInput(f"{path} is not there: name another --agent, or restore a copy with: hive-mind restore FILE")
+    done = await repaired(settings, path)
+    if output is Format.JSON:
+        told = {} if done is None else {"kept": done.kept, "lost": list(done.lost), "kept_aside": str(done.kept_aside)}
+        show_json({"repaired": done is not None, **told})
+    elif done is None:
+        show(f"{path}: whole, nothing to repair")
+    else:
+        show_repair(path, done)
 
 
 def _installed() -> list[Check]:
@@ -130,6 +157,8 @@ async def _database(settings: Settings, agent: str) -> Check:
     if not is_kept(settings, agent):
         return Check("database", OK, f"{path}: not there yet", "hive-mind learn PATH makes it")
     try:
+        if found := await problems_of(settings, path) if path.exists() else ():
+            return Check("database", PROBLEM, listed(found), "save what can be saved: hive-mind doctor --repair")
         async with await open_memory(replace(settings, embed="none"), agent) as memory:
             facts = (await memory.get_statistics()).facts
     except DatabaseLocked as error:

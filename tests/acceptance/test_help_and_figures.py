@@ -11,6 +11,8 @@ COMMANDS = [
     ["doctor"],
     ["demo"],
     ["reembed"],
+    ["backup"],
+    ["restore"],
     ["facts", "list"],
     ["facts", "search"],
     ["facts", "show"],

@@ -1,8 +1,9 @@
 """An agent's record in an SQLite file: what it acknowledged, durable when `write` returns, safe to kill at any moment.
 
-`open` is all that others need. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `batch` and
-`committing` write, `reading` reads. Every row carries a checksum, and what is damaged is named and left out. Beside
-`name.sqlite` lie `name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none) and `name.sqlite.lock`.
+`open` is all that memories need; `problems`, `repair`, `backup` and `restore` are for who looks after files. `hive_mind.sqlite`
+owns the file; `schema` says what is in it and `rows` how; `batch` and `committing` write, `reading` reads. Every row carries a
+checksum, and what is damaged is named and left out. Beside `name.sqlite` lie `name.sqlite-wal` and `-shm` while it is open (part
+of the data: copy all or none) and `name.sqlite.lock`.
 """
 
 from functools import partial
@@ -10,11 +11,14 @@ from pathlib import Path
 
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
+from hive_mind.store.sqlite.backup import backup, restore
+from hive_mind.store.sqlite.checking import problems
 from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite.repair import repair
 from hive_mind.store.sqlite.store import SqliteStore
 
-__all__ = ["open"]
+__all__ = ["backup", "open", "problems", "repair", "restore"]
 
 
 async def open(path: Path) -> FactStore:

@@ -143,15 +143,16 @@ def _is_sound(rowid: int, values: Sequence[Value]) -> bool:
 
 
 def _count(connection: sqlite3.Connection, done: Repair, written: Counter[int]) -> None:
-    # An edge one of whose ends is lost leads nowhere.
-    ends = "(SELECT seq FROM node)"
-    connection.execute(f"DELETE FROM edge WHERE from_seq NOT IN {ends} OR to_seq NOT IN {ends}")  # noqa: S608
     connection.execute(_COUNT.format(kind=0, table="edge"))
     for kind in (1, 2, 3):
         connection.execute(_COUNT.format(kind=kind, table=f"node WHERE kind = {kind}"))
-    for kind, count in connection.execute("SELECT kind, rows FROM total"):
+    for kind, count in connection.execute("SELECT kind, rows FROM total").fetchall():
         done.kept[_NAMES[kind]] = count
         named = sum(what.startswith(f"{KIND_NAMES.get(kind, 'edge')} ") for what in done.lost)
         if count + named < written[kind]:
             done.lost[f"{written[kind] - count - named} {_NAMES[kind]} that can't be named"] = None
     done.kept["embeddings"] = connection.execute("SELECT count(*) FROM vector").fetchone()[0]
+    # An edge one of whose ends is lost leads nowhere, and goes with it.
+    ends = "(SELECT seq FROM node)"
+    connection.execute(f"DELETE FROM edge WHERE from_seq NOT IN {ends} OR to_seq NOT IN {ends}")  # noqa: S608
+    connection.execute(_COUNT.format(kind=0, table="edge"))

@@ -1,0 +1,92 @@
+"""A second copy of a memory, and a damaged one repaired, as an operator does it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+
+
+def record_of(hive_mind: HiveMind) -> Path:
+    return hive_mind.home / "agents" / "default" / "memory.sqlite"
+
+
+def facts_of(hive_mind: HiveMind) -> set[str]:
+    return {fact["content"] for fact in hive_mind("facts", "list", "--limit", 1000, "-o", "json").json}
+
+
+def test_a_copy_that_is_put_back_is_the_memory_as_it_was(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
+    hive_mind("learn", notes)
+    before, copy = facts_of(hive_mind), tmp_path / "copy.sqlite"
+    assert hive_mind("backup", copy).code == 0
+    notes.write_text("The ferry to Corrin leaves at ten from now on.\n")
+    hive_mind("learn", notes)
+    assert facts_of(hive_mind) != before
+
+    refused = hive_mind("restore", copy)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    done = hive_mind("restore", copy, "--force", "-o", "json")
+
+    assert facts_of(hive_mind) == before
+    assert Path(done.json["former"]).exists()
+
+
+def test_a_memory_is_copied_while_another_process_uses_it(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
+    hive_mind("learn", notes)
+    held = hive_mind.start("learn", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        ended = hive_mind("backup", tmp_path / "copy.sqlite", "-o", "json")
+    finally:
+        held.communicate(b"The kettle is blue and stands in the kitchen.\n", timeout=60)
+
+    assert ended.json["facts"] >= 3
+
+
+def test_a_copy_is_not_put_over_another_file(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
+    hive_mind("learn", notes)
+    (tmp_path / "copy.sqlite").write_text("mine")
+
+    refused = hive_mind("backup", tmp_path / "copy.sqlite")
+
+    assert refused.code == 2
+    assert (tmp_path / "copy.sqlite").read_text() == "mine"
+
+
+def test_what_is_no_copy_is_refused_and_nothing_is_changed(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
+    hive_mind("learn", notes)
+    before = facts_of(hive_mind)
+    (tmp_path / "copy.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
+
+    assert hive_mind("restore", tmp_path / "copy.sqlite", "--force").code == 1
+    assert facts_of(hive_mind) == before
+
+
+def test_a_damaged_memory_is_named_and_repaired(hive_mind: HiveMind, tmp_path: Path) -> None:
+    notes = tmp_path / "many.txt"
+    notes.write_text("\n".join(f"Pump {number} stands in hall {number % 7} and is red.\n" for number in range(300)))
+    hive_mind("learn", notes)
+    before, record = facts_of(hive_mind), record_of(hive_mind)
+    body = bytearray(record.read_bytes())
+    at = body.index(b"Pump 77 stands", body.index(b"Pump 77 stands") + 1)
+    body[at + 3] ^= 0x04
+    record.write_bytes(body)
+
+    doctor = hive_mind("doctor", "-o", "json")
+    told = next(check for check in doctor.json["checks"] if check["name"] == "database")
+    assert (doctor.code, told["state"]) == (1, "problem")
+    assert "--repair" in told["advice"]
+    assert facts_of(hive_mind) <= before
+
+    done = hive_mind("doctor", "--repair", "-o", "json")
+    assert done.json["repaired"]
+    assert len(done.json["lost"]) == 1
+    assert Path(done.json["kept_aside"]).exists()
+    assert before - facts_of(hive_mind) <= {"Pump 77 stands in hall 0 and is red."}
+    assert hive_mind("doctor", "--repair", "-o", "json").json == {"repaired": False}
+
+
+@pytest.mark.parametrize("command", [("backup", "copy.sqlite"), ("doctor", "--repair")])
+def test_an_agent_that_has_learned_nothing_has_nothing_to_look_after(hive_mind: HiveMind, command: tuple[str, ...]) -> None:
+    assert hive_mind(*command).code == 2
