@@ -97,6 +97,8 @@ def is_there(path: Path, form: Format) -> bool:
 
 def create(path: Path, form: Format) -> None:
     """Make it beside its place and move it there whole, so that a crash leaves no file without its identity."""
+    # Before the file is there, or whoever opens what a kill left in between would take them for durable.
+    _sync_above(path.parent)
     unborn = path.with_name(path.name + ".new")
     unborn.unlink(missing_ok=True)
     # The log SQLite makes beside it gets the same rights.
@@ -242,6 +244,16 @@ def _first_bytes(path: Path) -> bytes:
             return file.read(_HEADER_BYTES)
     except FileNotFoundError:
         return b""
+
+
+def _sync_above(folder: Path) -> None:
+    """Make the names of all folders down to `folder` durable: without one of them the file is lost, however well it was synced."""
+    for above in folder.parents:
+        try:
+            sync_folder(above)
+        except OSError:
+            # What this user may not even open, he has not changed.
+            return
 
 
 def sync_folder(folder: Path) -> None:

@@ -32,7 +32,7 @@ class Log:
     pages: NDArray[np.int64]
     """page number of each"""
     ends_write: NDArray[np.bool_]
-    """the last frame of a commit"""
+    """the last frame of a commit, by a header of this generation"""
     is_sound: NDArray[np.bool_]
     """checksum and salt are as they should be"""
     images: NDArray[np.uint8]
@@ -95,7 +95,8 @@ def read_log(path: Path) -> Log | None:
     return Log(
         page_bytes,
         heads[:, 0].astype(np.int64),
-        heads[:, 1] > 0,
+        # A frame that a power failure kept from the disk still holds one of an earlier generation, and ends nothing.
+        (heads[:, 1] > 0) & has_salt,
         is_sound,
         frames[:, _FRAME_HEADER_BYTES:],
         has_sound_header,
