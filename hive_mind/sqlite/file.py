@@ -130,6 +130,7 @@ def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
 
 def _opened(path: Path, form: Format) -> sqlite3.Connection:
     refuse_damaged_log(path, form.when_damaged)
+    _sync_log(path)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         if form.is_exclusive:
@@ -168,6 +169,16 @@ def _definitions_of(form: Format) -> Sequence[tuple[object, ...]]:
 
 def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]:
     return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+def _sync_log(path: Path) -> None:
+    """A write whose process was killed before it could sync is seen from now on, and more is written behind it: make it durable."""
+    if log_path(path).exists():
+        descriptor = os.open(log_path(path), os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None:

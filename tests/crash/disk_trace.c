@@ -27,18 +27,21 @@ static char root[PATH_MAX];
 static size_t root_bytes;
 static int trace = -1;
 static long changes_left = -1;
+static int dies_unsynced;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define LOCKED(call) ({ pthread_mutex_lock(&one_at_a_time); __typeof__(call) done = (call); pthread_mutex_unlock(&one_at_a_time); done; })
+
+static void die(void) {
+    kill(getpid(), SIGKILL);
+    pause();
+}
 
 static void note(char what, uint64_t inode, uint64_t offset, const char *text, size_t text_bytes, const void *data, size_t data_bytes) {
     struct head head = {inode, offset, text_bytes, data_bytes, what, {0}};
     struct iovec parts[] = {{&head, sizeof head}, {(void *)text, text_bytes}, {(void *)data, data_bytes}};
     if (writev(trace, parts, 3) != (ssize_t)(sizeof head + text_bytes + data_bytes)) abort();
-    if (what != 'M' && changes_left > 0 && !--changes_left) {
-        kill(getpid(), SIGKILL);
-        pause();
-    }
+    if (what != 'M' && changes_left > 0 && !--changes_left) die();
 }
 
 /* The path below the folder, or NULL for what is not in it. "" is the folder itself. */
@@ -88,6 +91,13 @@ void disk_trace_mark(const char *text) {
 void disk_trace_die_in(long changes) {
     pthread_mutex_lock(&one_at_a_time);
     changes_left = changes;
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
+/* Be killed when a file is to be synced next: everything is written, nothing of it durable. */
+void disk_trace_die_unsynced(void) {
+    pthread_mutex_lock(&one_at_a_time);
+    dies_unsynced = 1;
     pthread_mutex_unlock(&one_at_a_time);
 }
 
@@ -142,8 +152,10 @@ int ftruncate64(int descriptor, off64_t length) { return LOCKED(cut(descriptor, 
 
 static int synced(int descriptor, int (*sync)(int)) {
     struct stat found;
+    int is_ours = is_traced(descriptor, &found);
+    if (is_ours && dies_unsynced) die();
     int done = sync(descriptor);
-    if (!done && is_traced(descriptor, &found)) note('S', found.st_ino, 0, NULL, 0, NULL, 0);
+    if (!done && is_ours) note('S', found.st_ino, 0, NULL, 0, NULL, 0);
     return done;
 }
 int fsync(int descriptor) { return LOCKED(synced(descriptor, REAL(fsync))); }

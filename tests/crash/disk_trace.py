@@ -87,3 +87,8 @@ def mark(text: str) -> None:
 def die_in(changes: int) -> None:
     """Have this process killed right after so many more changes."""
     _preloaded().disk_trace_die_in(changes)
+
+
+def die_unsynced() -> None:
+    """Have this process killed where it would sync next: all is written, nothing of it durable."""
+    _preloaded().disk_trace_die_unsynced()

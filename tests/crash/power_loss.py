@@ -25,8 +25,8 @@ from tests.crash.disk_trace import Change, compiled, compiler, read_trace, run_t
 from tests.crash.traced_writer import ACKNOWLEDGED, BEGUN
 from tests.crash.workloads import WORKLOADS, Workload, difference
 
-# Made, closed, killed, opened again after the kill, killed again, closed.
-_SESSIONS = ((12, "close"), (30, "die"), (18, "close"), (25, "die"), (1, "die"), (14, "close"))
+# How many writes, and what then: killed at any change, or where everything was written and nothing synced; and opened again.
+_SESSIONS = ((12, "close"), (30, "die"), (18, "close"), (9, "unsynced"), (3, "unsynced"), (20, "die"), (1, "die"), (14, "close"))
 # So many histories are taken of one trace; then another seed draws another.
 _HISTORIES_PER_TRACE = 1000
 _DRAWS = 4

@@ -1,6 +1,6 @@
 """A process under trace: writes into a journal or a record, marks what it began and what is acknowledged, closes or is killed.
 
-`python -m tests.crash.traced_writer KIND HOME SEED WRITES close|die` goes on where the last one stopped, for so many writes.
+`python -m tests.crash.traced_writer KIND HOME SEED WRITES close|die|unsynced` goes on where the last one stopped, for so many writes.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import random
 import sys
 from pathlib import Path
 
-from tests.crash.disk_trace import die_in, mark
+from tests.crash.disk_trace import die_in, die_unsynced, mark
 from tests.crash.workloads import WORKLOADS
 
 BEGUN, ACKNOWLEDGED = "begun", "acknowledged"
@@ -23,6 +23,8 @@ async def main(kind: str, home: Path, seed: int, writes: int, end: str) -> None:
     path = home / work.file
     opened = await work.open(path)
     done, _ = await work.found(opened)
+    # Who has seen it builds on it.
+    mark(f"{ACKNOWLEDGED} {done}")
 
     async def write(number: int) -> None:
         mark(f"{BEGUN} {number}")
@@ -30,11 +32,11 @@ async def main(kind: str, home: Path, seed: int, writes: int, end: str) -> None:
         mark(f"{ACKNOWLEDGED} {number}")
 
     last = done + writes
-    while done < last or end == "die":
+    while done < last or end != "close":
         if done >= last:
             # In the middle of some write that comes now.
-            die_in(rng.randint(1, _CHANGES_OF_A_WRITE))
-            last, end = done + _CHANGES_OF_A_WRITE, "dying"
+            die_in(rng.randint(1, _CHANGES_OF_A_WRITE)) if end == "die" else die_unsynced()
+            last, end = done + _CHANGES_OF_A_WRITE, "close"
         # Several at once, so that some share a commit.
         group = range(done + 1, min(last, done + rng.choice((1, 1, 1, 2, 4))) + 1)
         await asyncio.gather(*map(write, group))
