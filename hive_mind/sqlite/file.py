@@ -172,7 +172,7 @@ def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]
 
 
 def _sync_log(path: Path) -> None:
-    """A write whose process was killed before it could sync is seen from now on, and more is written behind it: make it durable."""
+    """What a process was killed over before it could sync is seen from now on, and more is written behind it: make it durable."""
     if log_path(path).exists():
         descriptor = os.open(log_path(path), os.O_RDWR)
         try:
@@ -258,7 +258,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _sync_above(folder: Path) -> None:
-    """Make the names of all folders down to `folder` durable: without one of them the file is lost, however well it was synced."""
+    """Make the names of all folders down to `folder` durable: without one of them the file is lost, however often synced."""
     for above in folder.parents:
         try:
             sync_folder(above)

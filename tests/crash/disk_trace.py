@@ -23,8 +23,8 @@ _RUN_S = 120
 
 
 class Change(NamedTuple):
-    """One record of a trace. `what`: C and D make a file and a folder, W writes, T sets the length (`offset`), S syncs, R renames,
-    U removes a name, M is a mark. `text` is a path below the folder, two of them for R, or the mark."""
+    """One record of a trace. `what`: C and D make a file and a folder, W writes, T sets the length (`offset`), S syncs, R
+    renames, U removes a name, M is a mark. `text` is a path below the folder, two of them for R, or the mark."""
 
     what: str
     inode: int
@@ -33,7 +33,16 @@ class Change(NamedTuple):
     data: bytes
 
     def __str__(self) -> str:
-        told = {"C": "create", "D": "make folder", "W": "write", "T": "set length", "S": "sync", "R": "rename", "U": "remove", "M": "mark"}
+        told = {
+            "C": "create",
+            "D": "make folder",
+            "W": "write",
+            "T": "set length",
+            "S": "sync",
+            "R": "rename",
+            "U": "remove",
+            "M": "mark",
+        }
         place = self.text.replace("\n", " to ") or f"inode {self.inode}"
         extent = f" at {self.offset}" if self.what in "WT" else ""
         return f"{told[self.what]} {place}{extent}" + (f", {len(self.data)} bytes" if self.data else "")

@@ -1,17 +1,13 @@
 """Power fails at any moment of a journal's or a record's life: everything acknowledged is there, no write is there in half.
 
-A real process writes under trace; a model of the disk says what may be left wherever the power fails, and each such history is laid
-out as files, opened by the real code, compared with what was acknowledged, and written to again.
-`python -m tests.crash.power_loss --histories 10000 --seed 7` runs so many, half of them of each kind. A violation names the seed, the
-moment and the history; `--trace FILE --moment K --history N` looks at it again.
+A real process writes under trace; a model of the disk says what may be left wherever the power fails, and each such history is
+laid out as files, opened by the real code, compared with what was acknowledged, and written to again.
+`python -m tests.crash.power_loss --histories 10000 --seed 7` runs so many, half of them of each kind. A violation names the seed,
+the moment and the history; `--trace FILE --moment K --history N` looks at it again.
 """
 
-import argparse
-import asyncio
 import random
-import secrets
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,7 +17,7 @@ from typing import NamedTuple
 
 from hive_mind.errors import HiveError
 from tests.crash.disk_model import Disk, Image
-from tests.crash.disk_trace import Change, compiled, compiler, read_trace, run_traced
+from tests.crash.disk_trace import Change, compiled, read_trace, run_traced
 from tests.crash.traced_writer import ACKNOWLEDGED, BEGUN
 from tests.crash.workloads import WORKLOADS, Workload, difference
 
