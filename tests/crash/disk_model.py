@@ -2,8 +2,8 @@
 
 `Disk` follows a trace. At any moment it can say what the disk may hold if the power fails now (`after_power_failure`): each
 sector of a file as it was at some moment since the file's last sync, each length the file had since then, each change of a folder
-since *its* sync kept or lost. A file's sync makes no name durable; a folder's does. A sector of 512 bytes is written whole or not at
-all: that is what SQLite builds on ("powersafe overwrite") and what drives do. Pure: chance is handed in.
+since *its* sync kept or lost. A file's sync makes no name durable; a folder's does. A sector of 512 bytes is written whole or
+not at all: that is what SQLite builds on ("powersafe overwrite") and what drives do. Pure: chance is handed in.
 """
 
 from collections.abc import Callable, Mapping
