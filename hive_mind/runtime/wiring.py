@@ -43,12 +43,7 @@ def database_path(settings: Settings, agent: str) -> Path:
 def is_kept(settings: Settings, agent: str) -> bool:
     """Whether an agent has a database: its record, or one of an older version that will be converted when it is opened."""
     path = database_path(settings, agent)
-    return path.exists() or former_path(path).exists()
-
-
-def former_path(database: Path) -> Path:
-    """Where versions before the record kept the same memory."""
-    return database.with_name("memory.kuzu")
+    return path.exists() or path.with_suffix(".kuzu").exists()
 
 
 async def open_memory(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> CognitiveMemory:

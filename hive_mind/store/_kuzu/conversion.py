@@ -1,7 +1,7 @@
 """All of an old database as changes, in the order a store takes them; what can't be read is gone around, and named.
 
-Nodes come before the links between them, each in the order it was added. A page that can't be read is halved until the rows that are
-to blame are found; a reader that crashed is started again behind them. A damaged table does not keep others from being read.
+Nodes come before the links between them, each in the order it was added. A page that can't be read is halved until the rows that
+are to blame are found; a reader that crashed is started again behind them. A damaged table does not keep others from being read.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from hive_mind.model.fact import Relation
 from hive_mind.store._kuzu.asking import POOLS_MB, Failed, Rows, Table, opened
 from hive_mind.store._kuzu.mending import readable
 from hive_mind.store._kuzu.place import check_header, locked, unreadable, workshop
-from hive_mind.store._kuzu.rows import META, MEMORY, TABLES, VERSION_KEY, VERSION_MAX, BadRow, change_of
+from hive_mind.store._kuzu.rows import MEMORY, META, TABLES, VERSION_KEY, VERSION_MAX, BadRow, change_of
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link
 
 # Kuzu scans the table for each page, so fewer are faster; a page is held in its pool.
@@ -100,7 +100,8 @@ class _Conversion:
             found = {key: value async for rows in self._reader.ask(wanted) for _, key, value in rows}
         except Failed as failed:
             # Then it is one of those that are known, as far as its rows can be read.
-            return await self._recover(failed)
+            await self._recover(failed)
+            return
         version = found.get(VERSION_KEY, "")
         if version.isdecimal() and int(version) > VERSION_MAX:
             what = f"has version {version} of the tables, and {VERSION_MAX} is the last one known here: upgrade hive-mind"

@@ -1,8 +1,8 @@
 """A copy that can be read, of a database that can't be opened as it is; told what had to be left out.
 
-A checkpoint that did not come to its end (a kill, too little memory) leaves the rows as they were and their index broken. So the rows
-go into a new database, at the same places, and the log that was to be written back is replayed over that: nothing is lost. Of a log
-that is damaged what stands before the damage is kept.
+A checkpoint that did not come to its end (a kill, too little memory) leaves the rows as they were and their index broken. So the
+rows go into a new database, at the same places, and the log that was to be written back is replayed over that: nothing is lost.
+Of a log that is damaged what stands before the damage is kept.
 """
 
 import asyncio

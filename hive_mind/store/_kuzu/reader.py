@@ -1,7 +1,8 @@
 """Run as a script, `python reader.py FILE POOL_MB`: opens a copy of a Kuzu database and reads from it what it is asked for.
 
-It may crash on a damaged file, and then takes nobody along. Requests come as lines of JSON, answers go out as frames: four bytes of
-length, then a MessagePack array that begins with what it is: "open", "rows", "end" or "error". Nothing of this package is imported.
+It may crash on a damaged file, and then takes nobody along. Requests come as lines of JSON, answers go out as frames: four bytes
+of length, then a MessagePack array that begins with what it is: "open", "rows", "end" or "error". Nothing of this package is
+imported.
 """
 
 import os
@@ -58,7 +59,8 @@ class _Database:
 
     def edges(self, relation: str, first: int, end: int) -> Iterator[list[Any]]:
         return self.rows(
-            f"MATCH (m:Memory)-[:`{relation}`]->(b:Memory) WHERE {_between(first, end)} RETURN {_PLACE}, m.id, b.id ORDER BY {_PLACE}"
+            f"MATCH (m:Memory)-[:`{relation}`]->(b:Memory) WHERE {_between(first, end)} "
+            f"RETURN {_PLACE}, m.id, b.id ORDER BY {_PLACE}"
         )
 
     def close(self) -> None:
@@ -79,7 +81,7 @@ def _between(first: int, end: int) -> str:
 
 
 def _rebuild(source: _Database, path: str) -> Iterator[list[Any]]:
-    """The same rows at the same places in a new database, with a new index, so that the log of the one fits the other. No edges."""
+    """The same rows at the same places in a new database with a new index: the log of the one fits the other. No edges."""
     target = _Database(path, _REBUILDING_POOL_BYTES)
     tables = source.tables()
     for name, kind, _, _ in tables:

@@ -1,7 +1,7 @@
 """Rows of an old database as changes, each proven where it can be: an id is a hash of what it names.
 
-A row that can't be right is an error that says which one it was: nothing false is taken over. The tables had no column `held_back`
-and no `offered` in their first version.
+A row that can't be right is an error that says which one it was: nothing false is taken over. The tables had no column
+`held_back` and no `offered` in their first version.
 """
 
 from base64 import b64decode

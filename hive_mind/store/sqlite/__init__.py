@@ -13,6 +13,7 @@ from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
 from hive_mind.store.sqlite.backup import backup, restore
 from hive_mind.store.sqlite.checking import problems
+from hive_mind.store.sqlite.converting import convert_if_former
 from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.record import Record
 from hive_mind.store.sqlite.repair import repair
@@ -24,8 +25,10 @@ __all__ = ["backup", "open", "problems", "repair", "restore"]
 async def open(path: Path) -> FactStore:
     """The record in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
 
-    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
+    What an older version kept beside it in Kuzu is converted first. Raises `DatabaseLocked`, `DatabaseUnreadable` or
+    `BackendError`; the file is then as it was.
     """
+    await convert_if_former(path)
     health = Health(path)
     worker = Worker[Record, Change](partial(Record, path, health), name=f"record {path.name}")
     await worker.start()

@@ -1,0 +1,73 @@
+"""The first opening of a memory that an older version kept in Kuzu: all of it becomes a record, and the old file stays beside.
+
+The record is made under another name and gets its own when it is complete: killed on the way, the next opening begins again.
+"""
+
+import logging
+from functools import partial
+from pathlib import Path
+
+from hive_mind.sqlite.file import log_path, sync_folder, translating
+from hive_mind.sqlite.lock import Lock, lock_path
+from hive_mind.sqlite.worker import Worker
+from hive_mind.store._kuzu import Report, changes_from_kuzu
+from hive_mind.store.base import Change
+from hive_mind.store.sqlite.health import Health
+from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite.schema import FORMAT
+
+_log = logging.getLogger(__name__)
+
+_LOST_SHOWN_MAX = 5
+
+
+def former_path(path: Path) -> Path:
+    """Where older versions kept what is kept at `path` now."""
+    return path.with_suffix(".kuzu")
+
+
+async def convert_if_former(path: Path) -> None:
+    """Make the record at `path` where there is none yet and an older version left a memory.
+
+    Raises `DatabaseLocked` where an older version has it open, `DatabaseUnreadable` where nothing of it can be read.
+    """
+    if not _is_former(path):
+        return
+    with translating(path, FORMAT):
+        lock = Lock(path, FORMAT.owner)
+        try:
+            # Another process may have been faster.
+            if _is_former(path):
+                await _convert(path)
+        finally:
+            lock.release()
+
+
+def _is_former(path: Path) -> bool:
+    return not path.exists() and not log_path(path).exists() and former_path(path).exists()
+
+
+async def _convert(path: Path) -> None:
+    former, made, report = former_path(path), path.with_name(path.name + ".converting"), Report()
+    _log.warning("%s is of an older version: it is converted once, and stays where it is", former)
+    for leftover in (made, log_path(made)):
+        leftover.unlink(missing_ok=True)
+    worker = Worker[Record, Change](partial(Record, made, Health(made)), name=f"record {made.name}")
+    await worker.start()
+    try:
+        async for changes in changes_from_kuzu(former, report):
+            await worker.write(changes)
+    finally:
+        await worker.close()
+    lock_path(made).unlink(missing_ok=True)
+    made.replace(path)
+    sync_folder(path.parent)
+    _log.warning("%s: %s are taken over; delete %s* when you need it no more", path.name, _told(report), former.name)
+    if report.lost:
+        more = f"; and {len(report.lost) - _LOST_SHOWN_MAX} more" if len(report.lost) > _LOST_SHOWN_MAX else ""
+        _log.error("%s: lost, as they can't be read: %s%s", former, "; ".join(report.lost[:_LOST_SHOWN_MAX]), more)
+
+
+def _told(report: Report) -> str:
+    taken = report.taken
+    return f"{taken['AddFact']:,} facts, {taken['AddEpisode']:,} episodes and {taken['Link']:,} links"
