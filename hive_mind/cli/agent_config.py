@@ -13,6 +13,7 @@ from pathlib import Path
 
 import typer
 
+from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.output import say
 from hive_mind.cli.running import exit_codes
 
@@ -24,9 +25,9 @@ def run_configured(path: Path) -> None:
     # Here, because it brings an HTTP server that no other command needs.
     from hive_mind.runtime.worker_process import AlreadyRuns
 
-    with exit_codes():
+    with exit_codes() as ending:
         try:
-            asyncio.run(_run(path))
+            ending.run(_run(path))
         except AlreadyRuns as error:
             say(f"error: {error}", style="red")
             raise typer.Exit(RUNS_ALREADY) from None
@@ -42,7 +43,7 @@ async def _run(path: Path) -> None:
 
 @contextmanager
 def told_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iterator[None]:
-    """While it lasts, SIGTERM and Ctrl-C set an event instead of ending the process; the second Ctrl-C does end it."""
+    """While it lasts, signals that end a process set an event instead; the second Ctrl-C does end it."""
     loop = asyncio.get_running_loop()
 
     def note(number: signal.Signals) -> None:
@@ -51,10 +52,13 @@ def told_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iter
         if number is signal.SIGINT:
             loop.remove_signal_handler(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    before = {number: signal.getsignal(number) for number in ending_signals()}
+    for number in (*before, signal.SIGINT):
         loop.add_signal_handler(number, note, number)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_signal_handler(signal.SIGINT)
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
+            signal.signal(number, handler)

@@ -1,7 +1,8 @@
 """From a command to the world: runs its coroutine, and turns what goes wrong into one message and an exit code.
 
-0 is fine, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C, 141 the reader of our output went away (as for any Unix tool). An
-error that is not ours keeps its traceback: it is a defect, and whoever mends it needs to see where.
+0 is fine, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C (143 by SIGTERM, 129 by SIGHUP), 141 the reader of our output went
+away (as for any Unix tool). An error that is not ours keeps its traceback: it is a defect, and whoever mends it needs to see
+where.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import Any, ParamSpec
 
 import typer
 
+from hive_mind.cli.ending import Ending, told_to_end
 from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError
@@ -32,7 +34,7 @@ class CommandError(HiveError):
 
 
 class Stopped(Exception):
-    """Ctrl-C, with one line that says what was kept."""
+    """Ctrl-C, or a signal that is treated like it, with one line that says what was kept."""
 
 
 def command(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
@@ -44,8 +46,8 @@ def command(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     @functools.wraps(work)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         spell_out_unknown_characters()
-        with exit_codes(), shown_notices():
-            asyncio.run(work(*args, **kwargs))
+        with exit_codes() as ending, shown_notices():
+            ending.run(work(*args, **kwargs))
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 
@@ -53,8 +55,14 @@ def command(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 @contextmanager
-def exit_codes() -> Iterator[None]:
-    """Errors raised on purpose become a line on stderr and an exit code."""
+def exit_codes() -> Iterator[Ending]:
+    """Errors raised on purpose, and signals that end a process, become a line on stderr and an exit code."""
+    with told_to_end() as ending, _exit_codes(ending):
+        yield ending
+
+
+@contextmanager
+def _exit_codes(ending: Ending) -> Iterator[None]:
     try:
         yield
     except HiveError as error:
@@ -62,7 +70,7 @@ def exit_codes() -> Iterator[None]:
         raise typer.Exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
     except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
         say(str(stop) or "stopped; whatever was finished before is kept")
-        raise typer.Exit(STOPPED) from None
+        raise typer.Exit(ending.code) from None
     except BrokenPipeError:
         _write_to_nowhere()
         raise typer.Exit(NO_READER) from None

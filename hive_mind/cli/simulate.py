@@ -18,11 +18,12 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.convergence_plot import Curve, curve, drawn
+from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import Report as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.retrieval.pictures import picture_file
-from hive_mind.cli.running import FAILED, STOPPED, exit_codes
+from hive_mind.cli.running import FAILED, exit_codes
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.writing import write_whole
 from hive_mind.sim.faults import FAULTS, parse
@@ -89,7 +90,7 @@ def simulate(
 ) -> None:
     """Simulate hives under faults; exit code 1 and the command that repeats it when one breaks a promise."""
     spell_out_unknown_characters()
-    with exit_codes():
+    with exit_codes() as ending:
         totals = [Totals(name) for name in _topologies(topology)]
         first, end = _range(seeds)
         order = _Order(nodes, faults, ops)
@@ -105,7 +106,7 @@ def simulate(
             write_whole(picture.file, drawn(_curves(totals)))
     broken = any(one.broken for one in totals)
     if is_stopped or broken:
-        raise typer.Exit(FAILED if broken else STOPPED)
+        raise typer.Exit(FAILED if broken else ending.code)
 
 
 def _run_all(totals: Sequence[Totals], seeds: range, order: _Order, jobs: int) -> bool:
@@ -157,9 +158,11 @@ def timed_run(plan: Plan) -> tuple[Report, float]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C goes to the whole group of processes; only the first one answers it."""
+    """Ctrl-C, and a terminal that closes, go to the whole group of processes; only the first one answers."""
     import signal
 
+    for number in ending_signals():
+        signal.signal(number, signal.SIG_IGN if number is not signal.SIGTERM else signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

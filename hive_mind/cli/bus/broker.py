@@ -18,6 +18,7 @@ import msgspec
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import Stopped, command
@@ -147,7 +148,7 @@ def _end_of_this() -> asyncio.Future[bool]:
     """Done when a signal comes; whether it was Ctrl-C. Asked for before anything is printed, since who reads it may send one."""
     loop = asyncio.get_running_loop()
     wanted: asyncio.Future[bool] = loop.create_future()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *ending_signals()):
         # Where loops know no signals, Ctrl-C cancels this task instead.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, _end, wanted, number == signal.SIGINT)

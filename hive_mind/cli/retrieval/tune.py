@@ -12,11 +12,12 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import told_by_signals
+from hive_mind.cli.ending import exit_code
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
-from hive_mind.cli.running import STOPPED, CommandError, command
+from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ async def tune(
     _show(found, output)
     if received:
         say("stopped; the best so far is kept")
-        raise typer.Exit(STOPPED)
+        raise typer.Exit(exit_code(received[0]))
     if found.is_failed and found.verdict is None:
         raise CommandError(found.ended)
 

@@ -1,0 +1,105 @@
+"""Signals that end a process, as one command sees them."""
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+import typer
+
+from hive_mind.cli.ending import ending_signals, told_to_end
+from hive_mind.cli.running import command, exit_codes
+
+CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+HANDLED = [number for number, _ in CODES]
+
+
+@pytest.fixture(autouse=True)
+def handlers_are_as_before() -> Iterator[None]:
+    before = [signal.getsignal(number) for number in HANDLED]
+    yield
+    after = [signal.getsignal(number) for number in HANDLED]
+    for number, handler in zip(HANDLED, before, strict=True):
+        signal.signal(number, handler)
+    assert after == before
+
+
+def code_of(*numbers: signal.Signals) -> tuple[int, list[str]]:
+    """The exit code of a command that is signalled while it waits, and what it still did."""
+    done: list[str] = []
+
+    @command
+    async def waits() -> None:
+        asyncio.get_running_loop().call_soon(lambda: [os.kill(os.getpid(), number) for number in numbers])
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            done.append("finished")
+
+    with pytest.raises(typer.Exit) as exit_:
+        waits()
+    return exit_.value.exit_code, done
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_a_command_that_is_told_to_end_finishes_and_says_by_its_exit_code_who_told_it(number, code, capsys):
+    assert code_of(number) == (code, ["finished"])
+    assert capsys.readouterr().err == "stopped; whatever was finished before is kept\n"
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_leaves_the_command_to_finish(second):
+    code, done = code_of(signal.SIGHUP, second)
+
+    assert code in (129, 143)
+    assert done == ["finished"]
+
+
+@pytest.mark.parametrize(("number", "code"), CODES[1:])
+def test_it_is_told_to_end_also_where_ctrl_c_is_ignored(number, code):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert code_of(number) == (code, ["finished"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", HANDLED[1:])
+def test_what_was_ignored_stays_ignored(number):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        assert number not in ending_signals()
+        with told_to_end():
+            os.kill(os.getpid(), number)
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_what_runs_without_an_event_loop_is_interrupted_as_by_ctrl_c(number, code):
+    def waits() -> None:
+        with exit_codes():
+            os.kill(os.getpid(), number)
+            threading.Event().wait()
+
+    with pytest.raises(typer.Exit) as exit_:
+        waits()
+
+    assert exit_.value.exit_code == code
+
+
+def test_in_another_thread_signals_stay_what_they_are():
+    seen: list[object] = []
+
+    def work() -> None:
+        with told_to_end():
+            seen.extend(signal.getsignal(number) for number in HANDLED)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+    assert seen == [signal.getsignal(number) for number in HANDLED]
