@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hive_mind.agents.learning import Progress
 from hive_mind.cli import options
 from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_text
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
@@ -120,10 +121,19 @@ async def _learner(settings: Settings, agent: str, fleet: str) -> AsyncIterator[
 
 async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
     """Learn one piece after the other. Raises `Stopped`, saying how far it came, when it is cancelled."""
+    far = ""
+
+    def tell(done: int, total: int) -> None:
+        nonlocal far
+        percent = 100 * done // max(total, 1)
+        far = f"{percent} % of {shown_source(piece.name)}" if percent else ""
+        report(number, len(pieces), f"{shown_source(piece.name)} {percent:2} %")
+
     try:
         for number, piece in enumerate(pieces):
             report(number, len(pieces), shown_source(piece.name))
-            await _learn_one(learner, piece, tally)
+            await _learn_one(learner, piece, tally, tell)
+            far = ""
             # A place to stop, also for what needs no waiting.
             await asyncio.sleep(0)
     except HiveError:
@@ -131,11 +141,12 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
             say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
         raise
     except asyncio.CancelledError:
-        done = len(tally.learned)
-        raise Stopped(f"stopped; {done} of {len(pieces)} files learned, nothing lost: run it again for the others") from None
+        done, part = len(tally.learned), f" and {far}" if far else ""
+        what = f"{done} of {counted(len(pieces), 'file')}{part} learned"
+        raise Stopped(f"stopped; {what}, nothing lost: run it again to go on") from None
 
 
-async def _learn_one(learner: Learner, piece: Piece, tally: Tally) -> None:
+async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progress) -> None:
     text = piece.read()
     if isinstance(text, Unreadable):
         tally.skipped.append({"file": piece.name, "reason": text.reason})
@@ -144,7 +155,7 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally) -> None:
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
     title = "" if piece.name == STDIN else Path(piece.name).stem
-    learned = await learner.learn_from_content(Content(text, piece.source, piece.said_at, title=title))
+    learned = await learner.learn_from_content(Content(text, piece.source, piece.said_at, title=title), tell)
     tally.added += learned.added
     tally.confirmed += learned.confirmed
     tally.learned.append(

@@ -4,6 +4,7 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from hive_mind.agents.learning import Progress
 from hive_mind.cli.fleet.agents import FleetAgent
 from hive_mind.model.content import Content
 
@@ -38,8 +39,8 @@ class LearnedFigures(Protocol):
 class Learner(Protocol):
     """Takes in content: an agent, or one that runs elsewhere."""
 
-    async def learn_from_content(self, content: Content, /) -> LearnedFigures:
-        """Durable when this returns."""
+    async def learn_from_content(self, content: Content, progress: Progress, /) -> LearnedFigures:
+        """Durable when this returns. `progress` gets how much of it is, of how much."""
         ...
 
 
@@ -58,9 +59,12 @@ class RemoteLearner:
 
     agent: FleetAgent
 
-    async def learn_from_content(self, content: Content, /) -> RemoteLearned:
+    async def learn_from_content(self, content: Content, progress: Progress, /) -> RemoteLearned:
         """Durable when this returns; what is worth sharing is with the hive soon."""
-        done = [await self._learn_part(part, content) for part in parts_of(content.text)]
+        parts, done = parts_of(content.text), list[RemoteLearned]()
+        for part in parts:
+            done.append(await self._learn_part(part, content))
+            progress(len(done), len(parts))
         facts = [fact for one in done for fact in one.facts]
         return RemoteLearned(facts, *(sum(figures) for figures in zip(*(one[1:] for one in done), strict=True)))
 

@@ -19,10 +19,14 @@ class Agent:
         return {"facts": ["f"] * count, "added": count, "confirmed": 0, "skipped": 1}
 
 
+def untold(done, total):
+    del done, total
+
+
 def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
     agent = Agent()
 
-    learned = asyncio.run(RemoteLearner(agent).learn_from_content(Content("a\nb\n", "notes", "2025-03", title="Notes")))
+    learned = asyncio.run(RemoteLearner(agent).learn_from_content(Content("a\nb\n", "notes", "2025-03", title="Notes"), untold))
 
     assert (len(learned.facts), learned.added, learned.confirmed, learned.skipped) == (2, 2, 0, 1)
     assert agent.calls == [("learn", {"text": "a\nb\n", "source": "notes", "said_at": "2025-03", "title": "Notes"})]
@@ -30,12 +34,14 @@ def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
 
 def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
     monkeypatch.setattr(learners, "_PART_CHARACTERS", 10)
-    agent = Agent()
+    agent, told = Agent(), []
+    text = Content("one\ntwo\nthree\nfour\n", "notes")
 
-    learned = asyncio.run(RemoteLearner(agent).learn_from_content(Content("one\ntwo\nthree\nfour\n", "notes")))
+    learned = asyncio.run(RemoteLearner(agent).learn_from_content(text, lambda *far: told.append(far)))
 
     assert [fields["text"] for _, fields in agent.calls] == ["one\ntwo\n", "three\n", "four\n"]
     assert (len(learned.facts), learned.added, learned.skipped) == (4, 4, 3)
+    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_parts_are_the_text_also_where_a_line_is_longer_than_a_part(monkeypatch):
