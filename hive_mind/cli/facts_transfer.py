@@ -1,22 +1,28 @@
 """`hive-mind facts export` and `import`: a whole memory as JSON Lines, to keep, to move, to read in an editor."""
 
+import asyncio
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.files import STDIN, read_stdin
+from hive_mind.cli.file_lines import FileLines, lines_of
+from hive_mind.cli.files import STDIN
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
-from hive_mind.cli.output import counted, show, show_json
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.output import Report, counted, progress, show, show_json
+from hive_mind.cli.running import CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.exporting import write_records
+from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
+from hive_mind.memory.unindexed import Unindexed
+from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_memory
+from hive_mind.runtime.wiring import opened_store, unindexed
+from hive_mind.store.base import FactStore
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
 Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
@@ -48,16 +54,16 @@ async def export(
             "standard output is taken by the export, which is JSON Lines already: name a FILE, or leave --output away"
         )
     _check_target(file, force=force)
-    async with await open_memory(for_copying(settings_for(home, embed="none"), agent), agent) as memory:
+    async with opened_store(for_copying(settings_for(home), agent), agent) as store:
+        export = _Export(store)
         if file == STDIN:
-            await _to_stdout(memory)
+            await _to_stdout(export.lines())
             return
-        lines = await _to_file(memory, Path(file))
-        facts = (await memory.get_statistics()).facts
+        lines = await _to_file(export.lines(), Path(file))
     if output is Format.JSON:
-        show_json({"file": file, "facts": facts, "lines": lines})
+        show_json({"file": file, "facts": export.facts, "lines": lines})
     else:
-        show(f"{file}: {counted(facts, 'fact')} ({counted(lines, 'line')})")
+        show(f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})")
 
 
 @command
@@ -72,23 +78,44 @@ def import_(
     """Take in what `export` wrote.
 
     All of it, or nothing when a line is bad. Facts that are known already gain the sources of the file; nothing is forgotten.
+    Interrupted, it goes on where it stopped the next time.
     """
-    return _import_lines(_lines_of(file), file, settings_for(home, embed, model), agent, output)
+    return _import(file, lines_of(file), settings_for(home, embed, model), agent, output)
 
 
-async def _import_lines(lines: list[str], file: str, settings: Settings, agent: str, output: Format) -> None:
-    async with await open_memory(settings, agent) as memory:
-        before = (await memory.get_statistics()).facts
-        try:
-            held = await memory.import_lines(lines)
-        except InvalidInput as error:
-            # What is wrong is in the file and not in the call.
-            raise CommandError(f"{file}: {error}") from error
-        added = (await memory.get_statistics()).facts - before
+async def _import(file: str, lines: FileLines, settings: Settings, agent: str, output: Format) -> None:
+    with lines, progress("lines") as report:
+        async with unindexed(settings, agent) as target:
+            try:
+                done = await _taken_in(target, lines, report)
+            except InvalidInput as error:
+                # What is wrong is in the file and not in the call.
+                raise CommandError(f"{file}: {error}") from error
+    if not done.lines:
+        raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
     if output is Format.JSON:
-        show_json({"file": file, "agent": agent, "facts": held, "added": added})
-    else:
-        show(f"{file}: {counted(held, 'fact')}, {added} of them new to agent {agent!r}")
+        show_json({"file": file, "agent": agent, "facts": done.facts, "added": done.added, "skipped_lines": done.skipped_lines})
+        return
+    earlier = f" (the first {counted(done.skipped_lines, 'line')} were taken in before)" if done.skipped_lines else ""
+    show(f"{file}: {counted(done.facts, 'fact')}, {done.added} of them new to agent {agent!r}{earlier}")
+
+
+async def _taken_in(target: Unindexed, lines: FileLines, report: Report) -> Imported:
+    """Raises `Stopped`, saying how far it came, when it is cancelled."""
+    reached = 0, 0
+
+    def tell(done: int, total: int, what: str) -> None:
+        nonlocal reached
+        reached = (done, total) if total else reached
+        report(done, total, what)
+
+    batch = BATCH_EMBEDDED if target.embeds else BATCH_RECORDS
+    try:
+        return await import_all(lines, target.keep, target.meta, batch_records=batch, progress=tell)
+    except asyncio.CancelledError:
+        done, total = reached
+        far = f"{done:,} of {counted(total, 'line')} are kept" if done else "nothing was imported yet"
+        raise Stopped(f"stopped; {far}: import the same again to go on") from None
 
 
 def _check_target(file: str, *, force: bool) -> None:
@@ -100,20 +127,35 @@ def _check_target(file: str, *, force: bool) -> None:
         raise InvalidInput(f"{file} is there already: give another name, or replace it with --force")
 
 
-async def _to_stdout(memory: CognitiveMemory) -> None:
-    async for line in memory.export():
+class _Export:
+    """What a database holds as lines, and how many current facts there were."""
+
+    def __init__(self, store: FactStore) -> None:
+        self._store, self.facts = store, 0
+
+    def lines(self) -> AsyncIterator[str]:
+        return write_records(self._store, self._counted())
+
+    async def _counted(self) -> AsyncIterator[Sequence[Fact]]:
+        async for facts in self._store.facts():
+            self.facts += sum(fact.is_current for fact in facts)
+            yield facts
+
+
+async def _to_stdout(lines: AsyncIterator[str]) -> None:
+    async for line in lines:
         sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
-async def _to_file(memory: CognitiveMemory, path: Path) -> int:
+async def _to_file(lines: AsyncIterator[str], path: Path) -> int:
     """Written beside it first, so that an interruption leaves no half a file under the name. Returns the lines."""
     # A name nobody else has: neither a second export nor a file of somebody's own.
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     count = 0
     try:
         with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            async for line in memory.export():
+            async for line in lines:
                 file.write(line + "\n")
                 count += 1
             # An export is the second copy of a memory: on disk before it gets its name.
@@ -125,18 +167,3 @@ async def _to_file(memory: CognitiveMemory, path: Path) -> int:
     finally:
         unfinished.unlink(missing_ok=True)
     return count
-
-
-def _lines_of(file: str) -> list[str]:
-    try:
-        body = read_stdin() if file == STDIN else Path(file).read_bytes()
-        text = body.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InvalidInput(f"{file}: there is no such file; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file}: can't be read as UTF-8 text ({error}); give a file that `facts export` wrote") from error
-    # Not splitlines(): a fact's text may hold line separators that JSON leaves as they are.
-    lines = text.split("\n")
-    if not any(line.strip() for line in lines):
-        raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
-    return lines

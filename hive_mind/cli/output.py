@@ -36,7 +36,7 @@ Cell = str | Text
 
 
 class Report(Protocol):
-    """Takes how much is done of how much, with a word on what is under way."""
+    """Takes how much is done of how much (0: nobody knows), with a word on what is under way."""
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
         """Show it."""
@@ -109,7 +109,7 @@ def progress(unit: str) -> Iterator[Report]:
         task = bar.add_task("", total=None)
 
         def report(done: int, total: int, what: str = "") -> None:
-            bar.update(task, completed=done, total=total, description=Text(printable(what)).plain)
+            bar.update(task, completed=done, total=total or None, description=Text(printable(what)).plain)
 
         yield report
 

@@ -131,23 +131,48 @@ class Archive:
         """A member line by line, without empty ones. Raises `InvalidInput`."""
         return [line for line in self._verified(name).split(b"\n") if line]
 
+    def each_line(self, name: str) -> Iterator[bytes]:
+        """The same, of a member that need not fit into RAM. What is wrong with it may be raised after its last line only."""
+        self._refuse_large(name, _MEMBER_BYTES_MAX)
+        digest, left = sha256(), _MEMBER_BYTES_MAX
+        with _telling(self.path), self._zip.open(name) as member:
+            # It may hold more than it says.
+            while line := member.readline(left + 1):
+                left -= len(line)
+                if left < 0:
+                    raise _too_large(self.path, name, _MEMBER_BYTES_MAX)
+                digest.update(line)
+                if line != b"\n":
+                    yield line.removesuffix(b"\n")
+        self._refuse_other(name, digest.hexdigest())
+
     def _verified(self, name: str) -> bytes:
-        if name not in self._members:
-            raise InvalidInput(f"{self.path} has no {name}: it is not whole")
         body = self._bytes(name, _MEMBER_BYTES_MAX)
-        if sha256(body).hexdigest() != self.about.digests.get(name):
-            raise InvalidInput(f"{self.path}: {name} is not what was written: the file is damaged, or somebody changed it")
+        self._refuse_other(name, sha256(body).hexdigest())
         return body
 
-    def _bytes(self, name: str, bytes_max: int) -> bytes:
+    def _refuse_other(self, name: str, digest: str) -> None:
+        if digest != self.about.digests.get(name):
+            raise InvalidInput(f"{self.path}: {name} is not what was written: the file is damaged, or somebody changed it")
+
+    def _refuse_large(self, name: str, bytes_max: int) -> None:
+        if name not in self._members:
+            raise InvalidInput(f"{self.path} has no {name}: it is not whole")
         if self._members[name].file_size > bytes_max:
-            raise InvalidInput(f"{self.path}: {name} is larger than {bytes_max:,} bytes")
+            raise _too_large(self.path, name, bytes_max)
+
+    def _bytes(self, name: str, bytes_max: int) -> bytes:
+        self._refuse_large(name, bytes_max)
         with _telling(self.path), self._zip.open(name) as member:
             # It may hold more than it says.
             body = member.read(bytes_max + 1)
         if len(body) > bytes_max:
-            raise InvalidInput(f"{self.path}: {name} is larger than {bytes_max:,} bytes")
+            raise _too_large(self.path, name, bytes_max)
         return body
+
+
+def _too_large(path: Path, name: str, bytes_max: int) -> InvalidInput:
+    return InvalidInput(f"{path}: {name} is larger than {bytes_max:,} bytes")
 
 
 @contextmanager

@@ -7,9 +7,9 @@ killed before the end imports the same file again, which goes on from there.
 
 import asyncio
 import shutil
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -23,12 +23,13 @@ from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.estate import Estate
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.model.fact import Fact
+from hive_mind.memory.examining import Lines
+from hive_mind.memory.importing import import_all
 from hive_mind.runtime.estate_lines import estate_in
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.generations import Moved, settle
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_memory
+from hive_mind.runtime.wiring import unindexed
 from hive_mind.runtime.worker_config import HiveConfig
 
 _NODE = "archive"
@@ -104,9 +105,9 @@ class _Import:
         estate = await asyncio.to_thread(self._estate)
         lines = 0
         for agent in self.archive.agents:
-            own = await asyncio.to_thread(self.archive.lines, f"agents/{agent}.jsonl")
-            estate = _without_former(estate, agent, await _restored(self.staging, agent, own))
-            lines += len(own)
+            restored = await _restored(self.staging, agent, partial(self.archive.each_line, f"agents/{agent}.jsonl"))
+            estate = _without_former(estate, agent, restored.former)
+            lines += restored.lines
             if self.archive.has(f"agents/{agent}.sources"):
                 _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
         moved = await self._settled(estate)
@@ -181,21 +182,27 @@ def _refuse_taken(work: _Import) -> None:
             raise InvalidInput(f"{home / target} is there already: remove it, or import into another home")
 
 
-async def _restored(home: Path, agent: str, lines: list[bytes]) -> list[Fact]:
-    """Take in what an agent remembers; its facts."""
+@dataclass(frozen=True, slots=True)
+class _Restored:
+    """How many lines an agent remembers, and the ids of facts that are not current any more."""
+
+    lines: int
+    former: frozenset[str]
+
+
+async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
+    """Take in what an agent remembers."""
     try:
-        async with await open_memory(settings_at(home), agent) as memory:
-            await memory.import_lines([line.decode() for line in lines])
-            return list((memory.facts or {}).values())
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"what {agent} remembers is no UTF-8: nothing was imported") from error
+        async with unindexed(settings_at(home), agent) as target:
+            done = await import_all(lines, target.keep, target.meta)
+            former = [fact.id async for facts in target.store.facts() for fact in facts if not fact.is_current]
+            return _Restored(done.lines, frozenset(former))
     except InvalidInput as error:
         raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
 
 
-def _without_former(estate: Estate, agent: str, facts: Iterable[Fact]) -> Estate:
+def _without_former(estate: Estate, agent: str, former: frozenset[str]) -> Estate:
     """Without what an agent takes back: it will not know any more that the hive was ever told."""
-    former = {fact.id for fact in facts if not fact.is_current}
     kept = [one for one in estate.vouched if one.assertion.agent != agent or one.assertion.fact_id not in former]
     return replace(estate, vouched=tuple(kept))
 

@@ -8,17 +8,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from tempfile import SpooledTemporaryFile
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Plan
+from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
+from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
-from hive_mind.memory.transfer import Records, read_records, write_records
-from hive_mind.memory.vectors import Vector, VectorSource
+from hive_mind.memory.unindexed import current_count
+from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, record, refuse_another_loop, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
@@ -26,7 +29,7 @@ from hive_mind.model.ids import episode_id
 from hive_mind.model.query import METHODS, Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.store.base import AddEpisode, Change, Link, PutVector, ReviseFact, SetMeta
+from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact
 from hive_mind.tracing import operation
 
 Clock = Callable[[], int]
@@ -141,7 +144,7 @@ class CognitiveMemory:
 
             def plan() -> Plan[Fact]:
                 intake = retracting(_fact_in(awake, fact_id), awake.recall.replaced_by(fact_id))
-                return Plan(intake.changes, lambda: self._applied(awake, intake.facts, _NewVectors())[0])
+                return Plan(intake.changes, lambda: self._applied(awake, intake.facts, NewVectors())[0])
 
             replaced = [fact.id for fact in awake.recall.replaced_by(fact_id)]
             return await self._commits.run(awake.store, [fact_id, *replaced], plan)
@@ -167,7 +170,7 @@ class CognitiveMemory:
         def plan() -> Plan[list[Fact]]:
             facts = [revised(_fact_in(awake, fact_id)) for fact_id in fact_ids]
             changes = [ReviseFact(fact) for fact in facts if fact != awake.recall.facts[fact.id]]
-            return Plan(changes, lambda: self._applied(awake, facts, _NewVectors()))
+            return Plan(changes, lambda: self._applied(awake, facts, NewVectors()))
 
         return await self._commits.run(awake.store, fact_ids, plan)
 
@@ -204,19 +207,21 @@ class CognitiveMemory:
     async def export(self) -> AsyncIterator[str]:
         """Everything as JSON Lines, without line ends: episodes, facts, then links; as it is when the first line is asked for."""
         # Read whole before the first line is handed out: a reader that stops halfway must not keep the memory from closing.
-        async with self.awake() as awake:
-            lines = [line async for line in write_records(awake)]
-        for line in lines:
-            yield line
+        with SpooledTemporaryFile(EXPORT_IN_RAM_BYTES) as kept:
+            async with self.awake() as awake:
+                await write_down(awake.store, dict(awake.recall.facts), kept)
+            for line in read_back(kept):
+                yield line
 
     async def import_lines(self, lines: Sequence[str]) -> int:
         """Take in what `export` wrote; facts already known gain its sources. Returns how many facts the lines held.
 
-        Raises `InvalidInput` naming the bad lines; then nothing was taken in.
+        Raises `InvalidInput` naming the bad lines; then nothing was taken in. Whoever is stopped takes in the same again.
         """
-        records: Records = read_records(lines)
-        await self._keep(records.facts, None, records.changes)
-        return len(records.facts)
+        async with self.awake() as awake:
+            meta, embeds = await awake.store.meta(), awake.embeds_with(self._vectors)
+        batch = BATCH_EMBEDDED if embeds else BATCH_RECORDS
+        return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
     async def reembed(self, progress: Progress | None = None) -> int:
         """Embed everything with the model at hand, then forget vectors of the former one. Returns how many texts were embedded.
@@ -270,14 +275,19 @@ class CognitiveMemory:
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
-    async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> "_NewVectors":
+    async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
+        known = self.facts or {}
+        before = current_count(known[fact.id] for fact in said if fact.id in known)
+        return current_count(await self._keep(said, None, extra)) - before
+
+    async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
         if not awake.embeds_with(self._vectors):
-            return _NewVectors()
+            return NewVectors()
         new = [fact for fact in said if not awake.recall.is_searchable(fact.id)]
         by_id, cache = await self._vectors.of_facts(new)
-        return _NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
+        return NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
 
-    def _applied(self, awake: Awake, facts: Sequence[Fact], new: "_NewVectors") -> list[Fact]:
+    def _applied(self, awake: Awake, facts: Sequence[Fact], new: NewVectors) -> list[Fact]:
         """What is durable now, shown to searches."""
         self._revision += 1
         for fact in facts:
@@ -356,19 +366,6 @@ class CognitiveMemory:
             self._users -= 1
             if not self._users:
                 self._is_idle.set()
-
-
-@dataclass(frozen=True, slots=True)
-class _NewVectors:
-    """Vectors by fact id, what of them the store does not have yet, and the record of the model if it is the first time."""
-
-    by_id: Mapping[str, Vector] = field(default_factory=dict)
-    cache: tuple[PutVector, ...] = ()
-    record: tuple[SetMeta, ...] = ()
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        return (*self.cache, *self.record)
 
 
 def _no_listener(fact: Fact) -> None:

@@ -7,6 +7,7 @@ own text and the next one's surroundings is embedded once.
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
-from hive_mind.store.base import PutVector
+from hive_mind.store.base import Change, PutVector, SetMeta
 
 Vector = NDArray[np.float32]
 
@@ -24,6 +25,20 @@ _log = logging.getLogger(__name__)
 
 # Enough for the turns of a session and the questions of an afternoon; 1.5 KB each at 384 dimensions.
 _RECENT_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class NewVectors:
+    """Vectors by fact id, what of them the store does not have yet, and the record of the model if it is the first time."""
+
+    by_id: Mapping[str, Vector] = field(default_factory=dict)
+    cache: tuple[PutVector, ...] = ()
+    record: tuple[SetMeta, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """To be written with the facts."""
+        return (*self.cache, *self.record)
 
 
 class VectorSource:

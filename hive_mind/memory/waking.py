@@ -39,7 +39,12 @@ class Awake:
 
     def embeds_with(self, vectors: VectorSource) -> bool:
         """Whether new vectors of this model may stand beside those that are there."""
-        return vectors.is_on and self.recorded in ("", vectors.model)
+        return may_embed(self.recorded, vectors)
+
+
+def may_embed(recorded: str, vectors: VectorSource) -> bool:
+    """Whether vectors of the model at hand may stand in a database that was embedded with the `recorded` one, "" for none."""
+    return vectors.is_on and recorded in ("", vectors.model)
 
 
 def refuse_another_loop(awake: Awake | None) -> None:
@@ -107,14 +112,17 @@ def usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector
 
 
 def _tell(awake: Awake, vectors: VectorSource) -> None:
-    if not vectors.is_on:
-        return
-    if not awake.embeds_with(vectors):
+    tell_other_model(awake.recorded, vectors)
+    if awake.embeds_with(vectors) and (missing := sum(1 for _ in awake.recall.without_vector())):
+        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
+
+
+def tell_other_model(recorded: str, vectors: VectorSource) -> None:
+    """One line where there is a model whose vectors can't stand beside those that are there."""
+    if vectors.is_on and not may_embed(recorded, vectors):
         _log.warning(
             "this memory was embedded with %r and is opened with %r: keyword search only. "
             "Open it with the first, or change it over with: hive-mind reembed",
-            awake.recorded,
+            recorded,
             vectors.model,
         )
-    elif missing := sum(1 for _ in awake.recall.without_vector()):
-        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)

@@ -7,6 +7,8 @@ import asyncio
 import logging
 import re
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -20,6 +22,8 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, DatabaseLocked, InvalidInput
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.unindexed import Unindexed
+from hive_mind.memory.vectors import VectorSource
 from hive_mind.memory.waking import NewVectorArm, OpenStore
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
@@ -54,11 +58,35 @@ async def open_memory(settings: Settings, agent: str, ranking: RankingSettings |
     return memory_with(settings, agent, await open_embedder(settings), ranking)
 
 
+@asynccontextmanager
+async def opened_store(settings: Settings, agent: str) -> AsyncIterator[FactStore]:
+    """An agent's database without a memory over it. Raises `ConfigError`, and like opening a memory."""
+    store = await _store_opener(settings, agent)()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def unindexed(settings: Settings, agent: str) -> AsyncIterator[Unindexed]:
+    """An agent's database to take facts in, without an index of them. Raises `ConfigError`, and like opening a memory."""
+    # A name or a back end that does not exist is told before a model is loaded, which takes seconds.
+    opener = _store_opener(settings, agent)
+    vectors = VectorSource(await open_embedder(settings))
+    try:
+        store = await opener()
+        try:
+            yield Unindexed(store, vectors, await store.meta())
+        finally:
+            await store.close()
+    finally:
+        await vectors.close()
+
+
 def memory_with(settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
-    open_store: OpenStore = partial(backends.load("store", settings.store).open, database_path(settings, agent))
-    patient = partial(_opened_patiently, open_store, settings.lock_wait_s)
-    return CognitiveMemory(patient, embedder, ranking=ranking, new_arm=vector_arms(settings))
+    return CognitiveMemory(_store_opener(settings, agent), embedder, ranking=ranking, new_arm=vector_arms(settings))
 
 
 async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> LearningAgent:
@@ -98,12 +126,17 @@ async def _release(model: LanguageModel, budget: Budget) -> None:
     _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
 
 
-async def _opened_patiently(open_store: OpenStore, wait_s: float) -> FactStore:
+def _store_opener(settings: Settings, agent: str) -> OpenStore:
+    opened = partial(backends.load("store", settings.store).open, database_path(settings, agent))
+    return partial(_opened_patiently, opened, settings.lock_wait_s)
+
+
+async def _opened_patiently(open_: OpenStore, wait_s: float) -> FactStore:
     """The store; where another process has it, after waiting for as long as the settings say. Raises like opening it."""
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            return await open_store()
+            return await open_()
         except DatabaseLocked:
             if time.monotonic() >= deadline:
                 raise
