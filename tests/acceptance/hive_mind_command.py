@@ -51,10 +51,12 @@ class HiveMind:
         return {"HIVE_MIND_HOME": str(self.home), "HIVE_MIND_EMBED": "none", "COLUMNS": "100", **dict(self.more)}
 
     def start(
-        self, *arguments: object, stdout: int, stderr: int, stdin: int | None = None, **environment: str
+        self, *arguments: object, stdout: int, stderr: int, stdin: int | None = None, ignoring: str = "", **environment: str
     ) -> subprocess.Popen[bytes]:
-        """Start in a process of its own."""
+        """Start in a process of its own; `ignoring` names a signal that is ignored when it starts."""
         command = [sys.executable, "-m", "hive_mind", *map(str, arguments)]
+        if ignoring:
+            command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
         root = str(Path(__file__).parents[2])
         everything = os.environ | self.environment | {"PYTHONPATH": root} | environment
         return subprocess.Popen(command, env=everything, cwd=self.home.parent, stdin=stdin, stdout=stdout, stderr=stderr)

@@ -1,0 +1,149 @@
+"""Told to end by a signal, a command finishes its write, says how far it came, and goes on from there the next time."""
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from benchmarks.importing import lines, measured
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.terminal import watched
+
+ENDINGS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+# So much that it can't be finished before the signal comes, on the fastest machine.
+BUOYS, FACTS = 12_000, 40_000
+LEARNING = rb"buoys\S* +([1-9]\d?) %"
+IMPORTING = rb"importing[^/]* ([1-9]\d*)/"
+
+
+@pytest.fixture
+def buoys(tmp_path: Path) -> Path:
+    """One long file, each line of which is a fact."""
+    file = tmp_path / "buoys.txt"
+    file.write_text("".join(f"Buoy {n} was painted by crew {n % 7} last winter.\n" for n in range(BUOYS)))
+    return file
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    """A large memory, exported."""
+    file = tmp_path / "memory.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines(FACTS, seed=1)))
+    return file
+
+
+def facts_of(hive_mind: HiveMind, *agent: str) -> int:
+    return sum('"type":"fact"' in line for line in hive_mind("facts", "export", *agent).out.splitlines())
+
+
+@pytest.mark.parametrize(("number", "code"), ENDINGS)
+def test_learning_a_long_file_is_stopped_and_goes_on(hive_mind: HiveMind, buoys: Path, number: signal.Signals, code: int):
+    with watched(hive_mind, "learn", buoys) as learning:
+        learning.until(LEARNING)
+        learning.process.send_signal(number)
+        assert learning.ended() == code
+    told = learning.until(rb"stopped; 0 of 1 file and (\d+) % of buoys.txt learned, nothing lost: run it again to go on")
+
+    kept = facts_of(hive_mind)
+    assert 0 < BUOYS * int(told[1]) // 100 <= kept < BUOYS
+
+    again = hive_mind("learn", buoys, "--output", "json")
+    assert (again.code, again.json["added"]) == (0, BUOYS - kept)
+    assert facts_of(hive_mind) == BUOYS
+
+
+@pytest.mark.parametrize(("number", "code"), ENDINGS[1:])
+def test_an_import_is_stopped_and_goes_on_after_the_lines_that_are_told(
+    hive_mind: HiveMind, memory: Path, number: signal.Signals, code: int
+):
+    with watched(hive_mind, "facts", "import", memory) as importing:
+        importing.until(IMPORTING)
+        importing.process.send_signal(number)
+        assert importing.ended() == code
+    told = importing.until(rb"stopped; ([\d,]+) of [\d,]+ lines are kept: import the same again to go on")
+
+    went_on(hive_mind, memory, after=int(told[1].replace(b",", b"")))
+
+
+def test_an_import_that_was_killed_goes_on_where_it_was(hive_mind: HiveMind, memory: Path):
+    with watched(hive_mind, "facts", "import", memory) as importing:
+        seen = int(importing.until(IMPORTING)[1])
+        importing.process.kill()
+        assert importing.ended() == -signal.SIGKILL
+
+    went_on(hive_mind, memory, at_least=seen)
+
+
+def went_on(hive_mind: HiveMind, memory: Path, *, after: int | None = None, at_least: int = 0) -> None:
+    """The rest is taken in, and then nothing is missing, doubled or in another order."""
+    before = facts_of(hive_mind)
+    again = hive_mind("facts", "import", memory, "--output", "json")
+
+    assert again.code == 0
+    assert again.json["skipped_lines"] == after if after is not None else again.json["skipped_lines"] >= at_least
+    assert (again.json["facts"], again.json["added"]) == (FACTS, FACTS - before)
+    assert hive_mind("facts", "export").out == memory.read_text()
+    assert hive_mind("facts", "import", memory, "--output", "json").json == again.json | {"added": 0, "skipped_lines": 0}
+
+
+def test_a_second_signal_does_not_cut_the_first_short(hive_mind: HiveMind, memory: Path):
+    """A terminal that closes sends SIGHUP twice; a stop of systemd may send SIGTERM and SIGHUP."""
+    with watched(hive_mind, "facts", "import", memory) as importing:
+        importing.until(IMPORTING)
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):
+            importing.process.send_signal(number)
+        # Of several that wait, the system hands over the one with the lowest number first.
+        assert importing.ended() in (129, 143)
+    importing.until(rb"stopped; [\d,]+ of [\d,]+ lines are kept")
+
+
+def test_a_second_ctrl_c_loses_nothing_that_was_shown_as_kept(hive_mind: HiveMind, memory: Path):
+    with watched(hive_mind, "facts", "import", memory) as importing:
+        importing.until(IMPORTING)
+        importing.process.send_signal(signal.SIGINT)
+        importing.process.send_signal(signal.SIGINT)
+        assert importing.ended() == 130
+    shown = max(int(number) for number in re.findall(IMPORTING, importing.said))
+
+    went_on(hive_mind, memory, at_least=shown)
+
+
+def test_what_nohup_started_outlives_its_terminal_and_what_runs_in_the_background_heeds_sigterm(
+    hive_mind: HiveMind, memory: Path
+):
+    with watched(hive_mind, "facts", "import", memory, ignoring="HUP") as importing:
+        importing.until(IMPORTING)
+        importing.process.send_signal(signal.SIGHUP)
+        assert importing.ended() == 0
+        assert b"40,000 facts, 40000 of them new" in importing.process.stdout.read()
+
+    with watched(hive_mind, "facts", "import", memory, "--agent", "other", ignoring="INT") as importing:
+        importing.until(IMPORTING)
+        importing.process.send_signal(signal.SIGINT)
+        importing.process.send_signal(signal.SIGTERM)
+        assert importing.ended() == 143
+    importing.until(rb"stopped; [\d,]+ of [\d,]+ lines are kept")
+
+
+def test_nothing_is_imported_of_a_file_with_a_bad_line_at_its_end(hive_mind: HiveMind, memory: Path):
+    with memory.open("a") as file:
+        file.write(json.dumps({"type": "link", "relation": "SUPERSEDES", "from_id": "0" * 32, "to_id": "1" * 32}) + "\n")
+
+    refused = hive_mind("facts", "import", memory)
+
+    assert (refused.code, facts_of(hive_mind)) == (1, 0)
+    assert f"{'0' * 32} is named and not held by any line" in refused.err
+
+
+def test_eight_times_as_many_facts_come_in_and_go_out_in_little_more_memory(tmp_path: Path, memory: Path):
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(f"{line}\n" for line in lines(FACTS // 8, seed=1)))
+
+    def peaks_mb(file: Path) -> list[float]:
+        calls = (["import", str(file)], ["export", str(file.with_suffix(".out"))])
+        return [measured(tmp_path / file.stem, "sqlite", *call)["peak_mb"] for call in calls]
+
+    # Held in RAM, the facts alone would be 30 MB more, and their lines 15.
+    assert all(many - less <= 12 for many, less in zip(peaks_mb(memory), peaks_mb(few), strict=True))
