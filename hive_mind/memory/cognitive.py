@@ -120,7 +120,7 @@ class CognitiveMemory:
         """Current facts, newest first."""
         refuse_limit(1 if limit is None else limit)
         async with self.awake() as awake:
-            return [fact for fact in reversed(awake.recall.facts.values()) if fact.is_current][:limit]
+            return [fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit]
 
     async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
@@ -135,7 +135,7 @@ class CognitiveMemory:
     async def facts_with_prefix(self, prefix: str) -> list[Fact]:
         """Facts whose id begins like this, superseded and retracted ones too."""
         async with self.awake() as awake:
-            return [fact for fact_id, fact in awake.recall.facts.items() if fact_id.startswith(prefix)]
+            return [awake.recall.facts[fact_id] for fact_id in list(awake.recall.facts.ids()) if fact_id.startswith(prefix)]
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str) -> Fact:
@@ -209,7 +209,7 @@ class CognitiveMemory:
         # Read whole before the first line is handed out: a reader that stops halfway must not keep the memory from closing.
         with SpooledTemporaryFile(EXPORT_IN_RAM_BYTES) as kept:
             async with self.awake() as awake:
-                await write_down(awake.store, dict(awake.recall.facts), kept)
+                await write_down(awake.store, awake.recall.facts.copy(), kept)
             for line in read_back(kept):
                 yield line
 
@@ -276,8 +276,7 @@ class CognitiveMemory:
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
     async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
-        known = self.facts or {}
-        before = current_count(known[fact.id] for fact in said if fact.id in known)
+        before = current_count(fact for one in said if (fact := self.known(one.id)))
         return current_count(await self._keep(said, None, extra)) - before
 
     async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
@@ -326,8 +325,8 @@ class CognitiveMemory:
 
     @property
     def facts(self) -> Mapping[str, Fact] | None:
-        """All facts by id as they are at this moment, without waiting; None while the memory sleeps."""
-        return None if self._state is None else self._state.recall.facts
+        """The facts it has in RAM, by id, as they are now; None while it sleeps. What was taken back may not be among them."""
+        return None if self._state is None else self._state.recall.facts.held
 
     @property
     def revision(self) -> tuple[int, int]:

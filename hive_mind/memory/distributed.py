@@ -272,9 +272,9 @@ class DistributedCognitiveMemory:
     async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> list[Fact]:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
-            known = dict(awake.recall.facts)
+            known = awake.recall.facts.copy()
         others = await self._others(concept, limit, known)
-        own = [fact for fact in reversed(known.values()) if fact.is_current and is_wanted(fact)]
+        own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
         # Own facts in the order in which they came, others where their time puts them.
         return list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit]
 

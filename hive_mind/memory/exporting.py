@@ -4,13 +4,14 @@ Episodes and facts come as the store has them, in the order in which they were a
 sorted, in pieces that fit.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from heapq import merge
 from tempfile import TemporaryFile
 from typing import IO
 
 from hive_mind.memory.examining import is_taken
+from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.transfer import line_of
 from hive_mind.model.fact import Fact
 from hive_mind.store.base import FactStore
@@ -44,11 +45,12 @@ async def write_records(
             yield line
 
 
-async def write_down(store: FactStore, facts: Mapping[str, Fact], file: IO[bytes]) -> None:
+async def write_down(store: FactStore, facts: KnownFacts, file: IO[bytes]) -> None:
     """The same into a file, of these facts, while others write."""
 
     async def all_facts() -> AsyncIterator[Sequence[Fact]]:
-        yield tuple(facts.values())
+        async for batch in store.facts():
+            yield [facts.held.get(fact.id, fact) for fact in batch if fact.id in facts]
 
     async for line in write_records(store, all_facts(), facts.__contains__):
         file.write(line.encode() + b"\n")

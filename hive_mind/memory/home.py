@@ -28,7 +28,7 @@ class Home:
         self._index = FactIndex(recall.new_arm())
         self._indexed: dict[str, Fact] = {}
         self._empty_places = 0
-        self._changed: dict[str, None] = dict.fromkeys(recall.facts)
+        self._changed: dict[str, None] = dict.fromkeys(recall.facts.held)
         self._watchers: list[set[str]] = []
 
     def note(self, fact_id: str) -> None:

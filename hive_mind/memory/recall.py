@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
 from hive_mind.model.query import Hit, Query
@@ -36,7 +37,7 @@ class Recall:
 
     new_arm: Callable[[], VectorArm | None]
     settings: RankingSettings = field(default_factory=RankingSettings)
-    facts: dict[str, Fact] = field(default_factory=dict)
+    facts: KnownFacts = field(default_factory=KnownFacts)
     current: FactIndex = field(init=False)
     past: FactIndex = field(init=False)
     _empty_places: Counter[str] = field(default_factory=Counter)
@@ -47,8 +48,9 @@ class Recall:
 
     def keep(self, fact: Fact, vector: Vector | None = None) -> None:
         """Hold a fact, new or revised, where searches look for one in its state. A vector it had before stays."""
-        earlier = self.facts.get(fact.id)
-        self.facts[fact.id] = fact
+        # Of what was put away the store has the new state already; it was in no index.
+        earlier = self.facts.held.get(fact.id)
+        self.facts.keep(fact)
         index, former = self._index_for(fact), self._index_for(earlier)
         if former is index and index is not None:
             if vector is not None:

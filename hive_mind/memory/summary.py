@@ -19,7 +19,7 @@ def statistics_of(awake: Awake, vectors: VectorSource, counts: Mapping[str, int]
     return MemoryStatistics(
         facts=len(current),
         superseded=sum(1 for fact in facts if fact.superseded_by and not fact.is_retracted),
-        retracted=sum(1 for fact in facts if fact.is_retracted),
+        retracted=sum(1 for fact in facts if fact.is_retracted) + awake.recall.facts.put_away,
         confirmed=sum(1 for fact in current if fact.confirmations),
         episodes=counts["episodes"],
         entities=counts["entities"],

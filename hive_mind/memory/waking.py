@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import Vector, VectorSource
 from hive_mind.ranking.pipeline import RankingSettings
@@ -82,7 +83,8 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     store = await open_store()
     try:
         recorded = (await store.meta()).get(MODEL_KEY, "")
-        awake = Awake(store, Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings), recorded)
+        facts = KnownFacts(store.fetch)
+        awake = Awake(store, Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, facts), recorded)
         await _load(awake, vectors)
     except BaseException:
         await store.close()

@@ -106,6 +106,10 @@ class FactStore(Protocol):
         """Every cached embedding of `model` by its key, in batches; float32 copies of the kept float16 values."""
         ...
 
+    def fetch(self, id: str) -> Fact | None:
+        """One fact, read at once without waiting for a turn; it blocks for as long as the disk takes."""
+        ...
+
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
         """The facts that exist among `ids`."""
         ...

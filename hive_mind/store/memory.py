@@ -80,6 +80,11 @@ class MemoryStore:
         for pairs in _in_batches(list(self._vectors.get(model, {}).items())):
             yield {key: vector.astype(np.float32) for key, vector in pairs}
 
+    def fetch(self, id: str) -> Fact | None:
+        """One fact."""
+        self._refuse_if_closed()
+        return self._facts.get(id)
+
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
         """The facts that exist among `ids`."""
         self._refuse_if_closed()

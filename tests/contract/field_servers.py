@@ -88,7 +88,7 @@ BACKENDS = Story(
     backends("sqlite", lambda _: {"kind": "none"}),
     backends("memory", lambda ground: {"kind": "openai", "url": ground.models["first"].base_url}),
     {
-        "spec.store": Sight(lambda f: type(f.memory()._state.store).__name__, "KuzuStore", "MemoryStore"),  # type: ignore[union-attr]
+        "spec.store": Sight(lambda f: type(f.memory()._state.store).__name__, "SqliteStore", "MemoryStore"),  # type: ignore[union-attr]
         "spec.embedding.kind": Sight(lambda f: f.worker._parts.embedder.dimension, 0, 8),  # type: ignore[union-attr]
     },
 )

@@ -1,6 +1,7 @@
 """The store over a record: a queue in front of its thread, and pages for whoever reads everything."""
 
 import ctypes
+import sqlite3
 import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Vector
@@ -16,6 +18,7 @@ from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.reading import Part
 from hive_mind.store.sqlite.record import Record
 from hive_mind.store.sqlite.rows import EPISODE, FACT
+from hive_mind.store.sqlite.schema import FORMAT
 
 _Page = TypeVar("_Page")
 
@@ -25,6 +28,7 @@ class SqliteStore:
 
     def __init__(self, worker: Worker[Record, Change], health: Health) -> None:
         self._worker, self._health = worker, health
+        self._reader: sqlite3.Connection | None = None
         # A store that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
 
@@ -63,6 +67,14 @@ class SqliteStore:
         ):
             yield page
 
+    def fetch(self, id: str) -> Fact | None:
+        """One fact, through a connection of its own."""
+        if self._reader is None:
+            self._reader = connect_for_reading(self._health.path.resolve(), FORMAT)
+            self._reader.execute("PRAGMA cache_size = -64")
+        with translating(self._health.path, FORMAT):
+            return reading.by_id(self._reader, (id,), Fact, self._health.note_damage).get(id)
+
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
         """The facts that exist among `ids`."""
         wanted = tuple(ids)
@@ -99,6 +111,9 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what was handed in, write the log back, release the file, end the thread."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         await self._worker.close()
         self._forgotten.detach()
         _return_freed_memory()

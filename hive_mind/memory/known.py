@@ -1,0 +1,85 @@
+"""Facts by id: those a memory may need at any moment in RAM, those that were taken back for good in its store.
+
+An agent that stores and retracts without end would otherwise hold all it ever took back. Of such a fact the id remains, 16 bytes;
+whoever asks for it (somebody says it again) has it read, some tens of microseconds later.
+"""
+
+from collections.abc import Callable, Iterator, ValuesView
+
+from hive_mind.model.fact import Fact
+
+_HEX_CHARACTERS = 32
+
+
+class KnownFacts:
+    """`fetch` reads a fact from the store at once; without it everything stays in RAM."""
+
+    def __init__(self, fetch: Callable[[str], Fact | None] | None = None) -> None:
+        self.held: dict[str, Fact] = {}
+        """in the order in which they came"""
+        self._fetch = fetch
+        self._put_away: set[bytes] = set()
+
+    def keep(self, fact: Fact) -> None:
+        """Hold a fact, new or revised, or put it away."""
+        key = _key(fact.id) if self._fetch is not None and _is_over(fact) else None
+        if key is not None:
+            self.held.pop(fact.id, None)
+            self._put_away.add(key)
+            return
+        self.held[fact.id] = fact
+        if self._put_away and (former := _key(fact.id)) is not None:
+            self._put_away.discard(former)
+
+    def get(self, fact_id: str) -> Fact | None:
+        """A fact, wherever it is."""
+        fact = self.held.get(fact_id)
+        if fact is None and self._fetch is not None and self._is_put_away(fact_id):
+            return self._fetch(fact_id)
+        return fact
+
+    def __getitem__(self, fact_id: str) -> Fact:
+        if (fact := self.get(fact_id)) is None:
+            raise KeyError(fact_id)
+        return fact
+
+    def __contains__(self, fact_id: object) -> bool:
+        return fact_id in self.held or (isinstance(fact_id, str) and self._is_put_away(fact_id))
+
+    def values(self) -> ValuesView[Fact]:
+        """Those in RAM: all that are current, were superseded, or of which the hive has still to hear."""
+        return self.held.values()
+
+    def ids(self) -> Iterator[str]:
+        """All, those in RAM first."""
+        yield from self.held
+        yield from (key.hex() for key in self._put_away)
+
+    @property
+    def put_away(self) -> int:
+        """How many are not in RAM."""
+        return len(self._put_away)
+
+    def copy(self) -> "KnownFacts":
+        """As it is now."""
+        made = KnownFacts(self._fetch)
+        made.held, made._put_away = dict(self.held), set(self._put_away)
+        return made
+
+    def _is_put_away(self, fact_id: str) -> bool:
+        return bool(self._put_away) and _key(fact_id) in self._put_away
+
+
+def _is_over(fact: Fact) -> bool:
+    """Whether nothing will be asked of it but whether it was once said."""
+    return fact.is_retracted and not fact.offered and not fact.superseded_by
+
+
+def _key(fact_id: str) -> bytes | None:
+    """Half the room of the id's text, a third of its object; None for what is no id of a fact."""
+    if len(fact_id) != _HEX_CHARACTERS:
+        return None
+    try:
+        return bytes.fromhex(fact_id)
+    except ValueError:
+        return None
