@@ -1,7 +1,7 @@
 """What the graph beside a record costs: making it of 100,000 facts, catching up, and questions to it.
 
-`python -m benchmarks.graph` prints a table; `--output json` the same as JSON, `--facts` how many. Facts mention one to four of 20,000
-entities, some of which nearly everybody mentions; each derives from one of 5,000 episodes, every twentieth replaces another.
+`python -m benchmarks.graph` prints a table; `--output json` the same as JSON, `--facts` says how many. Facts mention one to four
+of 20,000 entities, some of which are mentioned often; each derives from one of 5,000 episodes, every twentieth replaces another.
 Questions are asked through `Graph`, so that the way to its process and back is in the figures.
 """
 

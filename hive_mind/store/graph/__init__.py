@@ -5,6 +5,7 @@ of others, within the walls of `guard`; `making` makes the tables of `schema`; `
 """
 
 from hive_mind.store.graph.client import Graph
+from hive_mind.store.graph.schema import TABLES
 from hive_mind.store.graph.values import Edge, Neighbourhood, Path, Rows, Thing
 
-__all__ = ["Edge", "Graph", "Neighbourhood", "Path", "Rows", "Thing"]
+__all__ = ["TABLES", "Edge", "Graph", "Neighbourhood", "Path", "Rows", "Thing"]

@@ -35,8 +35,13 @@ _LAST_WORDS_BYTES = 4000
 LENGTH_MAX = 6
 
 
+_CHILD = f"import sys; sys.path.append({str(Path(__file__).parents[3])!r}); from hive_mind.store.graph.server import main; main()"
+
+
 class _Ended(Exception):
-    """The process has gone instead of answering."""
+    """The process has gone instead of answering, while it worked on the question or before."""
+
+    is_begun = False
 
 
 class Graph:
@@ -105,7 +110,7 @@ class Graph:
         try:
             return await self._exchange(wire.Question(name, arguments), timeout_s)
         except _Ended as ended:
-            if name == "query":
+            if name == "query" and ended.is_begun:
                 raise BackendError("graph", f"this query ended the graph's process ({ended}): ask in another way") from None
             why = f"its process ended ({ended})"
         await self._end()
@@ -121,7 +126,12 @@ class Graph:
         process = await self._sent(question)
         patience_s = _MAKING_SILENCE_S
         while True:
-            match await self._next(process, patience_s):
+            try:
+                reply = await self._next(process, patience_s)
+            except _Ended as ended:
+                ended.is_begun = patience_s == timeout_s
+                raise
+            match reply:
                 case wire.Progress(done, total, what):
                     self._report(done, total, what)
                 case wire.Notice(text):
@@ -144,12 +154,10 @@ class Graph:
         return process
 
     async def _started(self) -> Process:
-        # -P: a file of the current folder must not take the place of a package.
-        module = ("-P", "-m", "hive_mind.store.graph.server", str(self._record), str(self._idle_s))
+        # -P and not -m: a file of the current folder must not take the place of a package.
+        command = (sys.executable, "-P", "-c", _CHILD, str(self._record), str(self._idle_s))
         # A session of its own: Ctrl-C is for us, who end it.
-        return await asyncio.create_subprocess_exec(
-            sys.executable, *module, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
+        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
 
     async def _next(self, process: Process, patience_s: float) -> wire.Reply:
         assert process.stdout is not None  # noqa: S101 - asked for

@@ -22,8 +22,9 @@ _CHARACTERS_MAX = 20_000
 _DEPTH_MAX = 20
 _MEMORY_BYTES = 1 << 30
 
-# Strings, quoted names, comments, words, and single characters. What is quoted can't be a keyword.
-_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n]*|/\*.*?\*/|[^\W\d]\w*|\S""", re.DOTALL)
+# Strings, quoted names, comments, words, and single characters, as Kuzu reads them. What is quoted can't be a keyword; a letter
+# beyond ASCII ends a word, in case Kuzu takes it for space.
+_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n\r]*|/\*.*?\*/|[A-Za-z_]\w*|\S""", re.DOTALL | re.ASCII)
 _BEGINNINGS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "EXPLAIN", "PROFILE", "CALL"})
 _WRITING = frozenset(
     "ALTER ANALYZE ATTACH BEGIN CHECKPOINT COMMENT COMMIT COPY CREATE DELETE DETACH DROP EXPORT EXTENSION FORCE IMPORT INSTALL "

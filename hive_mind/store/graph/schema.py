@@ -80,7 +80,10 @@ def relation_tables(pairs: Iterable[Pair]) -> list[str]:
     return [f"CREATE REL TABLE {relation}({', '.join(found)})" for relation, found in ends.items()]
 
 
-def described() -> str:
-    """The tables in words a person can write a query by."""
-    nodes = (f"{kind}: {', '.join(columns)}" for kind, columns in COLUMNS.items())
-    return "\n".join((*nodes, *(f"({start})-[:{relation}]->({end})" for relation, start, end in STANDARD)))
+TABLES = "\n".join(
+    (
+        *(f"  (:{kind} {{{', '.join(columns)}}})" for kind, columns in COLUMNS.items()),
+        *(f"  (:{start})-[:{relation}]->(:{end})" for relation, start, end in STANDARD),
+    )
+)
+"""The tables in words a person can write a query by."""

@@ -2,8 +2,8 @@
 
 A graph file is a cache that is never trusted after anything unusual: Kuzu has no checksums, and a damaged file can crash or
 mislead whoever opens it. It is never changed in its place: its successor is made in a workshop beside it, moved over it, and
-sealed. The seal, `graph.json`, names the record it was made of, how far it has come, who made it, its size and its digest. What has
-no fitting seal is deleted, and made anew from the record.
+sealed. The seal, `graph.json`, names the record it was made of, how far it has come, who made it, its size and its digest. What
+has no fitting seal is deleted, and made anew from the record.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The graph's own process: `python -m hive_mind.store.graph.server RECORD IDLE_S`, started by `client`.
+"""The graph's own process, started by `client` with the path of a record and for how many seconds it may be idle.
 
 Kuzu may abort its process or compute for ever, so it is never in the agent's. This one brings the graph up to date with the
 record before each question, answers one after another, and ends when nobody asks for a while or when its parent has gone.
@@ -8,6 +8,7 @@ import os
 import queue
 import sys
 import threading
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -93,7 +94,7 @@ class Server:
         return self._place.publish(msgspec.structs.replace(seal, tick=reader.last_tick, is_partial=bool(reader.damaged)))
 
     def _made(self, reader: RecordReader, why: str) -> Seal:
-        self._send(wire.Notice(f"making the graph of {self._record} anew: {why}"))
+        self._send(wire.Notice(f"making the graph of {self._record}: {why}"))
         self.close()
         self._place.discard()
         self._place.clear_workshop()
@@ -205,11 +206,12 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     asked: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read, args=(asked, sys.stdin.buffer), daemon=True).start()
-    Server(record, out).serve(asked, idle_s)
-    # Without waiting for the thread that reads.
-    out.flush()
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
+    code = 1
+    try:
+        Server(record, out).serve(asked, idle_s)
+        code = 0
+    except Exception:  # noqa: BLE001 - a defect: the parent shows the last line of it
+        traceback.print_exc()
+    finally:
+        # Without waiting for the thread that reads.
+        os._exit(code)
