@@ -8,7 +8,6 @@ import os
 import queue
 import sys
 import threading
-import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -186,11 +185,19 @@ def _explained(message: str) -> tuple[str, str]:
     return "BackendRejected", message
 
 
-def _read(asked: "queue.Queue[bytes]", pipe: BinaryIO) -> None:
+def _read(asked: "queue.Queue[bytes]") -> None:
     """Hand on what arrives; when the parent has gone, nobody waits for what is under way."""
-    while len(head := pipe.read(wire.LENGTH_BYTES)) == wire.LENGTH_BYTES:
-        asked.put(pipe.read(int.from_bytes(head, "big")))
+    while head := _exactly(wire.LENGTH_BYTES):
+        asked.put(_exactly(int.from_bytes(head, "big")))
     os._exit(0)
+
+
+def _exactly(count: int) -> bytes:
+    """So many bytes, fewer at the end. Without a buffer, whose lock would abort Python when it ends."""
+    body = b""
+    while len(body) < count and (part := os.read(sys.stdin.fileno(), count - len(body))):
+        body += part
+    return body
 
 
 def main() -> None:
@@ -205,13 +212,5 @@ def main() -> None:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     asked: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_read, args=(asked, sys.stdin.buffer), daemon=True).start()
-    code = 1
-    try:
-        Server(record, out).serve(asked, idle_s)
-        code = 0
-    except Exception:  # noqa: BLE001 - a defect: the parent shows the last line of it
-        traceback.print_exc()
-    finally:
-        # Without waiting for the thread that reads.
-        os._exit(code)
+    threading.Thread(target=_read, args=(asked,), daemon=True).start()
+    Server(record, out).serve(asked, idle_s)
