@@ -222,7 +222,8 @@ def test_a_query_that_ends_the_process_is_told_so_and_the_next_one_is_answered(t
 def test_values_of_every_type_come_back_as_something_to_print(tmp_path):
     query = (
         "RETURN date('2020-01-01'), timestamp('2020-01-01'), interval('1 day'), "
-        "to_int128(170141183460469231731687303715884105727), map(['a'], [2]), {a: [1, NULL]}, blob('\\\\xAA'), 1.5, NULL, CAST(1.5 AS DECIMAL(10, 2)), true"
+        "to_int128(170141183460469231731687303715884105727), "
+        "map(['a'], [2]), {a: [1, NULL]}, blob('\\\\xAA'), 1.5, NULL, CAST(1.5 AS DECIMAL(10, 2)), true"
     )
 
     async def run():
