@@ -98,7 +98,7 @@ async def path(
 
 
 @group.command(
-    epilog=f"Tables:\n{TABLES}\n\n" + examples('hive-mind graph query "MATCH (f:Fact)-[:MENTIONS]->(e) RETURN e.name, count(f)"')
+    epilog=examples('hive-mind graph query "MATCH (f:Fact)-[:MENTIONS]->(e) RETURN e.name, count(f)"') + f"\n\nTables:\n{TABLES}"
 )
 @command
 async def query(

@@ -39,9 +39,12 @@ _CHILD = f"import sys; sys.path.append({str(Path(__file__).parents[3])!r}); from
 
 
 class _Ended(Exception):
-    """The process has gone instead of answering, while it worked on the question or before."""
+    """The process has gone instead of answering."""
 
     is_begun = False
+    """while it worked on the question"""
+    was_idle = False
+    """before it saw the question"""
 
 
 class Graph:
@@ -112,7 +115,7 @@ class Graph:
         except _Ended as ended:
             if name == "query" and ended.is_begun:
                 raise BackendError("graph", f"this query ended the graph's process ({ended}): ask in another way") from None
-            why = f"its process ended ({ended})"
+            why = "" if ended.was_idle else f"its process ended ({ended})"
         await self._end()
         try:
             return await self._exchange(wire.Question(name, arguments, anew=why), timeout_s)
@@ -171,7 +174,9 @@ class Graph:
         except asyncio.IncompleteReadError:
             said = (await process.stderr.read(_LAST_WORDS_BYTES)).decode(errors="replace").strip().splitlines()
             code = await process.wait()
-            raise _Ended(f"code {code}" + (f": {said[-1]}" if said else "")) from None
+            ended = _Ended(f"code {code}" + (f": {said[-1]}" if said else ""))
+            ended.was_idle = not code
+            raise ended from None
 
     async def _end(self) -> None:
         process, self._process = self._process, None
