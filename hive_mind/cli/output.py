@@ -95,8 +95,13 @@ def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: It
 
 def show_json(value: object) -> None:
     """The whole result as one JSON document, UTF-8 whatever the terminal speaks."""
+    show_document(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def show_document(body: str) -> None:
+    """A whole result in a format of its own, UTF-8 whatever the terminal speaks."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.write(body.encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

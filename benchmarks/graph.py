@@ -1,0 +1,157 @@
+"""What the graph beside a record costs: making it of 100,000 facts, catching up, and questions to it.
+
+`python -m benchmarks.graph` prints a table; `--output json` the same as JSON, `--facts` says how many. Facts mention one to four
+of 20,000 entities, some of which are mentioned often; each derives from one of 5,000 episodes, every twentieth replaces another.
+Questions are asked through `Graph`, so that the way to its process and back is in the figures.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from hive_mind import backends
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.ids import entity_id, fact_id
+from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, ReviseFact
+from hive_mind.store.graph import Graph
+
+FACTS, QUESTIONS, WRITTEN = 100_000, 200, 5_000
+Row = dict[str, str | float]
+
+
+def fact(number: int, episodes: int) -> Fact:
+    rng = random.Random(number)
+    words = " ".join(f"word{rng.randrange(5000)}" for _ in range(14))
+    return Fact(fact_id(f"{number} {words}"), f"{number} {words}", "made", 0.8, (f"notes/{number % episodes}.md",), number)
+
+
+def entity(number: int) -> AddEntity:
+    return AddEntity(entity_id(f"Entity {number}"), f"Entity {number}")
+
+
+def episode(number: int) -> Episode:
+    rng = random.Random(-1 - number)
+    text = " ".join(f"word{rng.randrange(5000)}" for _ in range(120))
+    return Episode(f"{number:032x}", text, f"notes/{number}.md", "", number, title=f"Notes {number}")
+
+
+def mentioned(rng: random.Random, entities: int) -> int:
+    """One in three is among those that are mentioned often: the most of all by some 5 % of all facts."""
+    return min(entities - 1, int(rng.paretovariate(0.6)) - 1) if rng.random() < 0.3 else rng.randrange(entities)
+
+
+async def fill(store: FactStore, facts: int) -> None:
+    episodes, entities, rng = facts // 20, facts // 5, random.Random(1)
+    await store.write([*map(entity, range(entities)), *(AddEpisode(episode(n)) for n in range(episodes))])
+    last = ""
+    for first in range(0, facts, WRITTEN):
+        changes: list[Change] = []
+        for number in range(first, min(first + WRITTEN, facts)):
+            new = fact(number, episodes)
+            changes += [AddFact(new), Link(Relation.DERIVES_FROM, new.id, f"{number % episodes:032x}")]
+            for _ in range(rng.randint(1, 4)):
+                changes.append(Link(Relation.MENTIONS, new.id, entity(mentioned(rng, entities)).id))
+            if last and number % 20 == 0:
+                changes.append(Link(Relation.SUPERSEDES, new.id, last))
+            last = new.id
+        await store.write(changes)
+
+
+async def times_ms(ask: Callable[[int], Awaitable[object]], count: int = QUESTIONS) -> list[float]:
+    """Of each question, sorted; the first ones, which prepare statements, are not counted."""
+    times = []
+    for number in range(-5, count):
+        start = perf_counter()
+        await ask(number)
+        times.append((perf_counter() - start) * 1e3)
+    return sorted(times[5:])
+
+
+def told(what: str, times: Sequence[float]) -> list[Row]:
+    return [
+        {"what": f"{what}, p50", "value": median(times), "unit": "ms"},
+        {"what": f"{what}, p99", "value": times[int(len(times) * 0.99)], "unit": "ms"},
+    ]
+
+
+async def asked(graph: Graph, facts: int) -> list[Row]:
+    rng, episodes, entities = random.Random(2), facts // 20, facts // 5
+    some = [fact(rng.randrange(facts), episodes).id for _ in range(QUESTIONS)]
+    rare = [entity(rng.randrange(entities)).id for _ in range(QUESTIONS)]
+    pairs = [(entity(rng.randrange(entities)).id, entity(rng.randrange(entities)).id) for _ in range(QUESTIONS)]
+    drawn = [(entity(mentioned(rng, entities)).id, entity(mentioned(rng, entities)).id) for _ in range(QUESTIONS)]
+    first = "MATCH (f:Fact)-[:MENTIONS]->(e:Entity) RETURN e.name, count(f) ORDER BY count(f) DESC LIMIT 10"
+    return [
+        *told("neighbourhood of a fact", await times_ms(lambda n: graph.neighbourhood(some[n]))),
+        *told("neighbourhood of an entity", await times_ms(lambda n: graph.neighbourhood(rare[n]))),
+        *told("path of up to 4 edges, any two entities", await times_ms(lambda n: graph.path(*pairs[n]))),
+        *told("path of up to 4 edges, entities as often mentioned", await times_ms(lambda n: graph.path(*drawn[n]))),
+        *told("path of up to 4 edges, the ten most mentioned", await times_ms(lambda n: graph.path(*hubs(n)), 90)),
+        *told("what replaced what", await times_ms(lambda n: graph.history(some[n]))),
+        *told("what derives from an episode", await times_ms(lambda n: graph.derived_from(f"{n % episodes:032x}"))),
+        *told("a query over all mentions", await times_ms(lambda _: graph.query(first), 20)),
+    ]
+
+
+def hubs(number: int) -> tuple[str, str]:
+    one, other = divmod(number % 90, 9)
+    return entity(one).id, entity(other + (other >= one)).id
+
+
+async def measured(folder: Path, facts: int) -> list[Row]:
+    record = folder / "memory.sqlite"
+    store: FactStore = await backends.load("store", "sqlite").open(record)
+    await fill(store, facts)
+    async with Graph(record) as graph:
+        start = perf_counter()
+        await graph.query("RETURN 1")
+        rows: list[Row] = [{"what": f"make it of {facts:,} facts", "value": perf_counter() - start, "unit": "s"}]
+        rows += await asked(graph, facts)
+        rows += await caught_up(graph, store, facts)
+    async with Graph(record) as graph:
+        start = perf_counter()
+        await graph.query("RETURN 1")
+        rows.append({"what": "open it, digest checked", "value": (perf_counter() - start) * 1e3, "unit": "ms"})
+    await store.close()
+    rows.append({"what": "file", "value": (folder / "graph.kuzu").stat().st_size / 1e6, "unit": "MB"})
+    return rows
+
+
+async def caught_up(graph: Graph, store: FactStore, facts: int) -> list[Row]:
+    rows: list[Row] = []
+    for number in (1, 100, 1000):
+        await store.write([AddFact(fact(facts + number * 10 + n, 1)) for n in range(number)])
+        start = perf_counter()
+        await graph.query("RETURN 1")
+        rows.append({"what": f"catch up with {number:,} new facts", "value": (perf_counter() - start) * 1e3, "unit": "ms"})
+        changed = [fact(n, facts // 20) for n in range(number)]
+        await store.write([ReviseFact(Fact(f.id, f.content, "revised", 0.9, (*f.sources, str(number)), 1)) for f in changed])
+        start = perf_counter()
+        await graph.query("RETURN 1")
+        rows.append({"what": f"catch up with {number:,} revised facts", "value": (perf_counter() - start) * 1e3, "unit": "ms"})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", choices=["table", "json"], default="table")
+    parser.add_argument("--facts", type=int, default=FACTS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = asyncio.run(measured(Path(folder), options.facts))
+    if options.output == "json":
+        print(json.dumps(rows))
+    else:
+        for row in rows:
+            print(f"{row['what']:<54} {row['value']:>10,.2f} {row['unit']}")
+
+
+if __name__ == "__main__":
+    main()

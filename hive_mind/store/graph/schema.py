@@ -1,0 +1,89 @@
+"""The tables of the graph: what a person who explores it sees.
+
+Columns are the fields of our values, so a new field becomes a column by itself, and `VERSION` changes with it: a graph of
+another version is made anew. A relation table takes the ends that facts have, and those an imported file has brought along.
+"""
+
+import zlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
+
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation, Sharing
+
+FACT, EPISODE, ENTITY = KINDS = ("Fact", "Episode", "Entity")
+Row = dict[str, Any]
+
+
+class Pair(NamedTuple):
+    """A relation between two kinds."""
+
+    relation: str
+    from_kind: str
+    to_kind: str
+
+
+STANDARD = (
+    Pair(Relation.DERIVES_FROM.value, FACT, EPISODE),
+    Pair(Relation.SUPERSEDES.value, FACT, FACT),
+    Pair(Relation.CONTRADICTS.value, FACT, FACT),
+    Pair(Relation.MENTIONS.value, FACT, ENTITY),
+)
+
+_TYPES = {str: "STRING", Sharing: "STRING", int: "INT64", float: "DOUBLE", tuple[str, ...]: "STRING[]"}
+
+
+def _columns(of: type) -> dict[str, str]:
+    return {name: _TYPES[hint] for name, hint in get_type_hints(of).items()}
+
+
+COLUMNS = {
+    FACT: _columns(Fact) | {"state": "STRING"},
+    EPISODE: _columns(Episode),
+    ENTITY: {"id": "STRING", "name": "STRING"},
+}
+
+VERSION = zlib.crc32(repr((COLUMNS, STANDARD)).encode())
+
+
+def kind_of(value: Fact | Episode | str) -> str:
+    """The table a node of the record belongs to."""
+    return FACT if isinstance(value, Fact) else EPISODE if isinstance(value, Episode) else ENTITY
+
+
+def row_of(id: str, value: Fact | Episode | str) -> Row:
+    """A node of the record as a row; an entity is its name."""
+    if isinstance(value, str):
+        return {"id": id, "name": value}
+    # Kuzu takes lists, and no tuples.
+    row: Row = {name: list(part) if isinstance(part, tuple) else part for name, part in msgspec.to_builtins(value).items()}
+    if isinstance(value, Fact):
+        row["state"] = "retracted" if value.is_retracted else "superseded" if value.superseded_by else "current"
+    return row
+
+
+def node_tables() -> list[str]:
+    """What makes them."""
+    return [
+        f"CREATE NODE TABLE {kind}({', '.join(f'`{name}` {type_}' for name, type_ in columns.items())}, PRIMARY KEY(id))"
+        for kind, columns in COLUMNS.items()
+    ]
+
+
+def relation_tables(pairs: Iterable[Pair]) -> list[str]:
+    """What makes them, with these pairs beside the standard ones."""
+    ends: dict[str, list[str]] = {}
+    for relation, start, end in dict.fromkeys((*STANDARD, *pairs)):
+        ends.setdefault(relation, []).append(f"FROM {start} TO {end}")
+    return [f"CREATE REL TABLE {relation}({', '.join(found)})" for relation, found in ends.items()]
+
+
+TABLES = "\n".join(
+    (
+        *(f"  (:{kind} {{{', '.join(columns)}}})" for kind, columns in COLUMNS.items()),
+        *(f"  (:{start})-[:{relation}]->(:{end})" for relation, start, end in STANDARD),
+    )
+)
+"""The tables in words a person can write a query by."""

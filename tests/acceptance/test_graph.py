@@ -1,0 +1,130 @@
+"""`hive-mind graph`: show, path, query."""
+
+import asyncio
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from hive_mind.cli.running import FAILED, USAGE
+from hive_mind.model.ids import entity_id
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_memory
+
+NOTES = "Pump D4 cools the transformers. Ines Weber replaced the seal of Pump D4. Ines Weber works in Hall 2."
+
+
+@pytest.fixture
+def taught(hive_mind, tmp_path):
+    (tmp_path / "pumps.md").write_text(NOTES)
+    hive_mind("learn", tmp_path / "pumps.md")
+    return hive_mind
+
+
+def test_around_an_entity_stand_the_facts_that_mention_it_and_below_them_what_they_name(taught):
+    ended = taught("graph", "show", "pump d4", "--depth", 2)
+
+    assert ended.out.splitlines()[0] == "Pump D4"
+    assert "← MENTIONS" in ended.out
+    assert "  → MENTIONS" in ended.out
+    assert "Pump D4 cools the transformers." in ended.out
+    assert "Ines Weber" in ended.out
+    assert "making the graph of" in ended.err
+    assert "making the graph of" not in taught("graph", "show", "pump d4").err, "the second time it is there"
+
+
+def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
+    (newest, *_) = taught("facts", "list", "-o", "json").json
+
+    assert taught("graph", "show", newest["id"][:8]).out.splitlines()[0] == newest["content"]
+
+
+def test_a_path_reads_from_one_end_to_the_other(taught):
+    lines = taught("graph", "path", "Pump D4", "Hall 2", "-n", 1).out.splitlines()
+
+    assert [line.split(maxsplit=2)[-1] if not line.startswith(" ") else line.strip() for line in lines] == [
+        "Pump D4",
+        "← MENTIONS",
+        "Ines Weber replaced the seal of Pump D4.",
+        "→ MENTIONS",
+        "Ines Weber",
+        "← MENTIONS",
+        "Ines Weber works in Hall 2.",
+        "→ MENTIONS",
+        "Hall 2",
+    ]
+    assert taught("graph", "path", "Pump D4", "Hall 2", "--max-length", 1).out == "No path of up to 1 edges.\n"
+
+
+def test_a_query_gives_a_table_or_json(taught):
+    asked = "MATCH (f:Fact)-[:MENTIONS]->(e:Entity) RETURN e.name AS name, count(f) AS facts ORDER BY facts DESC, name"
+
+    assert taught("graph", "query", asked).out.splitlines()[:2] == ["name        facts", "Ines Weber  2"]
+    assert taught("graph", "query", asked, "-o", "json").json == {
+        "columns": ["name", "facts"],
+        "rows": [["Ines Weber", 2], ["Pump D4", 2], ["Hall 2", 1]],
+        "cut": "",
+    }
+    assert "cut after 1 rows" in taught("graph", "query", asked, "-n", 1).out
+    assert "\nEntity Pump D4" in taught("graph", "query", "MATCH (e:Entity) RETURN e ORDER BY e.name").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("query", "MATCH (f) DETACH DELETE f"), USAGE, "the graph is only read, and DELETE does more"),
+        (("query", "LOAD FROM '/etc/passwd' RETURN *"), USAGE, "begins with MATCH"),
+        (("query", "MATCH (f:Fact) RETURN f.colour"), USAGE, "Cannot find property colour"),
+        (("query", "RETURN size(range(1, 1000000000))"), FAILED, "more memory than a query may take"),
+        (("show", "Pump D5"), USAGE, "the graph has no 'Pump D5'"),
+        (("show", "Pump D4", "--agent", "nobody"), USAGE, "agent 'nobody' has learned nothing yet"),
+        (("path", "Pump D4", "Hall 2", "--max-length", 1, "-o", "svg"), USAGE, "there is nothing to draw"),
+    ],
+)
+def test_what_can_not_be_answered_is_told_in_a_line(taught, arguments, code, said):
+    ended = taught("graph", *arguments)
+
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err.splitlines()[-1]
+
+
+def test_pictures_escape_whatever_stands_in_a_text(hive_mind):
+    hostile = "Ada \"said\" <script>alert('1')</script> & \\ \x00\x1b[31m \ufffe ]]> \u202e"
+
+    async def store():
+        async with await open_memory(Settings(home=hive_mind.home, embed="none"), "default") as memory:
+            return await memory.store_fact(hostile, hostile)
+
+    fact = asyncio.run(store())
+    svg, dot = (hive_mind("graph", "show", fact.id, "-o", form).out for form in ("svg", "dot"))
+
+    texts = [element.text for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}title")]  # noqa: S314 - our own
+    assert any("<script>alert('1')</script> & \\" in text for text in texts)
+    assert "<script" not in svg
+    assert '[label="Ada \\"said\\" <script>alert(' in dot
+    assert all(character >= " " or character == "\n" for character in svg + dot)
+
+
+def test_a_drawing_has_every_thing_and_every_edge(taught):
+    found = taught("graph", "show", "Ines Weber", "--depth", 3, "-o", "json").json
+    svg = ET.fromstring(taught("graph", "show", "Ines Weber", "--depth", 3, "-o", "svg").out)  # noqa: S314 - our own
+    dot = taught("graph", "show", "Ines Weber", "--depth", 3, "-o", "dot").out
+
+    assert found["things"][0]["id"] == entity_id("Ines Weber")
+    assert len(list(svg.iter("{http://www.w3.org/2000/svg}circle"))) == len(found["things"]) > 4
+    assert dot.count(" -> ") == len(list(svg.iter("{http://www.w3.org/2000/svg}path"))) - 1 == len(found["edges"])
+
+
+def test_the_graph_is_shown_while_another_process_holds_the_memory(taught):
+    async def run():
+        async with await open_memory(Settings(home=taught.home, embed="none"), "default") as memory:
+            fact = await memory.store_fact("Pump D4", "Pump D4 was painted red.")
+            return await asyncio.to_thread(taught, "graph", "show", fact.id)
+
+    assert asyncio.run(run()).out.startswith("Pump D4 was painted red.")
+
+
+def test_help_names_the_tables_a_query_can_ask(hive_mind):
+    told = " ".join(hive_mind("graph", "query", "--help").out.split())
+
+    assert "(:Fact)-[:DERIVES_FROM]->(:Episode)" in told
+    assert "(:Entity {id, name})" in told

@@ -1,0 +1,197 @@
+"""A graph holds what its record holds, whatever that is, and whether it was made whole or caught up."""
+
+import asyncio
+import logging
+import random
+import sqlite3
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hive_mind.model.fact import Relation, Sharing
+from hive_mind.model.ids import entity_id, fact_id
+from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Link, PutVector, ReviseFact
+from hive_mind.store.graph import Graph
+from tests.chance import seed_of_this_run
+from tests.unit.store.graph_builders import (
+    a_fact,
+    an_episode,
+    content_of,
+    content_of_record,
+    facts,
+    kept,
+    mentions,
+    named,
+    pump,
+    written,
+)
+
+HOSTILE = (
+    *("", " ", "'", '"', "`", "\\", "\\n", "\n", "\r\n", "\t", ",", "[a,b]", '{"a":1}', "NULL", "null", "true", "1.0", "007"),
+    *(
+        "\x00",
+        "a\x00b",
+        "\x1a\x7f\x01",
+        "\u2028",
+        "\u202e",
+        "\ufeff",
+        "\ufffe",
+        "é",
+        "e\u0301",
+        "עברית",
+        "😀",
+        "\\u0000",
+        r"\x00",
+        "$id",
+    ),
+    *("'; DROP TABLE Fact; //", "/*", "*/", "2020-01-01", "00000000-0000-0000-0000-000000000001", "x" * 100_000),
+)
+
+
+@pytest.fixture
+def notices(caplog):
+    caplog.set_level(logging.INFO, "hive_mind.store.graph")
+    return lambda: [record.getMessage() for record in caplog.records if "making the graph" in record.getMessage()]
+
+
+def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(tmp_path):
+    def things(prefix):
+        for text in HOSTILE:
+            fact = a_fact(prefix + text, id=f"f{prefix}{text}", concept=text, sources=(text, "s"), entities=(text,))
+            yield from (
+                AddFact(fact),
+                AddEpisode(an_episode(f"e{prefix}{text}", text, text)),
+                AddEntity(f"n{prefix}{text}", text),
+            )
+            yield Link(Relation.DERIVES_FROM, fact.id, f"e{prefix}{text}")
+            yield Link(Relation.MENTIONS, fact.id, f"n{prefix}{text}")
+
+    async def run():
+        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+            await store.write(list(things("copied ")))
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+            await store.write(list(things("created ")))
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+
+    asyncio.run(run())
+
+
+def test_an_episode_larger_than_a_bulk_copy_takes_is_kept_whole(tmp_path):
+    text = "é\x01" * (12 << 20)
+
+    async def run():
+        async with Graph(await written(tmp_path, [AddEpisode(an_episode("large", text)), *facts("a")])) as graph:
+            return await graph.query("MATCH (e:Episode) RETURN size(e.text)")
+
+    assert asyncio.run(run()).rows == ((len(text),),)
+
+
+def test_any_kind_may_be_linked_to_any_kind(tmp_path, notices):
+    things = {"Fact": fact_id("a"), "Episode": "e1", "Entity": entity_id("n")}
+    made = [*facts("a"), AddEpisode(an_episode("e1")), named("n")]
+    links = [Link(relation, start, end) for relation in Relation for start in things.values() for end in things.values()]
+
+    async def run():
+        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+            await store.write([*made, *links[:20]])
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+            await store.write(links[20:])
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+
+    asyncio.run(run())
+    assert len(links) == 36
+    assert len(notices()) == 2, "a pair of kinds that has no table yet makes the graph anew"
+
+
+def test_an_empty_record_has_an_empty_graph(tmp_path):
+    async def run():
+        async with Graph(await written(tmp_path, [])) as graph:
+            return await content_of(graph)
+
+    assert asyncio.run(run()) == ({}, set())
+
+
+def test_a_graph_follows_its_record_without_being_made_anew(tmp_path, notices):
+    seed = seed_of_this_run()
+    rng = random.Random(seed)
+
+    async def run():
+        async with kept(tmp_path) as store:
+            await store.write(pump())
+            known = [a_fact("cools"), a_fact("sealed")]
+            for round_ in range(8):
+                async with Graph(tmp_path / "memory.sqlite") as graph:
+                    for number in range(3):
+                        await store.write(await changes(f"{round_}.{number}", known))
+                        assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite"), seed
+
+    async def changes(name, known):
+        new = a_fact(f"fact {name}")
+        old = rng.randrange(len(known))
+        known[old] = replace(
+            known[old],
+            confidence=rng.random(),
+            sources=("s", name),
+            sharing=rng.choice([*Sharing]),
+            superseded_by=new.id,
+            labels=(),
+        )
+        known.append(new)
+        links = [Link(Relation.SUPERSEDES, new.id, known[old].id), Link(Relation.MENTIONS, new.id, entity_id("Ines"))]
+        return [AddFact(new), ReviseFact(known[old]), *links, *mentions(new.content, f"entity {name}")]
+
+    asyncio.run(run())
+    assert len(notices()) == 1
+
+
+def test_much_that_is_new_makes_the_graph_anew(tmp_path, notices):
+    async def run():
+        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+            await store.write(pump())
+            await graph.neighbourhood("Ines")
+            await store.write(facts(*(f"fact {n}" for n in range(2000))))
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+
+    asyncio.run(run())
+    assert [notice.rpartition(": ")[2] for notice in notices()] == ["there is none yet", "there is much new"]
+
+
+def test_what_is_no_part_of_the_graph_leaves_its_file_alone(tmp_path, notices):
+    async def run():
+        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+            await store.write(pump())
+            await graph.neighbourhood("Ines")
+            before = (tmp_path / "graph.kuzu").stat()
+            await store.write([PutVector("m", "k", np.ones(4, np.float32))])
+            await graph.neighbourhood("Ines")
+            assert (tmp_path / "graph.kuzu").stat() == before or (
+                tmp_path / "graph.kuzu"
+            ).stat().st_mtime_ns == before.st_mtime_ns
+
+    asyncio.run(run())
+    assert len(notices()) == 1
+
+
+def test_a_damaged_row_of_the_record_is_missing_with_its_edges_and_all_else_is_there(tmp_path, notices):
+    record = asyncio.run(written(tmp_path, [*pump(), *facts("flipped"), *mentions("flipped", "Pump D4")]))
+    connection = sqlite3.connect(record)
+    connection.execute(
+        "UPDATE node SET body = CAST(replace(CAST(body AS TEXT), 'flipped', 'flapped') AS BLOB) WHERE id = ?",
+        (fact_id("flipped"),),
+    )
+    connection.commit()
+    connection.close()
+
+    async def run():
+        async with Graph(record) as graph:
+            rows, edges = await content_of(graph)
+            assert fact_id("flipped") not in rows
+            assert len(rows) == len(content_of_record(record)[0])
+            assert edges == {edge for edge in content_of_record(record)[1] if fact_id("flipped") not in edge}
+        async with kept(tmp_path) as store, Graph(record) as graph:
+            await store.write([AddFact(a_fact("flipped"))])
+            assert await content_of(graph) == content_of_record(record)
+
+    asyncio.run(run())
+    assert len(notices()) == 2, "what was mended gets its edges back"

@@ -1,0 +1,168 @@
+"""Whatever happens to a graph's file: it is made again from the record, is right, and one line says so."""
+
+import asyncio
+import logging
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hive_mind.store.graph import Graph
+from hive_mind.store.graph.seal import Place
+from tests.chance import seed_of_this_run
+from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
+
+
+@pytest.fixture
+def notices(caplog):
+    caplog.set_level(logging.INFO, "hive_mind.store.graph")
+
+    def said():
+        lines = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        return lines
+
+    return said
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = asyncio.run(written(tmp_path_factory.mktemp("made"), pump()))
+    assert_right(path)
+    return path
+
+
+@pytest.fixture
+def record(made, tmp_path):
+    """A closed record with its graph."""
+    shutil.copytree(made.parent, tmp_path / "agent")
+    return tmp_path / "agent" / made.name
+
+
+def why_not(record):
+    """Why the graph may not be opened."""
+    seal = msgspec.json.decode(record.with_name("graph.json").read_bytes())
+    found = Place(record.parent).sealed(seal["record"], seal["kuzu"])
+    return found if isinstance(found, str) else ""
+
+
+def assert_right(record):
+    async def run():
+        async with Graph(record) as graph:
+            assert await content_of(graph) == content_of_record(record)
+
+    asyncio.run(run())
+
+
+def graph_of(record: Path) -> Path:
+    return record.with_name("graph.kuzu")
+
+
+def test_a_graph_that_is_as_it_was_left_is_opened_without_a_word(record, notices):
+    notices()
+
+    assert_right(record)
+
+    assert notices() == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda graph: graph.unlink(), "there is none yet"),
+        (lambda graph: graph.write_bytes(graph.read_bytes()[: graph.stat().st_size // 2]), "the file is damaged"),
+        (lambda graph: graph.with_name("graph.json").unlink(), "its seal is missing or unreadable"),
+        (
+            lambda graph: graph.with_name("graph.kuzu.wal").write_bytes(b"what a killed writer left"),
+            "somebody else has opened it",
+        ),
+        (
+            lambda graph: graph.with_name("graph.kuzu.shadow").write_bytes(b"of a killed checkpoint"),
+            "somebody else has opened it",
+        ),
+        (lambda graph: resealed(graph, kuzu="0.12.0"), "it was made by another version"),
+        (lambda graph: resealed(graph, tick=10_000), "the record was set back"),
+    ],
+)
+def test_a_graph_that_is_not_as_it_was_left_is_made_anew_and_one_line_says_why(record, notices, damage, reason):
+    notices()
+    damage(graph_of(record))
+
+    assert_right(record)
+
+    (line,) = notices()
+    assert line.startswith(f"making the graph of {record}: {reason}")
+    assert sorted(path.name for path in record.parent.glob("graph.*")) == ["graph.json", "graph.kuzu", "graph.kuzu.lock"]
+
+
+def resealed(graph, **fields):
+    seal = graph.with_name("graph.json")
+    seal.write_bytes(msgspec.json.encode(msgspec.json.decode(seal.read_bytes()) | fields))
+
+
+def test_a_flipped_bit_in_any_of_a_hundred_places_is_seen_before_the_file_is_opened(record):
+    seed = seed_of_this_run()
+    rng = random.Random(seed)
+    whole = graph_of(record).read_bytes()
+    assert why_not(record) == ""
+    for _ in range(100):
+        body = bytearray(whole)
+        place = rng.randrange(len(body))
+        body[place] ^= 1 << rng.randrange(8)
+        graph_of(record).write_bytes(body)
+
+        assert why_not(record) == "the file is damaged", (seed, place)
+
+
+def test_another_agents_graph_and_seal_are_not_taken_for_ours(record, notices, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = asyncio.run(written(tmp_path / "other", [*facts("theirs"), *mentions("theirs", "Ada")]))
+    assert_right(other)
+    notices()
+    for name in ("graph.kuzu", "graph.json"):
+        shutil.copyfile(other.with_name(name), record.with_name(name))
+
+    assert_right(record)
+
+    (line,) = notices()
+    assert line.endswith("it was made of another record")
+
+
+def test_a_file_that_kuzu_itself_has_changed_is_not_trusted(record, notices):
+    notices()
+    change = (
+        "import kuzu, sys; kuzu.Connection(kuzu.Database(sys.argv[1])).execute(\"CREATE (:Entity {id: 'x', name: 'forged'})\")"
+    )
+    subprocess.run([sys.executable, "-c", change, graph_of(record)], check=True)
+
+    assert_right(record)
+
+    assert len(notices()) == 1
+
+
+@pytest.mark.parametrize("files", [2, 4, 6])
+def test_killed_while_it_is_made_a_graph_is_made_again(tmp_path, files):
+    """The process is killed when so many of its steps have been seen on the disk."""
+
+    async def run():
+        async with kept(tmp_path) as store:
+            await store.write([*pump(), *facts(*(f"fact {n}" for n in range(3000)))])
+            graph = Graph(tmp_path / "memory.sqlite")
+            asking = asyncio.create_task(graph.neighbourhood("Ines"))
+            seen = set()
+            while len(seen) < files and not asking.done():
+                seen |= {path.name for path in (*tmp_path.glob("graph.*"), *tmp_path.glob("graph.kuzu.new/*"))}
+                await asyncio.sleep(0)
+            if graph._process and graph._process.returncode is None:
+                graph._process.send_signal(signal.SIGKILL)
+            found = await asking
+            assert found.centre.text == "Ines"
+            await graph.close()
+
+    asyncio.run(run())
+    assert_right(tmp_path / "memory.sqlite")
