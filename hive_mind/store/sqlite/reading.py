@@ -148,6 +148,8 @@ def missing(connection: sqlite3.Connection, kind: int, rows: int, sums: int) -> 
     if written == (rows, sums):
         return ""
     name = KIND_NAMES.get(kind, "edge")
+    if written is None:
+        return f"the count of {name} rows is missing"
     return (
         f"{written[0] - rows} {name} rows are missing" if written[0] != rows else f"{name} rows are not those that were written"
     )
