@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 DATA ?= ../shared/data
 
-.PHONY: help demo test check eval bench bench-check soak chaos chaos-fleet clean redis-server chromium
+.PHONY: help demo test check eval bench bench-check soak chaos chaos-fleet chaos-store clean redis-server chromium gcc
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -17,7 +17,7 @@ demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no ke
 
 # What waits for real processes on a busy machine may be late once; it is run again, and the summary names it.
 # Half of the time somebody waits for a process or a lease to end: more WORKERS than cores are faster, where nothing else runs.
-test: $(VENV)/.dev redis-server chromium  ## everything: format, lint, types and all tests: WORKERS=2
+test: $(VENV)/.dev redis-server chromium gcc  ## everything: format, lint, types and all tests: WORKERS=2
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -53,6 +53,13 @@ chaos: $(VENV)/.dev redis-server  ## kill, stop and cut off real processes for l
 chaos-fleet: $(VENV)/.dev redis-server  ## change a fleet while it, and whoever changes it, is killed: KILLS=50 SEED=
 	$(BIN)/python -m tests.chaos.fleet_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),50)
 
+# Some hours. It writes below TMPDIR, which should be on a real disk.
+chaos-store: $(VENV)/.dev gcc  ## kill writers of memories, fail their power, flip bits: KILLS=1000 LEARNS=100 HISTORIES=10000 FLIPS=1000 SEED=
+	$(BIN)/python -m tests.crash.store_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),1000)
+	$(BIN)/python -m tests.crash.learn_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(LEARNS),100)
+	$(BIN)/python -m tests.crash.power_loss $(if $(SEED),--seed $(SEED)) --histories $(or $(HISTORIES),10000)
+	HIVE_FLIPS=$(or $(FLIPS),1000) $(BIN)/python -m pytest -q tests/crash/test_bit_flips.py
+
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -81,3 +88,9 @@ chromium:
 		&& command -v apt-get >/dev/null && { apt-get install --yes --quiet --no-install-recommends chromium fonts-dejavu-core \
 		>/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
 		&& apt-get install --yes --quiet --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; }; } || true
+
+# The tests of power failures note what a process writes, by a small library in C. Where it can't be compiled they say so and are skipped.
+gcc:
+	@command -v cc gcc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& { apt-get install --yes --quiet --no-install-recommends gcc libc6-dev >/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
+		&& apt-get install --yes --quiet --no-install-recommends gcc libc6-dev >/dev/null; }; }; } || true

@@ -6,7 +6,7 @@ A commit is on disk when it returns (WAL, synchronous=FULL). Synchronous, and ow
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -129,7 +129,7 @@ def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
 
 
 def _opened(path: Path, form: Format) -> sqlite3.Connection:
-    refuse_damaged_log(path, form.when_damaged)
+    is_torn = refuse_damaged_log(path, form.when_damaged)
     _sync_log(path)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
@@ -148,6 +148,8 @@ def _opened(path: Path, form: Format) -> sqlite3.Connection:
             with transaction(connection):
                 _migrate(connection, form, version)
         _check_schema(path, form, connection)
+        if is_torn:
+            _begin_log_anew(connection)
     except BaseException:
         connection.close()
         raise
@@ -171,8 +173,15 @@ def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]
     return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").fetchall()
 
 
+def _begin_log_anew(connection: sqlite3.Connection) -> None:
+    """What a torn write left would lie under the next writes, and look like acknowledged ones if one of those was torn, too."""
+    # On a full disk for instance: opening comes first, and this again at the next one.
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def _sync_log(path: Path) -> None:
-    """What a process was killed over before it could sync is seen from now on, and more is written behind it: make it durable."""
+    """A write whose process was killed before it could sync is seen from now on, and more comes behind it: make it durable."""
     if log_path(path).exists():
         descriptor = os.open(log_path(path), os.O_RDWR)
         try:
@@ -258,7 +267,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _sync_above(folder: Path) -> None:
-    """Make the names of all folders down to `folder` durable: without one of them the file is lost, however often synced."""
+    """Make the names of all folders down to `folder` durable: without one of them the file is lost, however well it is synced."""
     for above in folder.parents:
         try:
             sync_folder(above)

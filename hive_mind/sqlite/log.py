@@ -55,15 +55,19 @@ class Log:
         return bool(len(self.pages)) and not (self.has_sound_header and bool(self.is_sound.all()))
 
 
-def refuse_damaged_log(path: Path, advice: str) -> None:
-    """Raises `DatabaseUnreadable` where SQLite would drop acknowledged writes of a damaged log without a word."""
+def refuse_damaged_log(path: Path, advice: str) -> bool:
+    """Raises `DatabaseUnreadable` where SQLite would drop acknowledged writes of a damaged log without a word.
+
+    Otherwise whether the last write in it is torn.
+    """
     log = read_log(path.with_name(path.name + "-wal"))
     if log is None:
-        return
+        return False
     if damage := log.damage:
         raise DatabaseUnreadable("sqlite", f"{path}: {damage}. Nothing was changed; {advice}")
     if log.is_torn:
         _log.warning("%s: the last write in its log is incomplete and left out: the machine stopped before it was done", path)
+    return log.is_torn
 
 
 def read_log(path: Path) -> Log | None:

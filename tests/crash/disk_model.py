@@ -1,9 +1,10 @@
 """A disk as POSIX promises it: what was synced is there after a power failure, of all else any part.
 
 `Disk` follows a trace. At any moment it can say what the disk may hold if the power fails now (`after_power_failure`): each
-sector of a file as it was at some moment since the file's last sync, each length the file had since then, each change of a folder
-since *its* sync kept or lost. A file's sync makes no name durable; a folder's does. A sector of 512 bytes is written whole or
-not at all: that is what SQLite builds on ("powersafe overwrite") and what drives do. Pure: chance is handed in.
+sector of a file as it was at some moment since the file's last sync, any length the file had since then, each change of a folder
+since *its* sync kept or lost. A file that was cut off is cut whole or not at all, and what was then written behind the cut needs
+the cut. A file's sync makes no name durable; its folder's does. 512 bytes are written whole or not at all: that is
+what SQLite builds on ("powersafe overwrite") and what drives do. Pure: chance is handed in.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,6 +29,8 @@ class File:
     durable: bytes = b""
     lengths: list[int] = field(default_factory=lambda: [0])
     versions: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
+    cuts: dict[int, int] = field(default_factory=dict)
+    """Changes that made it shorter: the first sector that is gone, by the change's number."""
 
     def write(self, offset: int, data: bytes) -> None:
         self.live.extend(bytes(max(0, offset - len(self.live))))
@@ -36,11 +39,13 @@ class File:
 
     def set_length(self, length: int) -> None:
         begins, ends = sorted((length, len(self.live)))
+        if length < len(self.live):
+            self.cuts[len(self.lengths)] = -(-length // SECTOR)
         self.live = self.live[:length] + bytes(length - min(length, len(self.live)))
         self._note(begins, ends)
 
     def sync(self) -> None:
-        self.durable, self.lengths, self.versions = bytes(self.live), [len(self.live)], {}
+        self.durable, self.lengths, self.versions, self.cuts = bytes(self.live), [len(self.live)], {}, {}
 
     @property
     def is_pending(self) -> bool:
@@ -99,16 +104,18 @@ def _bound(names: "dict[str, File | Folder]", change: "dict[str, File | Folder |
 
 
 class Disk:
-    """One folder. `forgets` are the syncs it takes no notice of, for proving that they matter: files, folders."""
+    """One folder. `forgets` are the syncs it takes no notice of, for proving that they matter: "file", "folder"."""
 
-    def __init__(self, root_inode: int, *, forgets: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, forgets: frozenset[str] = frozenset()) -> None:
         self.root, self._forgets = Folder(), forgets
-        self._by_inode: dict[int, File | Folder] = {root_inode: self.root}
+        self._by_inode: dict[int, File | Folder] = {}
 
     def follow(self, change: Change) -> None:
         """Do what the process did."""
         what = self._by_inode.get(change.inode)
         match change.what:
+            case "D" if not change.text:
+                self._by_inode[change.inode] = self.root
             case "C" | "D":
                 self._by_inode[change.inode] = made = File() if change.what == "C" else Folder()
                 folder, name = self._place(change.text)
@@ -186,8 +193,17 @@ def _names_left(folder: Folder, rng: Random) -> "dict[str, File | Folder]":
 def _bytes_left(file: File, rng: Random) -> bytes:
     if not file.is_pending:
         return file.durable
-    arrived, last = _drawn(file, rng)
-    length = file.lengths[last] if rng.random() < 0.6 else rng.choice(file.lengths)
+    drawn, last = _drawn(file, rng)
+    # The first cut that was lost: nothing later is there behind it. All cuts before it are whole.
+    lost = rng.choice([*file.cuts, len(file.lengths)])
+    made = max((number for number in file.cuts if number < lost), default=0)
+
+    def arrived(number: int, sector: int) -> bool:
+        if number >= lost and sector >= file.cuts[lost]:
+            return False
+        return (number in file.cuts and sector >= file.cuts[number]) or drawn(number, sector)
+
+    length = file.lengths[last] if made <= last < lost and rng.random() < 0.6 else rng.choice(file.lengths[made:lost])
     # Most file systems give zeros, some what a deleted file left there.
     is_zeroed = rng.random() < 0.7
     return file.after_power_failure(arrived, length, lambda: bytes(SECTOR) if is_zeroed else rng.randbytes(SECTOR))

@@ -9,7 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +23,11 @@ _RUN_S = 120
 
 
 class Change(NamedTuple):
-    """One record of a trace. `what`: C and D make a file and a folder, W writes, T sets the length (`offset`), S syncs, R
-    renames, U removes a name, M is a mark. `text` is a path below the folder, two of them for R, or the mark."""
+    """One record of a trace.
+
+    `what`: C and D make a file and a folder, W writes, T sets the length (`offset`), S syncs, R renames, U removes a name, M is a
+    mark. `text` is a path below the folder, two of them for R, or the mark.
+    """
 
     what: str
     inode: int
@@ -70,6 +73,32 @@ def run_traced(library: Path, folder: Path, trace: Path, command: Sequence[str])
         "PYTHONPATH": str(Path(hive_mind.__file__).parents[1]),
     }
     return subprocess.run([sys.executable, *command], env=environment, timeout=_RUN_S, check=False).returncode
+
+
+def existing(folder: Path) -> list[Change]:
+    """What leads to a folder as it is, all of it durable. Every trace begins so, be it with the empty folder."""
+    changes = [Change("D", folder.stat().st_ino, 0, "", b"")]
+    paths = sorted(path for path in folder.rglob("*") if not path.name.endswith("-shm"))
+    for path in paths:
+        name, inode = str(path.relative_to(folder)), path.stat().st_ino
+        if path.is_dir():
+            changes.append(Change("D", inode, 0, name, b""))
+        else:
+            changes += [
+                Change("C", inode, 0, name, b""),
+                Change("W", inode, 0, "", path.read_bytes()),
+                Change("S", inode, 0, "", b""),
+            ]
+    return [*changes, *(Change("S", path.stat().st_ino, 0, "", b"") for path in (folder, *paths) if path.is_dir())]
+
+
+def append_to_trace(trace: Path, changes: Iterable[Change]) -> None:
+    """Go on with a trace by what happened otherwise."""
+    with trace.open("ab") as file:
+        for change in changes:
+            text = change.text.encode()
+            head = _HEAD.pack(change.inode, change.offset, len(text), len(change.data), change.what.encode())
+            file.write(head + text + change.data)
 
 
 def read_trace(trace: Path) -> Iterator[Change]:

@@ -1,13 +1,18 @@
 """Power fails at any moment of a journal's or a record's life: everything acknowledged is there, no write is there in half.
 
-A real process writes under trace; a model of the disk says what may be left wherever the power fails, and each such history is
-laid out as files, opened by the real code, compared with what was acknowledged, and written to again.
-`python -m tests.crash.power_loss --histories 10000 --seed 7` runs so many, half of them of each kind. A violation names the seed,
-the moment and the history; `--trace FILE --moment K --history N` looks at it again.
+A real process writes under trace; a model of the disk says what may be left wherever the power fails. Each such history is laid
+out as files, opened by the real code, compared with what was acknowledged, and written to again. Two of three lives go on with
+what such a failure left. `python -m tests.crash.power_loss --histories 10000 --seed 7` runs so many, half of them of each kind; a
+violation names its trace, moment and history, with which the same command looks at it again.
 """
 
+import argparse
+import asyncio
+import logging
 import random
+import secrets
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -15,23 +20,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from hive_mind.errors import HiveError
 from tests.crash.disk_model import Disk, Image
-from tests.crash.disk_trace import Change, compiled, read_trace, run_traced
+from tests.crash.disk_trace import Change, compiled, read_trace
+from tests.crash.lives import AFTER_POWER_FAILURE, FIRST, Left, lay_out, live
 from tests.crash.traced_writer import ACKNOWLEDGED, BEGUN
 from tests.crash.workloads import WORKLOADS, Workload, difference
 
-# How many writes, and what then: killed at any change, or where everything was written and nothing synced; and opened again.
-_SESSIONS = ((12, "close"), (30, "die"), (18, "close"), (9, "unsynced"), (3, "unsynced"), (20, "die"), (1, "die"), (14, "close"))
-# So many histories are taken of one trace; then another seed draws another.
-_HISTORIES_PER_TRACE = 1000
-_DRAWS = 4
-# The files are never synced for good, so memory will do; where there is no such folder, the disk.
+NOTHING_FORGOTTEN = frozenset[str]()
+_HISTORIES_PER_LIFE = 1000
+# Often the same is drawn twice.
+_DRAWS_PER_HISTORY = 4
+# So many of those that lack something are kept for a life to go on with, until the next is.
+_GOES_ON = 0.05
+# Nothing of it is kept, so memory will do; where there is no such folder, the disk.
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
 class Moment(NamedTuple):
-    """After change `at` of a trace."""
+    """After change `at` of a trace. The disk goes on with the next moment."""
 
     at: int
     begun: int
@@ -41,15 +47,14 @@ class Moment(NamedTuple):
 
 @dataclass
 class Report:
-    """What the histories of one kind were like. `moments`: how many different ones."""
+    """What the histories of one kind were like. `lossy`: in which something that was not synced was lost."""
 
     kind: str
     seed: int
     histories: int = 0
     lossy: int = 0
-    """in which something that was not synced was lost"""
     moments: int = 0
-    traces: int = 0
+    lives: int = 0
     changes: int = 0
     seconds: float = 0.0
     violations: list[str] = field(default_factory=list)
@@ -57,8 +62,8 @@ class Report:
     def __str__(self) -> str:
         pace = 1000 * self.seconds / max(1, self.histories)
         return (
-            f"{self.kind}, seed {self.seed}: {self.histories} histories ({self.lossy} with losses) at {self.moments} moments of "
-            f"{self.changes} changes in {self.traces} traces, {pace:.1f} ms each, {len(self.violations)} violations"
+            f"{self.kind}, seed {self.seed}: {self.histories} histories ({self.lossy} with losses) at {self.moments} of "
+            f"{self.changes} moments in {self.lives} lives, {pace:.1f} ms each, {len(self.violations)} violations"
         )
 
 
@@ -67,48 +72,27 @@ def room() -> Path | None:
     return _IN_MEMORY if _IN_MEMORY.is_dir() else None
 
 
-def make_trace(library: Path, folder: Path, kind: str, seed: int) -> tuple[Path, int]:
-    """Several lives of one file: the trace, and the inode of the folder it begins with. Fails where the trace lacks something."""
-    home, trace = folder / "home", folder / f"{kind}-{seed}.trace"
-    home.mkdir()
-    for number, (writes, end) in enumerate(_SESSIONS):
-        command = ["-m", "tests.crash.traced_writer", kind, str(home), f"{seed}{number}", str(writes), end]
-        code = run_traced(library, home, trace, command)
-        assert code == (0 if end == "close" else -9), f"the writer ended with {code}: {' '.join(command)}"
-    root = home.stat().st_ino
-    disk = Disk(root)
-    for change in read_trace(trace):
-        disk.follow(change)
-    assert disk.holds() == _files(home), "the trace lacks a change"
-    shutil.rmtree(home)
-    return trace, root
-
-
-def _files(folder: Path) -> Image:
-    paths = (path for path in folder.rglob("*") if not path.name.endswith("-shm"))
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in paths}
-
-
-def moments(changes: Sequence[Change], root: int, forgets: frozenset[str] = frozenset()) -> Iterator[Moment]:
-    """Every moment of a trace; the disk goes on with the next one."""
-    disk, begun, acknowledged = Disk(root, forgets=forgets), 0, 0
+def moments(changes: Sequence[Change], forgets: frozenset[str] = NOTHING_FORGOTTEN) -> Iterator[Moment]:
+    """Every moment of a trace, in order."""
+    disk, begun, acknowledged = Disk(forgets=forgets), 0, 0
     for at, change in enumerate(changes):
         disk.follow(change)
         if change.what == "M":
             word, _, number = change.text.partition(" ")
-            begun = max(begun, int(number)) if word == BEGUN else begun
+            begun = max(begun, int(number))
             acknowledged = max(acknowledged, int(number)) if word == ACKNOWLEDGED else acknowledged
         yield Moment(at, begun, acknowledged, disk)
 
 
 def shares(changes: Sequence[Change], count: int, rng: random.Random) -> list[int]:
-    """How many histories to take at each moment: some everywhere, most right before and after a sync or an acknowledgement."""
-    weights = [1.0] * len(changes)
-    for at, change in enumerate(changes):
+    """How many histories to take at each moment: some everywhere, most around syncs, acknowledgements, renames and removals."""
+    begins = next(at for at, change in enumerate(changes) if change.what == "M")
+    weights = [0.0] * begins + [1.0] * (len(changes) - begins)
+    for at, change in enumerate(changes[begins + 1 :], begins + 1):
         if change.what == "S":
-            weights[max(0, at - 1)] += 4
+            weights[at - 1] += 4
             weights[at] += 2
-        elif change.text.startswith(ACKNOWLEDGED) or change.what in "RU":
+        elif change.what in "RU" or change.text.startswith((ACKNOWLEDGED, BEGUN)):
             weights[at] += 2
     taken = [0] * len(changes)
     for at in rng.choices(range(len(changes)), weights, k=count):
@@ -116,30 +100,34 @@ def shares(changes: Sequence[Change], count: int, rng: random.Random) -> list[in
     return taken
 
 
-def histories(moment: Moment, seed: int, count: int) -> Iterator[tuple[int, Image]]:
-    """So many different images the disk may hold after a power failure at this moment, fewer where there are not so many."""
+def image_of(moment: Moment, seed: int, number: int) -> Image:
+    """One of the images the disk may hold after a power failure at this moment."""
+    return moment.disk.after_power_failure(random.Random(f"{seed}/{moment.at}/{number}"))
+
+
+def images(moment: Moment, seed: int, count: int) -> Iterator[tuple[int, Image]]:
+    """So many different ones, fewer where there are not so many."""
     seen = set[int]()
-    for number in range(count * _DRAWS):
-        image = moment.disk.after_power_failure(random.Random(f"{seed}/{moment.at}/{number}"))
-        mark = hash(tuple(sorted(image.items(), key=lambda item: item[0])))
+    for number in range(count * _DRAWS_PER_HISTORY):
+        image = image_of(moment, seed, number)
+        mark = hash(tuple(sorted(image.items())))
         if mark not in seen:
             seen.add(mark)
             yield number, image
-        if len(seen) >= count or not moment.disk.is_pending():
+        if len(seen) == count or not moment.disk.is_pending():
             return
 
 
 async def check(work: Workload, folder: Path, image: Image, moment: Moment) -> str:
     """What is wrong with what is left, "" for nothing."""
-    _lay_out(folder, image, random.Random(moment.at))
-    path = folder / work.file
+    lay_out(folder, image, random.Random(moment.at))
     try:
-        opened = await work.open(path)
+        opened = await work.open(folder / work.file)
         try:
             return await _judged(work, opened, moment)
         finally:
             await opened.close()
-    except (HiveError, AssertionError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the memory is not what it was
         return f"{type(error).__name__}: {error}"
     finally:
         shutil.rmtree(folder)
@@ -157,43 +145,80 @@ async def _judged(work: Workload, opened: object, moment: Moment) -> str:
     return f"written to again: {'; '.join(wrong)}" if wrong else ""
 
 
-def _lay_out(folder: Path, image: Image, rng: random.Random) -> None:
-    folder.mkdir()
-    for path, content in image.items():
-        if content is None:
-            (folder / path).mkdir()
-            continue
-        (folder / path).write_bytes(content)
-        # Mapped memory that was on its way to the disk; SQLite must not believe it.
-        if path.endswith("-wal") and rng.random() < 0.3:
-            (folder / (path.removesuffix("-wal") + "-shm")).write_bytes(rng.randbytes(32_768))
-
-
-async def play(
-    report: Report, changes: Sequence[Change], root: int, count: int, *, trace: Path, forgets: frozenset[str] = frozenset()
-) -> None:
-    """`count` histories of one trace."""
-    rng, work = random.Random(f"{report.seed}/{trace.name}"), WORKLOADS[report.kind]()
-    taken = shares(changes, count, rng)
-    report.traces, report.changes = report.traces + 1, report.changes + len(changes)
-    began = time.monotonic()
+async def play(report: Report, trace: Path, count: int, forgets: frozenset[str] = NOTHING_FORGOTTEN) -> Left | None:
+    """`count` histories of one life. What one of them left, for another life to go on with."""
+    changes, rng, work = list(read_trace(trace)), random.Random(f"{report.seed}/{trace.name}"), WORKLOADS[report.kind]()
+    taken, lossy, began = shares(changes, count, rng), list[Image](), time.monotonic()
+    report.lives, report.changes = report.lives + 1, report.changes + len(changes)
     with tempfile.TemporaryDirectory(prefix="power-loss-", dir=room()) as folder:
-        for moment in moments(changes, root, forgets):
-            report.moments += bool(taken[moment.at])
-            for number, image in histories(moment, report.seed, taken[moment.at]) if taken[moment.at] else ():
+        home = Path(folder) / "home"
+        for moment in moments(changes, forgets):
+            report.moments += taken[moment.at] > 0
+            for number, image in images(moment, report.seed, taken[moment.at]):
                 report.histories += 1
-                report.lossy += image != moment.disk.holds()
-                if wrong := await check(work, Path(folder) / "home", image, moment):
-                    where = f"--seed {report.seed} --moment {moment.at} --history {number} --kind {report.kind} --trace {trace}"
+                if image != moment.disk.holds():
+                    report.lossy += 1
+                    lossy = [image] if rng.random() < _GOES_ON else lossy
+                if wrong := await check(work, home, image, moment):
+                    where = f"--kind {report.kind} --seed {report.seed} --trace {trace} --moment {moment.at} --history {number}"
                     report.violations.append(f"{wrong} [{where}; after: {changes[moment.at]}]")
-    report.seconds += time.monotonic() - began
+        report.seconds += time.monotonic() - began
+        return Left(lossy[0], await _writes_in(work, home, lossy[0])) if lossy and not report.violations else None
 
 
-async def storm(kind: str, seed: int, count: int, folder: Path, forgets: frozenset[str] = frozenset()) -> Report:
-    """`count` different histories of one kind of file, over as many traces as that takes. Traces stay in `folder`."""
-    report, library = Report(kind, seed), compiled(folder)
+async def _writes_in(work: Workload, folder: Path, image: Image) -> int:
+    lay_out(folder, image)
+    opened = await work.open(folder / work.file)
+    count, _ = await work.found(opened)
+    await opened.close()
+    shutil.rmtree(folder)
+    return count
+
+
+async def storm(kind: str, seed: int, count: int, folder: Path, forgets: frozenset[str] = NOTHING_FORGOTTEN) -> Report:
+    """`count` different histories of one kind of file, over as many lives as that takes. Their traces stay in `folder`."""
+    report, library, left = Report(kind, seed), compiled(folder), None
     while report.histories < count and not report.violations:
-        trace, root = make_trace(library, folder, kind, seed + report.traces)
-        share = min(_HISTORIES_PER_TRACE, count - report.histories)
-        await play(report, list(read_trace(trace)), root, share, trace=trace, forgets=forgets)
+        before = left if report.lives % 3 else None
+        sessions = AFTER_POWER_FAILURE if before else FIRST
+        trace = live(library, folder, kind, seed + report.lives, sessions, before)
+        left = await play(report, trace, min(_HISTORIES_PER_LIFE, count - report.histories), forgets)
     return report
+
+
+async def again(kind: str, seed: int, trace: Path, at: int, history: int, folder: Path) -> str:
+    """What was wrong with one history."""
+    moment = next(some for some in moments(list(read_trace(trace))) if some.at == at)
+    return await check(WORKLOADS[kind](), folder / "home", image_of(moment, seed, history), moment)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=sorted(WORKLOADS), action="append", help="both if not given")
+    parser.add_argument("--histories", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=secrets.randbits(32))
+    parser.add_argument("--trace", type=Path, help="look at one history again: with --kind, --seed, --moment and --history")
+    parser.add_argument("--moment", type=int, default=0)
+    parser.add_argument("--history", type=int, default=0)
+    given = parser.parse_args()
+    # Each torn log is told as a warning.
+    logging.disable(logging.WARNING)
+    print(f"seed {given.seed}", flush=True)
+    folder, kinds = Path(tempfile.mkdtemp(prefix="power-loss-traces-")), given.kind or sorted(WORKLOADS)
+    if given.trace:
+        violations = [asyncio.run(again(kinds[0], given.seed, given.trace, given.moment, given.history, folder))]
+    else:
+        violations = []
+        for kind in kinds:
+            report = asyncio.run(storm(kind, given.seed, given.histories // len(kinds), folder))
+            violations += report.violations
+            print(report, flush=True)
+    for violation in filter(None, violations):
+        print(f"VIOLATION {violation}")
+    if not any(violations):
+        shutil.rmtree(folder)
+    return any(violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

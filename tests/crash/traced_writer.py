@@ -1,7 +1,6 @@
 """A process under trace: writes into a journal or a record, marks what it began and what is acknowledged, closes or is killed.
 
-`python -m tests.crash.traced_writer KIND HOME SEED WRITES close|die|unsynced` goes on where the last one stopped, for so many
-writes.
+`python -m tests.crash.traced_writer KIND HOME SEED WRITES close|die|unsynced` goes on where the last one stopped.
 """
 
 import asyncio

@@ -26,7 +26,9 @@ from hive_mind.store.sqlite.history import RecordReader
 
 State = Mapping[object, object]
 MODEL = "m"
-_COUNTER = "written"
+COUNTER = "written"
+# Whoever looks at one moment after the other needs the last few; each is a dictionary of all there is.
+_STATES_MAX = 24
 
 
 class Workload(ABC):
@@ -36,14 +38,18 @@ class Workload(ABC):
     """where it lies in a home"""
 
     def __init__(self) -> None:
-        self._states: list[dict[object, object]] = [{}]
+        self._states: dict[int, dict[object, object]] = {0: {}}
 
     def expected(self, writes: int) -> State:
         """What so many writes leave behind."""
-        while len(self._states) <= writes:
-            state = dict(self._states[-1])
-            self._apply(state, len(self._states))
-            self._states.append(state)
+        if writes not in self._states:
+            nearest = max(number for number in self._states if number < writes)
+            state = dict(self._states[nearest])
+            for number in range(nearest + 1, writes + 1):
+                self._apply(state, number)
+            self._states[writes] = state
+            if len(self._states) > _STATES_MAX:
+                del self._states[min(filter(None, self._states))]
         return self._states[writes]
 
     @abstractmethod
@@ -75,7 +81,7 @@ class JournalWorkload(Workload):
         """Of very different lengths; keys come back, so that values are replaced, and some are deleted."""
         row = number % 13
         puts = [Put("dots", _key(row, place), _value(number, place)) for place in range(4)]
-        return [*puts, Delete("dots", _key((number + 5) % 13, 0)), Put("meta", _COUNTER.encode(), str(number).encode())]
+        return [*puts, Delete("dots", _key((number + 5) % 13, 0)), Put("meta", COUNTER.encode(), str(number).encode())]
 
     def _apply(self, state: dict[object, object], number: int) -> None:
         for some in self.records_of(number):
@@ -92,7 +98,7 @@ class JournalWorkload(Workload):
 
     async def found(self, opened: Any) -> tuple[int, State]:
         state = {(put.table, put.key): put.value for put in await opened.load()}
-        return int(state.get(("meta", _COUNTER.encode()), b"0")), state
+        return int(state.get(("meta", COUNTER.encode()), b"0")), state
 
     def with_small_logs(self) -> None:
         database.FORMAT = replace(database.FORMAT, log_bytes=24 * database.FORMAT.page_bytes)
@@ -115,7 +121,7 @@ class RecordWorkload(Workload):
 
     def changes_of(self, number: int) -> list[Change]:
         """Facts with all that belongs to them; every fourth write revises an older fact, every 16th begins the vectors anew."""
-        made: list[Change] = [SetMeta(_COUNTER, str(number))]
+        made: list[Change] = [SetMeta(COUNTER, str(number))]
         if number % 4 == 0:
             older = 1 + number * 7919 % (number - 1)
             older -= older % 4 == 0
@@ -153,6 +159,10 @@ class RecordWorkload(Workload):
     async def write(self, opened: Any, number: int) -> None:
         await opened.write(self.changes_of(number))
 
+    async def written(self, opened: Any) -> int:
+        """How many writes the counter says."""
+        return int((await opened.meta()).get(COUNTER, "0"))
+
     async def found(self, opened: Any) -> tuple[int, State]:
         state: dict[object, object] = {("fact", fact.id): fact async for page in opened.facts() for fact in page}
         state |= {("episode", some.id): some async for page in opened.all_episodes() for some in page}
@@ -160,9 +170,8 @@ class RecordWorkload(Workload):
         state |= {link: True async for page in opened.links() for link in page}
         meta = await opened.meta()
         state |= {("meta", key): value for key, value in meta.items()}
-        damage = await opened.damage()
-        assert not damage, f"damaged: {damage}"
-        return int(meta.get(_COUNTER, "0")), state
+        assert not opened.trouble, opened.trouble
+        return int(meta.get(COUNTER, "0")), state
 
     def with_small_logs(self) -> None:
         record.FORMAT = replace(record.FORMAT, log_bytes=60 * record.FORMAT.page_bytes)

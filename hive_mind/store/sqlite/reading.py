@@ -39,11 +39,12 @@ PAGE_ROWS = 4096
 
 def last_tick(connection: sqlite3.Connection) -> int:
     """The highest number given out so far; 0 in an empty record."""
+    # A flipped bit may have made bytes of a number, and bytes are greater than all numbers.
     newest = (
-        "SELECT max(seq) FROM node UNION ALL SELECT max(changed) FROM node UNION ALL SELECT max(seq) FROM edge "
-        "UNION ALL SELECT max(seq) FROM vector UNION ALL SELECT max(changed) FROM named"
+        "SELECT max(seq) FROM node UNION ALL SELECT max(changed) FROM node WHERE changed < x'' UNION ALL SELECT max(seq) FROM edge "
+        "UNION ALL SELECT max(seq) FROM vector UNION ALL SELECT max(changed) FROM named WHERE changed < x''"
     )
-    return max((tick for (tick,) in connection.execute(newest) if tick is not None), default=0)
+    return max((tick for (tick,) in connection.execute(newest) if isinstance(tick, int)), default=0)
 
 
 def nodes(connection: sqlite3.Connection, kind: int, part: Part, damage: Damage) -> tuple[list[NodeRow], int]:
@@ -148,6 +149,8 @@ def missing(connection: sqlite3.Connection, kind: int, rows: int, sums: int) -> 
     if written == (rows, sums):
         return ""
     name = KIND_NAMES.get(kind, "edge")
+    if written is None:
+        return f"the count of {name} rows is missing"
     return (
         f"{written[0] - rows} {name} rows are missing" if written[0] != rows else f"{name} rows are not those that were written"
     )
