@@ -41,8 +41,9 @@ def last_tick(connection: sqlite3.Connection) -> int:
     """The highest number given out so far; 0 in an empty record."""
     # A flipped bit may have made bytes of a number, and bytes are greater than all numbers.
     newest = (
-        "SELECT max(seq) FROM node UNION ALL SELECT max(changed) FROM node WHERE changed < x'' UNION ALL SELECT max(seq) FROM edge "
-        "UNION ALL SELECT max(seq) FROM vector UNION ALL SELECT max(changed) FROM named WHERE changed < x''"
+        "SELECT max(seq) FROM node UNION ALL SELECT max(changed) FROM node WHERE changed < x'' "
+        "UNION ALL SELECT max(seq) FROM edge UNION ALL SELECT max(seq) FROM vector "
+        "UNION ALL SELECT max(changed) FROM named WHERE changed < x''"
     )
     return max((tick for (tick,) in connection.execute(newest) if isinstance(tick, int)), default=0)
 
