@@ -57,6 +57,22 @@ class QuantisedVectors:
         self._present[position] = True
         self._size = max(self._size, position + 1)
 
+    def add_all(self, positions: Positions, vectors: Vector) -> None:
+        """The same for many, at distinct ascending positions."""
+        end = int(positions[-1]) + 1
+        self._full.add_all(positions, vectors)
+        if end > len(self._codes):
+            self._grow(max(end, 16, len(self._codes) * 5 // 4))
+        scales = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / np.float32(_CODE_MAX)
+        scales[scales == 0] = 1.0
+        rounded = np.rint(vectors / scales[:, None])
+        self._codes[positions], self._scales[positions] = rounded, scales
+        rounded *= scales[:, None]
+        error, length = (float(np.vecdot(part, part).max()) for part in (vectors - rounded, rounded))
+        self._error_max, self._length_max = max(self._error_max, sqrt(error)), max(self._length_max, sqrt(length))
+        self._present[positions] = True
+        self._size = max(self._size, end)
+
     def remove(self, position: int) -> None:
         """Forget a vector; a position without one is fine."""
         self._full.remove(position)

@@ -53,6 +53,11 @@ class UsearchVectors:
         self.remove(position)
         self._graph.add(position, vector, threads=1)
 
+    def add_all(self, positions: Positions, vectors: Vector) -> None:
+        """The same for many, at distinct ascending positions."""
+        for position, vector in zip(positions.tolist(), vectors, strict=True):
+            self.add(position, vector)
+
     def remove(self, position: int) -> None:
         """Forget a vector; a position without one is fine."""
         if position in self._graph:

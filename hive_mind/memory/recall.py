@@ -5,7 +5,7 @@ here can be rebuilt from the store; nothing here waits.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,6 +16,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.bulk import Vocabulary
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.hybrid import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
@@ -45,6 +46,15 @@ class Recall:
     def __post_init__(self) -> None:
         self.current = FactIndex(self.new_arm())
         self.past = FactIndex(self.new_arm())
+
+    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Vector], vocabulary: Vocabulary) -> None:
+        """Hold facts that are new here, many at once. `vectors` by id; `vocabulary` goes from one batch to the next."""
+        for fact in facts:
+            self.facts.keep(fact)
+        for index in (self.current, self.past):
+            if some := [fact for fact in facts if self._index_for(fact) is index]:
+                by_row = {row: vector for row, fact in enumerate(some) if (vector := vectors.get(fact.id)) is not None}
+                index.add_all([fact.id for fact in some], vocabulary.weighted_terms(some), by_row)
 
     def keep(self, fact: Fact, vector: Vector | None = None) -> None:
         """Hold a fact, new or revised, where searches look for one in its state. A vector it had before stays."""
@@ -88,6 +98,11 @@ class Recall:
     def replaced_by(self, fact_id: str) -> list[Fact]:
         """The facts that a newer one superseded."""
         return [fact for fact in self.facts.values() if fact.superseded_by == fact_id]
+
+    @property
+    def vectors_missing(self) -> int:
+        """How many facts a search may return that only keywords can find."""
+        return self.current.vectors_missing + self.past.vectors_missing
 
     def without_vector(self) -> Iterable[Fact]:
         """Facts a search may return that only keywords can find."""

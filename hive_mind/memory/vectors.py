@@ -108,6 +108,10 @@ class VectorSource:
                 return None
         return self._recent[key]
 
+    def mixed_all(self, facts: Iterable[Fact], cached: Mapping[str, Vector]) -> dict[str, Vector]:
+        """By fact id, the vectors of those that have one."""
+        return {fact.id: vector for fact in facts if (vector := self.mixed(fact, cached)) is not None} if cached else {}
+
     def mixed(self, fact: Fact, cached: Mapping[str, Vector]) -> Vector | None:
         """The fact's vector from cached ones, or None where its own text has none."""
         own, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))

@@ -14,6 +14,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import Vector, VectorSource
+from hive_mind.ranking.bulk import Vocabulary
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.store.base import FactStore, SetMeta
@@ -103,9 +104,9 @@ async def _load(awake: Awake, vectors: VectorSource) -> None:
     if vectors.is_on and awake.recorded == vectors.model:
         async for some in awake.store.vectors(vectors.model):
             cached.update(usable(some, vectors.dimension))
+    vocabulary = Vocabulary()
     async for batch in awake.store.facts():
-        for fact in batch:
-            awake.recall.keep(fact, vectors.mixed(fact, cached) if cached else None)
+        awake.recall.load(batch, vectors.mixed_all(batch, cached), vocabulary)
 
 
 def usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector]:
@@ -115,7 +116,7 @@ def usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector
 
 def _tell(awake: Awake, vectors: VectorSource) -> None:
     tell_other_model(awake.recorded, vectors)
-    if awake.embeds_with(vectors) and (missing := sum(1 for _ in awake.recall.without_vector())):
+    if awake.embeds_with(vectors) and (missing := awake.recall.vectors_missing):
         _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
 
 

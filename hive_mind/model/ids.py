@@ -4,6 +4,7 @@ A fact's id depends on its tenant and its text, and on nothing else: one content
 """
 
 import unicodedata
+from functools import lru_cache
 from hashlib import blake2b
 
 DEFAULT_TENANT = "default"
@@ -35,7 +36,18 @@ def vector_key(model: str, text: str) -> str:
 
 
 def _digest(*parts: str) -> str:
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    # The length keeps ("ab", "c") and ("a", "bc") apart.
-    framed = b"".join([len(one).to_bytes(8, "big") + one for one in encoded])
-    return blake2b(framed, digest_size=16).hexdigest()
+    *first, last = parts
+    digest = _begun(*first).copy()
+    digest.update(_framed(last))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _begun(*parts: str) -> blake2b:
+    return blake2b(b"".join(map(_framed, parts)), digest_size=16)
+
+
+def _framed(part: str) -> bytes:
+    """The length keeps ("ab", "c") and ("a", "bc") apart."""
+    encoded = part.encode("utf-8", "surrogatepass")
+    return len(encoded).to_bytes(8, "big") + encoded

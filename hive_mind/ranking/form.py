@@ -60,13 +60,18 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
 
     Who speaks is no word of the text either: what Noor says is rarely about Noor.
     """
-    own = [fact.content.removeprefix(f"{fact.speaker}: "), spoken_date(fact.said_at), *map(spoken_date, fact.labels)]
-    terms: dict[str, float] = dict(Counter(tokenize(" \n".join(own))))
+    terms: dict[str, float] = dict(Counter(tokenize(own_text(fact))))
     surroundings = dict.fromkeys([*tokenize(fact.before), *tokenize(fact.concept)], BEFORE_WEIGHT)
     surroundings |= dict.fromkeys(tokenize(fact.speaker), SPEAKER_WEIGHT)
     for term, weight in surroundings.items():
         terms[term] = terms.get(term, 0.0) + weight
     return terms
+
+
+def own_text(fact: Worded) -> str:
+    """All of a fact that counts in full."""
+    own = [fact.content.removeprefix(f"{fact.speaker}: "), spoken_date(fact.said_at), *map(spoken_date, fact.labels)]
+    return " \n".join(own)
 
 
 def texts_to_embed(fact: Fact) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ those of several indexes (shards, or current and superseded facts).
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings
+from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.matched import Matched
@@ -67,6 +68,18 @@ class FactIndex:
         if vector is not None and self._vectors is not None:
             self._vectors.add(position, vector)
 
+    def add_all(self, ids: Sequence[str], terms: Terms, vectors: Mapping[int, Vector]) -> None:
+        """The same for many; `vectors` by row."""
+        if not self._positions.keys().isdisjoint(ids):
+            raise ValueError("one of these is in the index already")
+        first = len(self._ids)
+        self._keywords.add_all(terms)
+        self._positions.update(zip(ids, range(first, first + len(ids)), strict=True))
+        self._ids += ids
+        self._id_keys.extend(map(_id_key, ids))
+        if vectors and self._vectors is not None:
+            self._vectors.add_all(np.fromiter(vectors, np.int64, len(vectors)) + first, np.stack(list(vectors.values())))
+
     def set_vector(self, id: str, vector: Vector) -> None:
         """Give a document its vector, or another one."""
         if self._vectors is not None:
@@ -75,6 +88,11 @@ class FactIndex:
     def vector(self, id: str) -> Vector | None:
         """A document's vector, or None."""
         return None if self._vectors is None else self._vectors.vector(self._positions[id])
+
+    @property
+    def vectors_missing(self) -> int:
+        """How many documents have none."""
+        return len(self) - (0 if self._vectors is None else len(self._vectors))
 
     def remove(self, id: str, terms: Iterable[str]) -> None:
         """Take a document out at once; `terms` are those it was added with. One that is not there is fine."""

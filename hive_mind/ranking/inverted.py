@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
+from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.matched import Among, Matched, among
 from hive_mind.ranking.within import Added, Within
 
@@ -65,6 +66,25 @@ class Bm25Index:
         self._documents += 1
         # As it is kept, in float32: what is added must be what a removal takes away.
         self._total_length += float(self._lengths[position])
+
+    def add_all(self, terms: Terms) -> None:
+        """Index documents, the first row at the next free position."""
+        first, count = self._size, len(terms.lengths)
+        if first + count > len(self._lengths):
+            grown = np.zeros(max(first + count, len(self._lengths) * 5 // 4), dtype=np.float32)
+            grown[:first] = self._lengths[:first]
+            self._lengths = grown
+        entries = np.empty(len(terms.rows), dtype=_ENTRY)
+        entries["position"], entries["weight"] = terms.rows + first, terms.weights
+        packed, postings = entries.tobytes(), self._postings
+        firsts = np.flatnonzero(np.diff(terms.numbers, prepend=-1))
+        bounds = pairwise([*(firsts * _ENTRY.itemsize).tolist(), len(packed)])
+        for number, (start, end) in zip(terms.numbers[firsts].tolist(), bounds, strict=True):
+            postings.setdefault(terms.names[number], bytearray()).extend(packed[start:end])
+        self._lengths[first : first + count] = terms.lengths
+        self._size += count
+        self._documents += count
+        self._total_length += float(terms.lengths.sum(dtype=np.float64))
 
     def remove(self, position: int, terms: Iterable[str]) -> None:
         """Take a document out of scores and statistics; `terms` are those it was added with. Twice is once."""

@@ -7,6 +7,7 @@ Terms are lower-cased, stripped of accents, freed of stop words and stemmed (Sno
 import re
 import threading
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 import Stemmer
@@ -31,6 +32,8 @@ _HAS_DIGIT = re.compile(r"\d")
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
 _VOICED = "\u3099\u309a"
+# Between texts: no part of a word, and as good as a line break where it stands in one.
+_MARK = "\x1e"
 # A longer run is no word anybody types: base64, a hash dump, a broken file. It would only bloat the index.
 _TERM_CHARACTERS_MAX = 64
 
@@ -39,9 +42,27 @@ def tokenize(text: str) -> list[str]:
     """Terms of `text` in order, repeats kept. Any string is fine; one without words gives an empty list."""
     terms: list[str] = []
     for run in _RUN.findall(_folded(text)):
-        # Long runs are rare and not repeated: remembering them would only hold memory.
-        terms += _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
+        terms += terms_of(run)
     return terms
+
+
+def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The runs of characters in many texts that `terms_of` makes terms of, and how many each text has."""
+    marked = _MARK.join(texts)
+    if marked.count(_MARK) >= len(texts):
+        marked = _MARK.join(text.replace(_MARK, "\n") for text in texts)
+    runs: list[str] = []
+    counts = []
+    for text in _folded(marked).split(_MARK) if texts else ():
+        counts.append(len(found := _RUN.findall(text)))
+        runs += found
+    return runs, counts
+
+
+def terms_of(run: str) -> tuple[str, ...]:
+    """The terms of one run of characters."""
+    # Long runs are rare and not repeated: remembering them would only hold memory.
+    return _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
 
 
 def _folded(text: str) -> str:
@@ -89,7 +110,10 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
+@lru_cache(maxsize=1 << 14)
 def _stem(word: str) -> str:
+    if word.isdigit():
+        return word
     stemmer = getattr(_local, "stemmer", None)
     if stemmer is None:
         stemmer = _local.stemmer = Stemmer.Stemmer("english")

@@ -29,6 +29,10 @@ class VectorArm(Protocol):
         """Keep a unit vector; adding a position again replaces it."""
         ...
 
+    def add_all(self, positions: Positions, vectors: Vector) -> None:
+        """The same for many, at distinct ascending positions; shape (positions, dimension)."""
+        ...
+
     def remove(self, position: int) -> None:
         """Forget a vector; a position without one is fine."""
         ...
@@ -91,6 +95,16 @@ class ExactVectors:
         self._count += not self._present[position]
         self._present[position] = True
         self._size = max(self._size, position + 1)
+
+    def add_all(self, positions: Positions, vectors: Vector) -> None:
+        """The same for many, at distinct ascending positions."""
+        end = int(positions[-1]) + 1
+        if end > len(self._matrix):
+            self._grow(end)
+        self._matrix[positions] = vectors
+        self._count += len(positions) - int(np.count_nonzero(self._present[positions]))
+        self._present[positions] = True
+        self._size = max(self._size, end)
 
     def remove(self, position: int) -> None:
         """Forget a vector; a position without one is fine."""

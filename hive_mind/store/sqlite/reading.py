@@ -24,6 +24,7 @@ from hive_mind.store.sqlite.rows import (
     NamedRow,
     NodeRow,
     VectorRow,
+    vectors_of,
 )
 from hive_mind.store.sqlite.schema import IDENTITY_KEY, PROBE_KEY
 
@@ -66,15 +67,15 @@ def _sound(rows: Iterable[NodeRow], damage: Damage) -> Iterator[NodeRow]:
 def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Vector], int]:
     """The embeddings of the next page, and where it ends."""
     query = f"SELECT seq, {VECTOR_COLUMNS} FROM vector WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq LIMIT ?"  # noqa: S608
-    found: dict[str, Vector] = {}
+    found: dict[str, bytes] = {}
     last = 0
     for last, *rest in connection.execute(query, (*part, model, PAGE_ROWS)):  # noqa: B007 - wanted after the loop
         row = VectorRow(*rest)
         if row.is_sound:
-            found[row.key.decode()] = row.vector
+            found[row.key.decode()] = row.value
         else:
             damage(f"embedding {row.key.decode(errors='replace')}")
-    return found, last
+    return dict(zip(found, vectors_of(found.values()), strict=True)), last
 
 
 def links(connection: sqlite3.Connection, part: Part, damage: Damage) -> tuple[list[Link], int]:
