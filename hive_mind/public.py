@@ -28,7 +28,8 @@ from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_agent, open_embedder, open_memory
+from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
+from hive_mind.store.graph.client import Graph
 
 __all__ = [
     "AgentProcess",
@@ -48,6 +49,7 @@ __all__ = [
     "Fleet",
     "FleetPlan",
     "GSet",
+    "Graph",
     "Hit",
     "HiveError",
     "HiveFact",
@@ -76,6 +78,7 @@ __all__ = [
     "open_agent",
     "open_embedder",
     "open_fleet",
+    "open_graph",
     "open_member",
     "open_memory",
     "rrf_merge",

@@ -15,7 +15,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, 
 from hive_mind.cli.output import plain, progress, short_id, show, show_document, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.wiring import database_path, opened_store
+from hive_mind.runtime.wiring import open_graph
 from hive_mind.store.graph import TABLES, Edge, Graph, Neighbourhood, Thing
 
 
@@ -123,13 +123,8 @@ async def query(
 @asynccontextmanager
 async def _graph_of(agent: str, home: Path | None) -> AsyncIterator[Graph]:
     settings = for_copying(settings_for(home, embed="none"), agent)
-    record = database_path(settings, agent)
-    if not record.exists():
-        # One of an older version: opening it converts it.
-        async with opened_store(settings, agent):
-            pass
     with progress("") as report:
-        async with Graph(record, report=report) as graph:
+        async with open_graph(settings, agent, report) as graph:
             yield graph
 
 

@@ -28,6 +28,7 @@ from hive_mind.memory.waking import NewVectorArm, OpenStore
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
+from hive_mind.store.graph.client import Graph, Report
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +67,23 @@ async def opened_store(settings: Settings, agent: str) -> AsyncIterator[FactStor
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def open_graph(settings: Settings, agent: str, report: Report | None = None) -> AsyncIterator[Graph]:
+    """The graph of an agent's memory, to explore, also while another process uses the agent; `report` as `Graph` has it.
+
+    Raises `InvalidInput` where the agent has learned nothing yet.
+    """
+    if not is_kept(settings, agent):
+        raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: there is no graph to explore")
+    record = database_path(settings, agent)
+    if not record.exists():
+        # One of an older version: opening it converts it.
+        async with opened_store(settings, agent):
+            pass
+    async with Graph(record, report=report) as graph:
+        yield graph
 
 
 @asynccontextmanager

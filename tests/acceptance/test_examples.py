@@ -13,6 +13,7 @@ PROMISED = {
         "('handbook', 'Ines')",
         "['The nightly backup starts at 04:30.']",
         "The nightly backup starts at 02:00.",
+        "The nightly backup starts at 02:00. → The nightly backup starts at 04:30.",
     ],
     "03_own_reader": ["timeout is 30 s"],
     "04_a_hive": [
