@@ -4,6 +4,6 @@ The protocol belongs to the one who calls it, so it lives in `hive_mind.ranking.
 index returns exact cosines; an approximate one may miss a neighbour, never misjudge it.
 """
 
-from hive_mind.ranking.vector import Cosines, Positions, Vector, VectorArm
+from hive_mind.ranking.vector import Cosines, Narrow, Positions, Vector, VectorArm
 
-__all__ = ["Cosines", "Positions", "Vector", "VectorArm"]
+__all__ = ["Cosines", "Narrow", "Positions", "Vector", "VectorArm"]

@@ -14,7 +14,7 @@ import numpy as np
 from numkong import cdist
 from numpy.typing import NDArray
 
-from hive_mind.ann.base import Cosines, Positions, Vector, VectorArm
+from hive_mind.ann.base import Cosines, Narrow, Positions, Vector, VectorArm
 from hive_mind.ranking.vector import ExactVectors, floor_of_best
 
 _CODE_MAX = 127
@@ -24,6 +24,8 @@ _SCANNED_PER_HIT = 30
 _NARROW_ABOVE = 16_384
 # Each slice costs some 10 µs; copying the codes of a thousand scattered vectors costs 100.
 _RUNS_MAX = 16
+# Vectors that are quantised at once: more would not stay in the processor's cache.
+_TOGETHER = 256
 # Rounding in float32 on the way to a coarse cosine; real errors are a hundred times smaller.
 _ROUNDING = 1e-5
 
@@ -50,26 +52,25 @@ class QuantisedVectors:
     def add(self, position: int, vector: Vector) -> None:
         """Keep a unit vector; adding a position again replaces it."""
         self._full.add(position, vector)
-        if position >= len(self._codes):
-            self._grow(max(position + 1, 16, len(self._codes) * 5 // 4))
+        self.reserve(position + 1)
         self._codes[position], self._scales[position], error, length = _quantised(vector)
         self._error_max, self._length_max = max(self._error_max, error), max(self._length_max, length)
         self._present[position] = True
         self._size = max(self._size, position + 1)
 
-    def add_all(self, positions: Positions, vectors: Vector) -> None:
-        """The same for many, at distinct ascending positions."""
+    def reserve(self, size: int) -> None:
+        """Make room for so many."""
+        self._full.reserve(size)
+        if size > len(self._codes):
+            self._grow(max(size, 16, len(self._codes) * 5 // 4))
+
+    def add_all(self, positions: Positions, vectors: Narrow) -> None:
+        """Keep many, at distinct ascending positions."""
         end = int(positions[-1]) + 1
+        self.reserve(end)
         self._full.add_all(positions, vectors)
-        if end > len(self._codes):
-            self._grow(max(end, 16, len(self._codes) * 5 // 4))
-        scales = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / np.float32(_CODE_MAX)
-        scales[scales == 0] = 1.0
-        rounded = np.rint(vectors / scales[:, None])
-        self._codes[positions], self._scales[positions] = rounded, scales
-        rounded *= scales[:, None]
-        error, length = (float(np.vecdot(part, part).max()) for part in (vectors - rounded, rounded))
-        self._error_max, self._length_max = max(self._error_max, sqrt(error)), max(self._length_max, sqrt(length))
+        for start in range(0, len(positions), _TOGETHER):
+            self._quantise(positions[start : start + _TOGETHER], vectors[start : start + _TOGETHER].astype(np.float32))
         self._present[positions] = True
         self._size = max(self._size, end)
 
@@ -136,6 +137,15 @@ class QuantisedVectors:
         coarse *= asked.scale
         # q·v - q̂·v̂ = q·(v - v̂) + (q - q̂)·v̂
         return coarse, self._error_max * asked.length + self._length_max * asked.error + _ROUNDING
+
+    def _quantise(self, positions: Positions, vectors: Vector) -> None:
+        scales = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / np.float32(_CODE_MAX)
+        scales[scales == 0] = 1.0
+        said = np.rint(vectors / scales[:, None])
+        self._codes[positions], self._scales[positions] = said, scales
+        said *= scales[:, None]
+        error, length = (sqrt(np.vecdot(part, part).max()) for part in (vectors - said, said))
+        self._error_max, self._length_max = max(self._error_max, error), max(self._length_max, length)
 
     def _grow(self, capacity: int) -> None:
         codes = np.zeros((capacity, self._codes.shape[1]), dtype=np.int8)

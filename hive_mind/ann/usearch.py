@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from usearch.index import Index
 
-from hive_mind.ann.base import Cosines, Positions, Vector, VectorArm
+from hive_mind.ann.base import Cosines, Narrow, Positions, Vector, VectorArm
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,12 @@ class UsearchVectors:
         self.remove(position)
         self._graph.add(position, vector, threads=1)
 
-    def add_all(self, positions: Positions, vectors: Vector) -> None:
-        """The same for many, at distinct ascending positions."""
-        for position, vector in zip(positions.tolist(), vectors, strict=True):
+    def reserve(self, size: int) -> None:
+        """The library grows as it likes."""
+
+    def add_all(self, positions: Positions, vectors: Narrow) -> None:
+        """Keep many, at distinct ascending positions."""
+        for position, vector in zip(positions.tolist(), vectors.astype(np.float32), strict=True):
             self.add(position, vector)
 
     def remove(self, position: int) -> None:

@@ -23,7 +23,7 @@ from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.ranking.vector import Vector, VectorArm
+from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 # An agent trusts what it learned itself neither more nor less than average; a hive knows better.
 _OWN_TRUST = trust_share(1.0)
@@ -47,7 +47,7 @@ class Recall:
         self.current = FactIndex(self.new_arm())
         self.past = FactIndex(self.new_arm())
 
-    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Vector], vocabulary: Vocabulary) -> None:
+    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Narrow], vocabulary: Vocabulary) -> None:
         """Hold facts that are new here, many at once. `vectors` by id; `vocabulary` goes from one batch to the next."""
         for fact in facts:
             self.facts.keep(fact)

@@ -17,7 +17,7 @@ from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
-from hive_mind.store.base import Change, PutVector, SetMeta
+from hive_mind.store.base import Change, Narrow, PutVector, SetMeta
 
 Vector = NDArray[np.float32]
 
@@ -108,9 +108,15 @@ class VectorSource:
                 return None
         return self._recent[key]
 
-    def mixed_all(self, facts: Iterable[Fact], cached: Mapping[str, Vector]) -> dict[str, Vector]:
+    def mixed_all(self, facts: Iterable[Fact], cached: Mapping[str, Narrow]) -> dict[str, Narrow]:
         """By fact id, the vectors of those that have one."""
-        return {fact.id: vector for fact in facts if (vector := self.mixed(fact, cached)) is not None} if cached else {}
+        found: dict[str, Narrow] = {}
+        for fact in facts if cached else ():
+            own, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))
+            if own is not None:
+                with_it = before[0] if before else None
+                found[fact.id] = own if with_it is None else _narrow(mixed_vector(_wide(own), _wide(with_it)))
+        return found
 
     def mixed(self, fact: Fact, cached: Mapping[str, Vector]) -> Vector | None:
         """The fact's vector from cached ones, or None where its own text has none."""
@@ -144,3 +150,11 @@ class VectorSource:
         if not self._has_failed:
             _log.warning("no embeddings for now, keywords have to do (%s); later: hive-mind reembed", error)
         self._has_failed = True
+
+
+def _wide(vector: Narrow) -> Vector:
+    return vector.astype(np.float32)
+
+
+def _narrow(vector: Vector) -> Narrow:
+    return vector.astype(np.float16)

@@ -13,11 +13,11 @@ from typing import Any
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
-from hive_mind.memory.vectors import Vector, VectorSource
+from hive_mind.memory.vectors import VectorSource
 from hive_mind.ranking.bulk import Vocabulary
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
-from hive_mind.store.base import FactStore, SetMeta
+from hive_mind.store.base import FactStore, Narrow, SetMeta
 
 _log = logging.getLogger(__name__)
 
@@ -100,16 +100,17 @@ def record(vectors: VectorSource) -> tuple[SetMeta, ...]:
 
 
 async def _load(awake: Awake, vectors: VectorSource) -> None:
-    cached: dict[str, Vector] = {}
+    cached: dict[str, Narrow] = {}
     if vectors.is_on and awake.recorded == vectors.model:
         async for some in awake.store.vectors(vectors.model):
             cached.update(usable(some, vectors.dimension))
     vocabulary = Vocabulary()
+    awake.recall.current.reserve(len(cached))
     async for batch in awake.store.facts():
         awake.recall.load(batch, vectors.mixed_all(batch, cached), vocabulary)
 
 
-def usable(vectors: Mapping[str, Vector], dimension: int) -> Mapping[str, Vector]:
+def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow]:
     """Vectors of the model's length: a model of the same name may have been replaced by another."""
     return {key: vector for key, vector in vectors.items() if vector.shape == (dimension,)}
 

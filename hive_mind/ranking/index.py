@@ -21,7 +21,7 @@ from hive_mind.ranking.form import OWN_WEIGHT_MIN
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.matched import Matched
 from hive_mind.ranking.merge import total
-from hive_mind.ranking.vector import Choosing, Scanning, Vector, VectorArm, floor_of_best, nearest
+from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within
 
 Positions = NDArray[np.int64]
@@ -68,8 +68,8 @@ class FactIndex:
         if vector is not None and self._vectors is not None:
             self._vectors.add(position, vector)
 
-    def add_all(self, ids: Sequence[str], terms: Terms, vectors: Mapping[int, Vector]) -> None:
-        """The same for many; `vectors` by row."""
+    def add_all(self, ids: Sequence[str], terms: Terms, vectors: Mapping[int, Narrow]) -> None:
+        """Make many findable; `vectors` by row."""
         if not self._positions.keys().isdisjoint(ids):
             raise ValueError("one of these is in the index already")
         first = len(self._ids)
@@ -79,6 +79,11 @@ class FactIndex:
         self._id_keys.extend(map(_id_key, ids))
         if vectors and self._vectors is not None:
             self._vectors.add_all(np.fromiter(vectors, np.int64, len(vectors)) + first, np.stack(list(vectors.values())))
+
+    def reserve(self, vectors: int) -> None:
+        """Make room for so many vectors, and some, at once."""
+        if self._vectors is not None:
+            self._vectors.reserve(vectors * 5 // 4)
 
     def set_vector(self, id: str, vector: Vector) -> None:
         """Give a document its vector, or another one."""

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
+Narrow = NDArray[np.float16]
+"""A vector as it is kept on disk: embedders round to it."""
 Positions = NDArray[np.int64]
 Cosines = NDArray[np.float32]
 
@@ -29,8 +31,12 @@ class VectorArm(Protocol):
         """Keep a unit vector; adding a position again replaces it."""
         ...
 
-    def add_all(self, positions: Positions, vectors: Vector) -> None:
-        """The same for many, at distinct ascending positions; shape (positions, dimension)."""
+    def reserve(self, size: int) -> None:
+        """Make room for positions below `size` at once; for more there will be room all the same."""
+        ...
+
+    def add_all(self, positions: Positions, vectors: Narrow) -> None:
+        """Keep many, at distinct ascending positions; shape (positions, dimension)."""
         ...
 
     def remove(self, position: int) -> None:
@@ -96,11 +102,15 @@ class ExactVectors:
         self._present[position] = True
         self._size = max(self._size, position + 1)
 
-    def add_all(self, positions: Positions, vectors: Vector) -> None:
-        """The same for many, at distinct ascending positions."""
+    def reserve(self, size: int) -> None:
+        """Make room for so many."""
+        if size > len(self._matrix):
+            self._grow(size)
+
+    def add_all(self, positions: Positions, vectors: Narrow) -> None:
+        """Keep many, at distinct ascending positions."""
         end = int(positions[-1]) + 1
-        if end > len(self._matrix):
-            self._grow(end)
+        self.reserve(end)
         self._matrix[positions] = vectors
         self._count += len(positions) - int(np.count_nonzero(self._present[positions]))
         self._present[positions] = True

@@ -15,6 +15,8 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 
 Vector = NDArray[np.float32]
+Narrow = NDArray[np.float16]
+"""A vector as it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ class FactStore(Protocol):
         """Every fact, retracted and superseded ones too, in the order they were added, in batches."""
         ...
 
-    def vectors(self, model: str) -> AsyncIterator[Mapping[str, Vector]]:
-        """Every cached embedding of `model` by its key, in batches; float32 copies of the kept float16 values."""
+    def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
+        """Every cached embedding of `model` by its key, in batches, each of shape (dimension,)."""
         ...
 
     def fetch(self, id: str) -> Fact | None:

@@ -24,10 +24,10 @@ from hive_mind.store.base import (
     DropVectors,
     FactStore,
     Link,
+    Narrow,
     PutVector,
     ReviseFact,
     SetMeta,
-    Vector,
 )
 
 _T = TypeVar("_T")
@@ -74,11 +74,11 @@ class MemoryStore:
         for ids in _in_batches(list(self._facts)):
             yield [self._facts[fact_id] for fact_id in ids]
 
-    async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Vector]]:
+    async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
         """Every cached embedding of `model`."""
         self._refuse_if_closed()
         for pairs in _in_batches(list(self._vectors.get(model, {}).items())):
-            yield {key: vector.astype(np.float32) for key, vector in pairs}
+            yield dict(pairs)
 
     def fetch(self, id: str) -> Fact | None:
         """One fact."""

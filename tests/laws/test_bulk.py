@@ -83,17 +83,17 @@ def test_vectors_added_together_are_found_like_vectors_added_singly(arm: type[Ex
     rng = np.random.default_rng(7)
     vectors = rng.standard_normal((3000, 32)).astype(np.float32)
     vectors[5] = 0
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    vectors = (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)).astype(np.float16)
     together, singly = arm(32), arm(32)
     places = np.flatnonzero(rng.random(3000) < 0.9)
 
     for part in np.array_split(places, 7):
         together.add_all(part, vectors[part])
     for place in places.tolist():
-        singly.add(place, vectors[place])
+        singly.add(place, vectors[place].astype(np.float32))
 
     assert len(together) == len(singly) == len(places)
-    for query in vectors[:50]:
+    for query in vectors[:50].astype(np.float32):
         assert_equal(together, singly, query)
 
 
@@ -104,7 +104,7 @@ def assert_equal(together: VectorArm, singly: VectorArm, query: np.ndarray) -> N
 
 def test_an_index_finds_what_was_added_together_and_refuses_it_twice() -> None:
     index, said = FactIndex(ExactVectors(2)), [Said(f"valve {n}", "", "", "", "", ()) for n in range(4)]
-    vectors = {1: np.array([1, 0], np.float32), 3: np.array([0, 1], np.float32)}
+    vectors = {1: np.array([1, 0], np.float16), 3: np.array([0, 1], np.float16)}
 
     index.add("first", {"pump": 1.0})
     index.add_all(list("abcd"), Vocabulary().weighted_terms(said), vectors)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.store.base import Link, Vector
+from hive_mind.store.base import Link, Narrow
 from hive_mind.store.sqlite.rows import (
     EDGE_COLUMNS,
     FACT,
@@ -24,7 +24,6 @@ from hive_mind.store.sqlite.rows import (
     NamedRow,
     NodeRow,
     VectorRow,
-    vectors_of,
 )
 from hive_mind.store.sqlite.schema import IDENTITY_KEY, PROBE_KEY
 
@@ -64,18 +63,18 @@ def _sound(rows: Iterable[NodeRow], damage: Damage) -> Iterator[NodeRow]:
             damage(row.told)
 
 
-def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Vector], int]:
+def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Narrow], int]:
     """The embeddings of the next page, and where it ends."""
     query = f"SELECT seq, {VECTOR_COLUMNS} FROM vector WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq LIMIT ?"  # noqa: S608
-    found: dict[str, bytes] = {}
+    found: dict[str, Narrow] = {}
     last = 0
     for last, *rest in connection.execute(query, (*part, model, PAGE_ROWS)):  # noqa: B007 - wanted after the loop
         row = VectorRow(*rest)
         if row.is_sound:
-            found[row.key.decode()] = row.value
+            found[row.key.decode()] = row.vector
         else:
             damage(f"embedding {row.key.decode(errors='replace')}")
-    return dict(zip(found, vectors_of(found.values()), strict=True)), last
+    return found, last
 
 
 def links(connection: sqlite3.Connection, part: Part, damage: Damage) -> tuple[list[Link], int]:

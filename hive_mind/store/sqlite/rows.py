@@ -5,7 +5,7 @@ defaults for what it lacks. A row whose checksum is wrong is never shown as anyt
 """
 
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.store.base import Vector
+from hive_mind.store.base import Narrow, Vector
 
 FACT, EPISODE, ENTITY = 1, 2, 3
 KIND_NAMES = {FACT: "fact", EPISODE: "episode", ENTITY: "entity"}
@@ -104,17 +104,16 @@ class VectorRow(NamedTuple):
         """Whether it is as it was written."""
         return _is_sum(self.sum, lambda: crc32(self.value, crc32(self.key, crc32(self.model))))
 
+    @property
+    def vector(self) -> Narrow:
+        """Shape (dimension,)."""
+        return np.frombuffer(self.value, dtype="<f2")
+
 
 def vector_row(model: str, key: str, vector: Vector) -> VectorRow:
     """An embedding as a row."""
     by, name, value = model.encode(), key.encode(), vector.astype("<f2").tobytes()
     return VectorRow(by, name, value, crc32(value, crc32(name, crc32(by))))
-
-
-def vectors_of(values: Collection[bytes]) -> Sequence[Vector]:
-    """Each of shape (dimension,), float32 copies of the kept float16 values."""
-    numbers = np.frombuffer(b"".join(values), dtype="<f2").astype(np.float32)
-    return np.split(numbers, np.cumsum([len(value) // 2 for value in values])[:-1]) if values else []
 
 
 class NamedRow(NamedTuple):

@@ -12,7 +12,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store._checks import check
-from hive_mind.store.base import Change, Link, Vector
+from hive_mind.store.base import Change, Link, Narrow
 from hive_mind.store.sqlite import reading
 from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.reading import Part
@@ -53,7 +53,7 @@ class SqliteStore:
         async for page in self._nodes(EPISODE):
             yield page
 
-    async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Vector]]:
+    async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
         """Every cached embedding of `model`."""
         async for page in self._pages(
             lambda record, part: record.ask(lambda c: reading.vectors(c, model, part, record.health.note_damage))
