@@ -146,7 +146,7 @@ class RecordWorkload(Workload):
                 case Link():
                     state[change] = True
                 case PutVector(_, key, vector):
-                    state["vector", key] = vector.tobytes()
+                    state["vector", key] = vector.astype("<f2").tobytes()
                 case DropVectors():
                     for key in [some for some in state if isinstance(some, tuple) and some[0] == "vector"]:
                         del state[key]
