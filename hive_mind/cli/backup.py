@@ -9,8 +9,9 @@ import typer
 from hive_mind import backends
 from hive_mind.cli import options
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
-from hive_mind.cli.output import counted, say, show, show_json
+from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.wiring import database_path, is_kept
 

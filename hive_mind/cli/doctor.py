@@ -19,6 +19,7 @@ from hive_mind.cli.model_files import where_model_is
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
+from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import database_path, is_kept, open_memory, open_model
@@ -168,7 +169,7 @@ async def _database(settings: Settings, agent: str) -> Check:
         raise
     except HiveError as error:
         return Check("database", PROBLEM, str(error), "see above")
-    return Check("database", OK, f"{path}: {facts:,} facts, {path.stat().st_size >> 10:,} KB, readable, not in use")
+    return Check("database", OK, f"{path}: {counted(facts, 'fact')}, {path.stat().st_size >> 10:,} KB, readable, not in use")
 
 
 def _version(package: str) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind import backends
-from hive_mind.cli.output import counted, say, show
+from hive_mind.cli.output import say, show
+from hive_mind.counted import counted
 from hive_mind.runtime.settings import Settings
 
 _SHOWN_MAX = 10

@@ -12,8 +12,9 @@ from hive_mind.cli.fact_ids import fact_called
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.fleet.running_facts import RunningFact, RunningFacts
 from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for
-from hive_mind.cli.output import plain, printable, short_id, show, show_json, show_table, shown_source
+from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
@@ -53,8 +54,9 @@ async def list_facts(
         show(f"No fact about {concept!r}." if concept else "No facts yet.")
         return
     show_table(["id", "said", "fact"], [_row(fact) for fact in found])
-    if sys.stdout.isatty():
-        show(f"\n{len(found)} of {total} facts" + ("; more with --limit" if len(found) == limit < total else ""), style="dim")
+    if len(found) == limit < total:
+        # Beside the list, so that a program that counts lines counts facts.
+        say("there may be more: see them with --limit" if concept else f"{limit} of {counted(total, 'fact')}: more with --limit")
 
 
 @group.command(epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts search D4 --method keyword --explain"))

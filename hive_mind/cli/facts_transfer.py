@@ -13,8 +13,9 @@ from hive_mind.cli import options
 from hive_mind.cli.file_lines import FileLines, lines_of
 from hive_mind.cli.files import STDIN
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
-from hive_mind.cli.output import Report, counted, progress, show, show_json
+from hive_mind.cli.output import Report, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.exporting import write_records
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all

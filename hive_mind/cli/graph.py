@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -98,7 +99,8 @@ async def path(
 
 
 @group.command(
-    epilog=examples('hive-mind graph query "MATCH (f:Fact)-[:MENTIONS]->(e) RETURN e.name, count(f)"') + f"\n\nTables:\n{TABLES}"
+    epilog=examples('hive-mind graph query "MATCH (f:Fact)-[:MENTIONS]->(e) RETURN e.name, count(f)"')
+    + indent(f"\n\nTables:\n{TABLES}", "  ")
 )
 @command
 async def query(

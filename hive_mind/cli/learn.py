@@ -17,8 +17,9 @@ from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_te
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.learners import Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
-from hive_mind.cli.output import Report, counted, printable, progress, say, show, show_json, shown_source
+from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Content
 from hive_mind.runtime.settings import Settings

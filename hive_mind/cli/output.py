@@ -124,11 +124,6 @@ def printable(text: str) -> str:
     return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(character) else character for character in text)
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """ "1 fact", "2 facts"; `several` where an s does not do."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
 def short_id(fact_id: str) -> str:
     """As much of an id as tells facts apart and fits a line; commands take it back."""
     return fact_id[:_SHORT_ID]

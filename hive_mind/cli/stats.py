@@ -6,6 +6,7 @@ from hive_mind.cli import options
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.runtime.wiring import database_path, open_memory
 
@@ -39,7 +40,9 @@ async def stats(
 
 def _rows(figures: MemoryStatistics) -> list[tuple[str, str, str]]:
     embedding = f"by {figures.embedding}, {figures.dimension} dimensions" if figures.embedding else "keyword search only"
-    lacking = f"; {figures.without_vector} facts have none: hive-mind reembed" if figures.without_vector else ""
+    lacking = (
+        f"; {counted(figures.without_vector, 'fact has', 'facts have')} none: hive-mind reembed" if figures.without_vector else ""
+    )
     return [
         ("facts", f"{figures.facts:,}", "current, found by a search"),
         ("confirmed", f"{figures.confirmed:,}", "of them vouched for by more than one source"),

@@ -11,6 +11,7 @@ from hive_mind.control.fleet_status import AgentView, Condition, FleetPhase, Fle
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.waiting import behind as late_nodes
+from hive_mind.counted import counted
 from hive_mind.runtime.worker_status import AgentStatus, NodeStatus
 
 View = ProcessView | AgentView
@@ -128,7 +129,9 @@ def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> Agent
 def _shared(agent: AgentStatus, is_told: bool) -> tuple[str, str]:
     if not is_told:
         return "NotKnown", "it does not answer"
-    return ("Pending", f"{agent.pending} facts are not confirmed") if agent.pending else ("AllConfirmed", "")
+    if not agent.pending:
+        return "AllConfirmed", ""
+    return "Pending", f"{counted(agent.pending, 'fact is', 'facts are')} not confirmed"
 
 
 def _conditions(

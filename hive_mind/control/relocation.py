@@ -10,6 +10,7 @@ from hive_mind.control.applying import Applying
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.surroundings import Move
+from hive_mind.counted import counted
 
 
 async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Applying, move: Move, *, allow_loss: bool) -> None:
@@ -32,5 +33,5 @@ async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Ap
             replace=True,
             allow_loss=allow_loss,
         )
-        report(f"{moved.facts} facts moved")
+        report(f"{counted(moved.facts, 'fact')} moved")
     remembered.intend(wanted, is_new_generation=True)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.ranking.cutoff import cut
 from hive_mind.retrieval import svg
@@ -52,7 +53,7 @@ def _heading(evaluations: Sequence[Evaluation]) -> list[str]:
     parts = []
     for number, one in enumerate(evaluations):
         x, y = 28 + (number % 2) * (_HALF + _GAP), 24 + _LINE * (number // 2)
-        told = f"{one.config.name}: nUDCG {one.nudcg:.3f}, {_counted(one.distractors, 'distractor')}"
+        told = f"{one.config.name}: nUDCG {one.nudcg:.3f}, {counted(one.distractors, 'distractor')}"
         parts += [mark(number, x, y, 6, f"mark{number}"), text(x + 14, y + 5, told)]
     return parts
 
@@ -170,7 +171,3 @@ def _scale(values: Sequence[float]) -> tuple[float, list[float]]:
     step = 0.5 if max(values) - min(values) <= 3 else 1.0
     low, high = int(min(values) // step), -int(-max(values) // step)
     return low * step, [number * step for number in range(low, max(high, low + 1) + 1)]
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

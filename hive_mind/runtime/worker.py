@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from hive_mind.bus.base import EventBus
+from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.member import Report, open_node
@@ -140,7 +141,7 @@ class Worker:
         await self._until_settled([*entering, *opening])
         await _all((self._settle(name) for name in self._nodes), "an agent")
         self._enter_phase("ready")
-        self._report(f"{self.config.process}: ready, {len(self._agents)} agents")
+        self._report(f"{self.config.process}: ready, {counted(len(self._agents), 'agent')}")
         learning = asyncio.Semaphore(_LEARN_AT_ONCE)
         for agent in self._agents.values():
             if agent.config.sources:

@@ -7,6 +7,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose
 from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.counted import counted
 from hive_mind.evals.demo import DemoQuestion, documents, questions
 from hive_mind.evals.demo.scoring import Outcome, summaries
 from hive_mind.model.answer import Answer
@@ -79,7 +80,7 @@ def _show(plan: FleetPlan, report: dict[str, object], learned: dict[str, str], a
     assert isinstance(held, dict)  # noqa: S101 - made above
     for name, facts in held.items():
         sources = [source for source, learner in learned.items() if learner == name]
-        show(f"  {name}: {facts} facts from {', '.join(sources)}")
+        show(f"  {name}: {counted(facts, 'fact')} from {', '.join(sources)}")
     show(f"\n{asker} answers, also from what it never read:")
     for question, answer, _ in _from_others(results, learned, asker)[:_SHOWN]:
         show_question(question, answer)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from hive_mind.cli.fleet.sizes import ago
-from hive_mind.cli.output import Cell, counted, show, show_table
+from hive_mind.cli.output import Cell, show, show_table
+from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus

@@ -7,6 +7,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.resettling import SINGLE
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.counted import counted
 from hive_mind.runtime.worker_config import WorkerConfig
 from hive_mind.runtime.worker_status import AgentStatus
 
@@ -37,7 +38,7 @@ def told_of_update(found: Running, differing: Iterable[Change], config: WorkerCo
 
 def _told_of_ending(name: str, status: AgentStatus | None, *, is_shared: bool) -> str:
     """An agent goes, and its process stays."""
-    facts = _count(status.facts, "fact") if status else "what it knows"
+    facts = counted(status.facts, "fact") if status else "what it knows"
     if not is_shared:
         return f"{name} ends: {facts} stay in its database"
     unshared = f", {status.pending} not shared yet in its database alone" if status and status.pending else ""
@@ -79,7 +80,7 @@ def told_of_leaving(found: Running, desired: Desired, state: FleetState) -> Told
             return "nothing of it runs, and nothing is known of it", False
         return f"nobody can tell which nodes {found.process} runs, so it can't hand over what only it holds", True
     if state.hive is None or config.hive.id != desired.hive.id or config.hive.topology == SINGLE:
-        own = "their own facts" if facts is None else _count(facts, "fact")
+        own = "their own facts" if facts is None else counted(facts, "fact")
         what = "its hive was moved: nothing is lost" if config.hive.topology != SINGLE else f"{own} stay in their databases"
         return f"{found.process} stops; {what}", False
     return _told_of_handing_over(found, config, desired, facts)
@@ -95,11 +96,11 @@ def _told_of_handing_over(found: Running, config: WorkerConfig, desired: Desired
         return f"{name} does not answer ({found.error}): facts that only it holds would be lost", True
     pending = sum(agent.pending for agent in found.status.agents)
     if found.status.phase == "failed" and pending:
-        return f"{name} failed, and {_count(pending, 'fact')} of it nobody else has: they would be lost", True
+        return f"{name} failed, and {counted(pending, 'fact')} of it nobody else has: they would be lost", True
     if found.status.phase == "failed":
         return f"{name} failed: it is started once more to hand over what only it may hold, then leaves", False
     first = f", {pending} of them handed over first" if pending else ""
-    return f"{name} leaves: {_count(facts or 0, 'fact')} stay with {_holders(config, desired)}{first}, none lost", False
+    return f"{name} leaves: {counted(facts or 0, 'fact')} stay with {_holders(config, desired)}{first}, none lost", False
 
 
 def _holders(config: WorkerConfig, desired: Desired) -> str:
@@ -107,13 +108,13 @@ def _holders(config: WorkerConfig, desired: Desired) -> str:
     staying, hive = set(desired.allocation.nodes), desired.hive
     match hive.topology:
         case "sharded":
-            return _count(min(hive.replicas, len(staying)), "replica")
+            return counted(min(hive.replicas, len(staying)), "replica")
         case "federated":
             groups = {node.group for node in config.nodes}
             mates = [n.name for one in desired.processes.values() for n in one.nodes if n.group in groups]
-            return f"{_count(len(mates), 'replica')} of {', '.join(sorted(groups))}"
+            return f"{counted(len(mates), 'replica')} of {', '.join(sorted(groups))}"
         case _:
-            return _count(len(staying), "replica")
+            return counted(len(staying), "replica")
 
 
 def told_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Told:
@@ -137,7 +138,3 @@ def _is_turned_on(change: Change | None) -> bool:
 
 def _is_shorter(change: Change | None) -> bool:
     return change is not None and change.new < change.old
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
