@@ -36,6 +36,8 @@ _VOICED = "\u3099\u309a"
 _MARK = "\x1e"
 # A longer run is no word anybody types: base64, a hash dump, a broken file. It would only bloat the index.
 _TERM_CHARACTERS_MAX = 64
+# Words remembered with what they become: those of a language, some 300 bytes each. Numbers and names that come once pass through.
+_KNOWN_MAX = 1 << 14
 
 
 def tokenize(text: str) -> list[str]:
@@ -90,7 +92,7 @@ def _split(run: str) -> tuple[str, ...]:
     return tuple(terms)
 
 
-_known_terms_of = lru_cache(maxsize=1 << 16)(_split)
+_known_terms_of = lru_cache(maxsize=_KNOWN_MAX)(_split)
 
 
 def _words_of(part: str) -> list[str]:
@@ -110,7 +112,7 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=_KNOWN_MAX)
 def _stem(word: str) -> str:
     if word.isdigit():
         return word

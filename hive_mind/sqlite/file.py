@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -131,6 +131,16 @@ def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
 def _opened(path: Path, form: Format) -> sqlite3.Connection:
     is_torn = refuse_damaged_log(path, form.when_damaged)
     _sync_log(path)
+    try:
+        return _connected(path, form, is_torn=is_torn)
+    except sqlite3.OperationalError as error:
+        # What processes that share a file share takes room, too. On a disk without any it can still be read alone.
+        if form.is_exclusive or _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise
+        return _connected(path, replace(form, is_exclusive=True), is_torn=is_torn)
+
+
+def _connected(path: Path, form: Format, *, is_torn: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         if form.is_exclusive:
@@ -235,8 +245,7 @@ def translating(path: Path, form: Format) -> Iterator[None]:
 
 
 def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
-    # An extended code's low byte is the kind of error.
-    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    kind = _kind(error)
     if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return unreadable(path, f"is damaged ({error})", form.when_damaged)
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -246,6 +255,11 @@ def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
             "sqlite", f"{path}: {error}; nothing of this was kept: look at the disk, its rights and its room, then try again"
         )
     return BackendError("sqlite", f"{path}: {error}")
+
+
+def _kind(error: sqlite3.Error) -> int:
+    """An extended code's low byte is the kind of error."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def unreadable(path: Path, what: str, advice: str) -> DatabaseUnreadable:

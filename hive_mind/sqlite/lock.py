@@ -7,6 +7,7 @@ has no `flock`, SQLite's lock remains.
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from hive_mind.errors import DatabaseLocked
@@ -45,8 +46,10 @@ class Lock:
         os.close(self._descriptor)
 
     def _say(self, note: str) -> None:
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, note.encode(), 0)
+        # It only helps whoever finds the file taken; a disk without room for it must not end anything.
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, note.encode(), 0)
 
 
 def lock_path(database: Path) -> Path:
