@@ -4,6 +4,7 @@ Nodes come before the links between them, each in the order it was added. A page
 are to blame are found; a reader that crashed is started again behind them. A damaged table does not keep others from being read.
 """
 
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +13,17 @@ from pathlib import Path
 from hive_mind.model.fact import Relation
 from hive_mind.store._kuzu.asking import POOLS_MB, Failed, Rows, Table, opened
 from hive_mind.store._kuzu.mending import readable
-from hive_mind.store._kuzu.place import check_header, locked, unreadable, workshop
+from hive_mind.store._kuzu.place import LOG, check_header, locked, part, unreadable, workshop
 from hive_mind.store._kuzu.rows import MEMORY, META, TABLES, VERSION_KEY, VERSION_MAX, BadRow, change_of
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link
+from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, PutVector
 
 # Kuzu scans the table for each page, so fewer are faster; a page is held in its pool.
 _PAGE_ROWS = 16_384
 # A crash costs 0.2 s. Where so many did not find an end the whole table is damaged.
 _FAILURES_MAX = 200
 _NAMED_MAX = 100
+# Of a fact, an episode, an entity, or of the text of a vector.
+_ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class _Conversion:
     def __init__(self, path: Path, report: Report) -> None:
         self._path, self._report = path.resolve(), report
         self._ids: set[str] = set()
+        self._keys: set[str] = set()
 
     async def changes(self) -> AsyncIterator[Sequence[Change]]:
         """See `changes_from_kuzu`."""
@@ -61,8 +65,18 @@ class _Conversion:
             try:
                 async for changes in self._all():
                     yield changes
+                self._tell_unread()
             finally:
                 await self._reader.close()
+
+    def _tell_unread(self) -> None:
+        """Kuzu's log has no checksums: what a flipped bit made of it, it may take for its end, without a word."""
+        log = part(self._path, LOG)
+        known = {*self._ids, *self._keys}
+        if unread := {found.decode() for found in _ID.findall(log.read_bytes() if log.exists() else b"")} - known:
+            self._report.lose(
+                f"{len(unread)} ids stand in its log and in no row that could be read: it is damaged there", len(unread)
+            )
 
     async def _all(self) -> AsyncIterator[Sequence[Change]]:
         tables = self._reader.tables
@@ -116,6 +130,8 @@ class _Conversion:
                 self._report.lose(str(bad), 1)
             else:
                 changes += [change] if change is not None and self._is_new(change) else []
+                if isinstance(change, PutVector):
+                    self._keys.add(change.key)
         return self._taken(changes)
 
     def _is_new(self, change: Change) -> bool:
