@@ -6,7 +6,6 @@ becomes the same fact.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
@@ -18,16 +17,15 @@ from hive_mind.memory.examining import read_records
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import is_kept, open_memory
+from hive_mind.runtime.wiring import is_kept, opened_store
 
 
 async def load_memory(settings: Settings, agent: str) -> Dataset:
     """What an agent of this home knows now. Raises `InvalidInput` for one that has learned nothing, and like opening a memory."""
     if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}")
-    # Vectors are of no use here, and a model takes seconds to load.
-    async with await open_memory(replace(settings, embed="none"), agent) as memory, memory.awake() as awake:
-        return facts_as_dataset(agent, awake.recall.facts.values())
+    async with opened_store(settings, agent) as store:
+        return facts_as_dataset(agent, [fact async for batch in store.facts() for fact in batch])
 
 
 def load_export(path: Path) -> Dataset:

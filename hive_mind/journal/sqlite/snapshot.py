@@ -48,15 +48,36 @@ def _read_open(path: Path) -> list[Put]:
     with TemporaryDirectory(prefix="hive-mind-journal-") as folder:
         copy = Path(folder) / path.name
         try:
-            _copy(path, copy)
-            with closing(Database(copy)) as database:
-                return database.load()
+            return _load_copy(path, copy)
         except DatabaseUnreadable as error:
             raise DatabaseUnreadable("sqlite", _of(path, copy, error)) from error
         except OSError as error:
             raise BackendError(
                 "sqlite", f"{path}: {error.strerror or error}; check the folder, its rights and the disk"
             ) from error
+
+
+def _load_copy(path: Path, copy: Path) -> list[Put]:
+    """A write under way may be caught half done with later ones behind it, which looks like damage: then it is copied again."""
+    for attempt in range(_ATTEMPTS):
+        before = _state(path)
+        _copy(path, copy)
+        try:
+            with closing(Database(copy)) as database:
+                return database.load()
+        except DatabaseUnreadable:
+            if attempt == _ATTEMPTS - 1 or _state(path) == before:
+                raise
+    raise AssertionError
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Differs when the log was written to in between."""
+    try:
+        status = log_path(path).stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def _copy(path: Path, copy: Path) -> None:

@@ -19,7 +19,11 @@ Running = subprocess.Popen[bytes]
 @pytest.fixture
 def other() -> Iterator[Running]:
     """Another process, which ends with this test."""
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as running:
+    program = "import sys; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        # Before that it may still be a copy of this process, or nearly nothing.
+        assert running.stdout is not None
+        running.stdout.readline()
         yield running
         running.kill()
 
