@@ -14,13 +14,14 @@ import typer
 
 from hive_mind import __version__
 from hive_mind.cli import options
-from hive_mind.cli.doctor_record import listed, problems_of, repaired, show_repair
+from hive_mind.cli.doctor_record import listed, problems_of, repaired, show_given_back, show_repair
 from hive_mind.cli.model_files import where_model_is
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
+from hive_mind.runtime.recovery import give_back
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import database_path, is_kept, open_memory, open_model
 
@@ -29,6 +30,7 @@ OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 _REQUIRED = ("kuzu", "msgspec", "numpy", "PyStemmer", "rich", "typer")
 
 Repair = Annotated[bool, typer.Option("--repair", help="Save what can be saved of a damaged database.")]
+FromHive = Annotated[bool, typer.Option("--from-hive", help="With --repair: also take back what the agent shared.")]
 
 # Extra, the package that tells whether it is there, and what it is good for.
 _EXTRAS = (
@@ -52,7 +54,9 @@ class Check:
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
-        epilog=examples("hive-mind doctor", "hive-mind doctor --repair", "hive-mind doctor --agent archive --output json")
+        epilog=examples(
+            "hive-mind doctor", "hive-mind doctor --repair --from-hive", "hive-mind doctor --agent archive --output json"
+        )
     )(doctor)
 
 
@@ -63,15 +67,19 @@ async def doctor(
     embed: options.Embed = None,
     model: options.Model = None,
     repair: Repair = False,
+    from_hive: FromHive = False,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Check the installation and the agent's database, and say what to do about what is missing.
 
-    With --repair a damaged database is made anew of every row that is whole; the damaged file stays beside it.
+    With --repair a damaged database is made anew of every row that is whole; the damaged file stays beside it. With --from-hive
+    what is missing then is looked for in the journals of this home's hives, where the agent shared it.
     """
     settings = settings_for(home, embed, model)
+    if from_hive and not repair:
+        raise InvalidInput("--from-hive belongs to a repair: hive-mind doctor --repair --from-hive")
     if repair:
-        await _repair(settings, agent, output)
+        await _repair(settings, agent, output, from_hive=from_hive)
         return
     checks = [
         *_installed(),
@@ -89,18 +97,22 @@ async def doctor(
         raise typer.Exit(FAILED)
 
 
-async def _repair(settings: Settings, agent: str, output: Format) -> None:
+async def _repair(settings: Settings, agent: str, output: Format, *, from_hive: bool) -> None:
     path = database_path(settings, agent)
-    if not path.exists():
+    if not path.exists() and not from_hive:
         raise InvalidInput(f"{path} is not there: name another --agent, or restore a copy with: hive-mind restore FILE")
-    done = await repaired(settings, path)
+    done = await repaired(settings, path) if path.exists() else None
+    back = await give_back(settings, agent) if from_hive else None
     if output is Format.JSON:
         told = {} if done is None else {"kept": done.kept, "lost": list(done.lost), "kept_aside": str(done.kept_aside)}
-        show_json({"repaired": done is not None, **told})
-    elif done is None:
-        show(f"{path}: whole, nothing to repair")
-    else:
+        show_json({"repaired": done is not None, **told} | ({} if back is None else {"from_hive": plain(back)}))
+        return
+    if done is not None:
         show_repair(path, done)
+    elif back is None or not back.facts:
+        show(f"{path}: whole, nothing to repair")
+    if back is not None:
+        show_given_back(agent, back)
 
 
 def _installed() -> list[Check]:

@@ -8,6 +8,7 @@ from typing import Any
 from hive_mind import backends
 from hive_mind.cli.output import say, show
 from hive_mind.counted import counted
+from hive_mind.runtime.recovery import GivenBack
 from hive_mind.runtime.settings import Settings
 
 _SHOWN_MAX = 10
@@ -36,6 +37,15 @@ def show_repair(path: Path, done: Any) -> None:
         say(f"lost: {listed(list(done.lost))}", style="red")
     else:
         show("Nothing was lost.")
+
+
+def show_given_back(agent: str, back: GivenBack) -> None:
+    """What came back from hives."""
+    if not back.hives:
+        show("There is no hive in this home that could give anything back.")
+        return
+    known = counted(back.known, "fact")
+    show(f"{agent} shared {known} that nobody took back: {back.facts:,} were missing and are back (from {', '.join(back.hives)})")
 
 
 def listed(found: Sequence[str]) -> str:
