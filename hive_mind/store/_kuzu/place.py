@@ -48,7 +48,10 @@ def size(path: Path) -> int:
 
 def unreadable(path: Path, what: str) -> DatabaseUnreadable:
     """The error for one that can't be read; says that nothing was changed, and what to do."""
-    advice = f"restore a copy if you have one, or move {path.name}* away to begin anew"
+    advice = (
+        f"restore a copy if you have one, take back what was shared with: hive-mind doctor --repair --from-hive, "
+        f"or move {path.name}* away to begin anew"
+    )
     return DatabaseUnreadable("kuzu", f"{path}: {what}. Nothing was changed; {advice}")
 
 
