@@ -1,0 +1,42 @@
+"""What README tells a newcomer to type works after a plain `pip install .`: the packages are there without an extra."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+# Of packages whose modules have another name.
+_MODULES = {"pyyaml": "yaml", "pystemmer": "Stemmer"}
+# A fleet, a hive in processes, a memory, the commands.
+FOLDERS = ("agents", "bus/redis", "cli", "control", "hive", "journal", "memory", "runtime", "sqlite", "store")
+# Comes with pydantic, as what it is built on.
+_BROUGHT = {"pydantic_core"}
+
+
+def installed() -> set[str]:
+    names = (re.split(r"[<>=\[; ]", line)[0] for line in PROJECT["dependencies"])
+    return {_MODULES.get(name.lower(), name.lower()) for name in names}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_package_is_missing_after_a_plain_install(folder: str) -> None:
+    wanted = {name: path for path in (ROOT / "hive_mind" / folder).rglob("*.py") for name in imported_at_once(path)}
+    standard = {"hive_mind", "__future__"} | set(sys.stdlib_module_names)
+
+    assert {name: str(path) for name, path in wanted.items() if name not in standard | installed() | _BROUGHT} == {}
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """Packages that importing the file imports."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").partition(".")[0])
+    return found
