@@ -9,6 +9,10 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from hive_mind.errors import InvalidInput
 
+# The name and the key that brokers for development are delivered with, Microsoft's and ours. It is printed in their documentation
+# and guards nothing, and they take connections from this machine only: so an address there may do without a credential.
+DEVELOPMENT_KEY = ("RootManageSharedAccessKey", "SAS_KEY_VALUE")
+
 # Schemes that are another one over TLS.
 _ENCRYPTED = {"rediss": "redis"}
 # What ends the part of a URL that has the password. What is behind it would be taken for a path, and shown.

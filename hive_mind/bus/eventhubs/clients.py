@@ -17,7 +17,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.eventhub import EventHubConsumerClient, EventHubProducerClient, TransportType, parse_connection_string
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
-from hive_mind.bus.address import BusAddress, refuse_plaintext
+from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress, refuse_plaintext
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 
@@ -25,8 +25,6 @@ BACKEND = "eventhubs"
 
 Credential = AzureNamedKeyCredential | AzureSasCredential | TokenCredential
 
-# What Microsoft's emulators, and ours, are delivered with. They take connections from this machine only.
-_DEVELOPMENT_KEY = AzureNamedKeyCredential("RootManageSharedAccessKey", "SAS_KEY_VALUE")
 _PORT, _PORT_PLAIN = 5671, 5672
 # The ends of AMQP conditions that no repetition changes.
 _FINAL = {
@@ -118,7 +116,7 @@ def _credential(address: BusAddress, given: str) -> Credential:
             "the credential of an event hub is a connection string, a SharedAccessSignature, or a key with its name"
         )
     if address.is_loopback:
-        return _DEVELOPMENT_KEY
+        return AzureNamedKeyCredential(*DEVELOPMENT_KEY)
     # Slow to import, and needed in the cloud only.
     from azure.identity import DefaultAzureCredential
 

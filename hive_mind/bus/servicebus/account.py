@@ -15,7 +15,7 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.servicebus import ServiceBusSubQueue, TransportType
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-from hive_mind.bus.address import BusAddress
+from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 
@@ -155,6 +155,8 @@ def _credential(address: BusAddress, given: str, topic: str) -> Credential:
         return _from_connection_string(address, given, topic)
     if address.host.endswith(_CLOUD):
         return _identity()
+    if address.is_loopback:
+        return AzureNamedKeyCredential(*DEVELOPMENT_KEY)
     raise InvalidInput(
         f"{address} needs a credential: the connection string of a key, in HIVE_MIND_BUS_CREDENTIAL; "
         "without one only Azure itself can be asked, as whoever is signed in"
