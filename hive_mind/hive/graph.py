@@ -1,10 +1,12 @@
 """`HiveGraph`: a hive as one object that is called and answers, for notebooks, tests and programs of one process.
 
-The nodes behind it are those of a distributed hive; here they reach each other at once.
+The nodes behind it are those of a distributed hive; here they reach each other at once. Threads may share it: they take turns in
+it, and embed side by side.
 """
 
 from collections.abc import Callable, Mapping
 from itertools import count
+from threading import RLock
 from typing import Any, Protocol
 
 import msgspec
@@ -12,6 +14,7 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Ask, Event, Fetch, Held, Now, Promote, Promotion, Received, Retract, Retracted, Tick, Write
+from hive_mind.hive.embedding import GuardedEmbedder
 from hive_mind.hive.flat import Flat
 from hive_mind.hive.hosting import SynchronousHost
 from hive_mind.hive.node import HiveNode
@@ -102,11 +105,14 @@ class InMemoryHiveGraph:
     ) -> None:
         self.topology = topology or Flat(("hive",), 1)
         self.settings = settings or HiveSettings()
-        self._clock, self._embed, self._ranking = clock, embed, ranking or RankingSettings()
+        self._clock, self._ranking = clock, ranking or RankingSettings()
+        self._embedder = GuardedEmbedder(embed) if embed else None
+        # Taken again by whoever has it: public methods call each other.
+        self._turn = RLock()
         self._later_ms = 0
         self._numbers = count(1)
         self._agents: dict[str, str] = {}
-        arm = new_arm or _exact(embed)
+        arm = new_arm or self._new_exact_arm
         nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=arm) for n in self.topology.nodes]
         self.host = SynchronousHost(nodes, self._now)
 
@@ -117,25 +123,28 @@ class InMemoryHiveGraph:
         nodes = self.topology.nodes
         if node and node not in nodes:
             raise InvalidInput(f"there is no node {node!r} in this hive; there are {', '.join(nodes)}")
-        self._agents[agent_id] = node or nodes[len(self._agents) % len(nodes)]
-        value = msgspec.json.encode({"domain": domain, "node": self._agents[agent_id]}).decode()
-        self._write(agent_id, f"agent/{agent_id}", value)
+        with self._turn:
+            self._agents[agent_id] = node or nodes[len(self._agents) % len(nodes)]
+            value = msgspec.json.encode({"domain": domain, "node": self._agents[agent_id]}).decode()
+            self._write(agent_id, f"agent/{agent_id}", value)
 
     def agents(self) -> Mapping[str, str]:
         """The node of each agent."""
-        return dict(self._agents)
+        with self._turn:
+            return dict(self._agents)
 
     def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
         """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
-        self._write(by, f"trust/{agent_id}", repr(float(trust)))
-        return self._node(by).standing.trust(agent_id)
+        with self._turn:
+            self._write(by, f"trust/{agent_id}", repr(float(trust)))
+            return self._node(by).standing.trust(agent_id)
 
     def rate(self, rater: str, subject: str, good: int, bad: int) -> float:
         """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
-        now_ms = self._now().wall_ms
-        value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": now_ms}).decode()
-        self._write(rater, rating_key(rater, subject), value)
-        return self._node(rater).standing.trust(subject)
+        with self._turn:
+            value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": self._now().wall_ms}).decode()
+            self._write(rater, rating_key(rater, subject), value)
+            return self._node(rater).standing.trust(subject)
 
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -145,10 +154,11 @@ class InMemoryHiveGraph:
         """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
         statement = self._statement(content, concept)
         promotion = Promotion(statement, agent_id, source or agent_id, confidence, ttl_ms)
-        held = self._promote(self._node(agent_id).name, promotion)
-        if held.refused:
-            raise InvalidInput(f"the hive can't take this fact: {held.refused}")
-        fact = self.get_fact(held.fact_id)
+        with self._turn:
+            held = self._promote(self._node(agent_id).name, promotion)
+            if held.refused:
+                raise InvalidInput(f"the hive can't take this fact: {held.refused}")
+            fact = self.get_fact(held.fact_id)
         assert fact is not None  # noqa: S101 - it was just promoted
         return fact
 
@@ -177,20 +187,22 @@ class InMemoryHiveGraph:
 
     def escalate_fact(self, fact_id: str) -> None:
         """Give every group a copy, as a sure fact gets by itself. Raises `InvalidInput` for one that is not there."""
-        self._known(fact_id)
-        for name, node in self.host.nodes.items():
-            # Whoever has its home, also where another replica of this hive asserted it; what is copied already stays one copy.
-            home = node.holdings.shares.get(self.topology.home(fact_id, name))
-            for one in [given.assertion for given in home.assertions(fact_id)] if home else ():
-                again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
-                self._promote(name, again)
+        with self._turn:
+            self._known(fact_id)
+            for name, node in self.host.nodes.items():
+                # Whoever has its home, also where another replica asserted it; what is copied already stays one copy.
+                home = node.holdings.shares.get(self.topology.home(fact_id, name))
+                for one in [given.assertion for given in home.assertions(fact_id)] if home else ():
+                    again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
+                    self._promote(name, again)
 
     broadcast_fact = escalate_fact
 
     def get_fact(self, fact_id: str) -> HiveFact | None:
         """A fact by id, one under quarantine too."""
-        found = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
-        return next((fact for fact in found if fact is not None), None)
+        with self._turn:
+            found = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
+            return next((fact for fact in found if fact is not None), None)
 
     # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,7 +217,7 @@ class InMemoryHiveGraph:
     def _query(self, query: str, limit: int, least: float, agent_id: str, *, is_local: bool) -> list[HiveFact]:
         if limit < 1:
             raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")
-        vector = self._embed(query) if self._embed else None
+        vector = self._embedder.vector(query) if self._embedder else None
         depth = self._ranking.depth_for("hybrid", limit)
         probe = Probe(tuple(tokenize(query)), anchors(query), vector, depth)
         domains = tuple(probe.terms)
@@ -230,29 +242,47 @@ class InMemoryHiveGraph:
         if other is not self and _boots(self) & _boots(other):
             # Both have named their writes alike: each would take the other's facts for its own, and lose them.
             raise InvalidInput("these replicas were made with the same chance: give each a seed of its own")
-        for theirs in other.host.nodes.values():
-            entries = theirs.registry.entries()
-            for name, node in self.host.nodes.items():
-                self.host.tell(name, Received(theirs.name, Announce(entries)))
-                for partition, share in theirs.holdings.shares.items():
-                    if node.holdings.share(partition).is_holder:
-                        self.host.tell(name, Received(theirs.name, Replicate("", (share.everything(),))))
+        told = other.contents()
+        with self._turn:
+            for sender, announced, shares in told:
+                for name, node in self.host.nodes.items():
+                    self.host.tell(name, Received(sender, announced))
+                    for partition, share in shares:
+                        if node.holdings.share(partition).is_holder:
+                            self.host.tell(name, Received(sender, share))
+
+    def contents(self) -> list[tuple[str, Announce, list[tuple[str, Replicate]]]]:
+        """What each node would tell another one, to be told without having this hive's turn: nobody ever waits for two."""
+        with self._turn:
+            return [
+                (
+                    node.name,
+                    Announce(node.registry.entries()),
+                    [(partition, Replicate("", (share.everything(),))) for partition, share in node.holdings.shares.items()],
+                )
+                for node in self.host.nodes.values()
+            ]
 
     def run_gossip(self, rounds: int = 1) -> None:
         """Let every node exchange with peers, whether it is due or not."""
         for _ in range(rounds):
+            self._gossip()
+
+    def _gossip(self) -> None:
+        with self._turn:
             self._later_ms += self.settings.gossip.period_ms * 2
             for name in self.host.nodes:
                 self.host.tell(name, Tick())
 
     def gc(self, *, dry_run: bool = False) -> list[str]:
         """Remove what has expired for good; the ids. Nothing unless expiry is on."""
-        due = sorted({id for node in self.host.nodes.values() for id in node.collectable(self._now())})
-        if due and not dry_run:
-            for name, node in self.host.nodes.items():
-                node.keep_house_next()
-                self.host.tell(name, Tick())
-        return due
+        with self._turn:
+            due = sorted({id for node in self.host.nodes.values() for id in node.collectable(self._now())})
+            if due and not dry_run:
+                for name, node in self.host.nodes.items():
+                    node.keep_house_next()
+                    self.host.tell(name, Tick())
+            return due
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -276,25 +306,24 @@ class InMemoryHiveGraph:
             raise InvalidInput(refused)
 
     def _statement(self, content: str, concept: str) -> Statement:
-        if self._embed is None:
+        vector = self._embedder.vector(content) if self._embedder else None
+        if vector is None:
             return Statement(content, concept)
-        return Statement(content, concept, model=self.settings.model, vector=self._embed(content).astype("<f2").tobytes())
+        return Statement(content, concept, model=self.settings.model, vector=vector.astype("<f2").tobytes())
 
     def _ask(self, agent_id: str, event: Callable[[str], Event]) -> Any:
         return self._ask_node(self._node(agent_id).name, event)
 
     def _ask_node(self, name: str, event: Callable[[str], Event]) -> Any:
-        request = str(next(self._numbers))
-        self.host.tell(name, event(request))
-        return self.host.answer(request)
+        with self._turn:
+            request = str(next(self._numbers))
+            self.host.tell(name, event(request))
+            return self.host.answer(request)
 
-
-def _exact(embed: Callable[[str], Vector] | None) -> Callable[[], VectorArm | None]:
-    """Indexes that look at every vector; none where nobody makes vectors."""
-    if embed is None:
-        return lambda: None
-    dimension = len(embed("how long a vector is"))
-    return lambda: ExactVectors(dimension)
+    def _new_exact_arm(self) -> VectorArm | None:
+        """An index that looks at every vector; none where nobody makes vectors."""
+        dimension = self._embedder.dimension if self._embedder else 0
+        return ExactVectors(dimension) if dimension else None
 
 
 def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:

@@ -6,7 +6,7 @@ own text and the next one's surroundings is embedded once.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,7 +102,7 @@ class VectorSource:
         key = vector_key(self.model + "?", text)
         if key not in self._recent:
             try:
-                self._remember({key: self._checked(await self._embedder.embed_query(text), (self.dimension,))})
+                self._remember({key: await self._asked(self._embedder.embed_query(text), (self.dimension,))})
             except BackendError as error:
                 self._report(error)
                 return None
@@ -130,7 +130,17 @@ class VectorSource:
     async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         if not texts:
             return []
-        return list(self._checked(await self._embedder.embed_passages(texts), (len(texts), self.dimension)))
+        return list(await self._asked(self._embedder.embed_passages(texts), (len(texts), self.dimension)))
+
+    async def _asked(self, call: Awaitable[Vector], shape: tuple[int, ...]) -> Vector:
+        """What a model gave. Whatever it raises, an embedder of somebody else's too, is a `BackendError` from here on."""
+        try:
+            numbers = np.asarray(await call, dtype=np.float32)
+        except BackendError:
+            raise
+        except Exception as error:
+            raise BackendError(self.model, f"{type(error).__name__}: {error}") from error
+        return self._checked(numbers, shape)
 
     def _checked(self, numbers: Vector, shape: tuple[int, ...]) -> Vector:
         """A vector of another length would be found out only after it was stored."""

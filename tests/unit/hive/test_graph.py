@@ -1,5 +1,6 @@
 """A hive as one object: what an agent is told when it calls, over every topology."""
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -238,6 +239,40 @@ def test_who_gives_vectors_finds_by_meaning_without_saying_more():
     hive.promote_fact("bo", DOOR)
 
     assert contents(hive.query_facts("automobile", limit=1)) == ["The car is outside."]
+
+
+class Failing:
+    """Makes vectors while it `works`, and then does what it was given."""
+
+    def __init__(self, instead: Callable[[], np.ndarray], *, works: int) -> None:
+        self.instead, self.works = instead, works
+
+    def __call__(self, text: str) -> np.ndarray:
+        self.works -= 1
+        return embed(text) if self.works >= 0 else self.instead()
+
+
+def no_vector() -> np.ndarray:
+    raise RuntimeError("the model is gone")
+
+
+def used(embedder: Failing) -> InMemoryHiveGraph:
+    hive = graph(embed=embedder)
+    hive.promote_fact("ines", "The car is outside.")
+    hive.promote_fact("bo", DOOR)
+    hive.query_facts("the car")
+    return hive
+
+
+@pytest.mark.parametrize("works", [0, 1, 2], ids=["never", "when it was asked for the length", "for one fact"])
+@pytest.mark.parametrize("instead", [no_vector, lambda: np.ones((64, 2), np.float32), lambda: np.full(64, np.nan)])
+def test_whatever_an_embedder_does_a_hive_goes_on_by_keywords_and_one_line_says_so(instead, works):
+    with pytest.warns(RuntimeWarning, match="no embeddings for now, keywords have to do") as told:
+        hive = used(Failing(instead, works=works))
+
+    assert len(told) == 1
+    assert contents(hive.query_facts("the car", limit=1)) == ["The car is outside."]
+    assert contents(hive.query_federated("door", limit=1)) == [DOOR]
 
 
 # ── merging ───────────────────────────────────────────────────────────────────────────────────────────────────────────

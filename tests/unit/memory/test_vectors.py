@@ -1,5 +1,11 @@
 """Which vector a fact gets."""
 
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, remembering, said
@@ -31,3 +37,32 @@ def test_the_same_words_twice_in_one_batch_mean_what_they_meant_the_first_time()
 
     assert len(apart) == 1
     assert together == apart
+
+
+def _raises(*_: object) -> NoReturn:
+    raise RuntimeError("out of memory on device 0")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [_raises, lambda *_: np.zeros((1, 3), np.float32), lambda *_: "no numbers", lambda *_: [[1.0], [1.0, 2.0]], lambda *_: None],
+    ids=["raises", "another length", "text", "ragged", "nothing"],
+)
+def test_whatever_an_embedder_does_facts_are_kept_and_found_by_keywords_and_one_line_says_so(
+    spoilt: Callable[..., object], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Spoilt(BagOfWords):
+        async def embed_passages(self, texts: Sequence[str]) -> Any:
+            return spoilt(texts)
+
+        async def embed_query(self, text: str) -> Any:
+            return spoilt(text)
+
+    async def scenario(memory: CognitiveMemory) -> None:
+        await memory.store_fact("boiler", FIRST)
+        assert [hit.fact.content for hit in await memory.search_facts(Query("boiler leaks", 5))] == [FIRST]
+        assert [hit.fact.content for hit in await memory.search_facts(Query("the boiler", 5))] == [FIRST]
+
+    remembering(scenario, embedder=Spoilt())
+
+    assert caplog.text.count("no embeddings for now, keywords have to do") == 1
