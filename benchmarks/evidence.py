@@ -31,7 +31,7 @@ WORK = {
     "gossip": "replicas:gossiping",
     "bus": "publishing:measured",
     "store": "keeping:storing",
-    "kuzu-search": "keeping:searching",
+    "memory-search": "keeping:searching",
     "memory": "waking:measured",
     "answerable": "answerable:measured",
 }

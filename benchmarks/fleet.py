@@ -1,7 +1,7 @@
 """What a fleet of agents costs one process: memory awake and asleep, time to wake, and whether everything is found again.
 
 `python -m benchmarks.fleet` fills the memories in a process of its own and measures in a fresh one, so that what is measured is
-waking up. Every agent has its own Kuzu database, its index and 384-d vectors. `--output json` prints the same as JSON.
+waking up. Every agent has its own record, its index and 384-d vectors. `--output json` prints the same as JSON.
 """
 
 import argparse

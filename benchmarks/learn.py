@@ -2,7 +2,7 @@
 
     python -m benchmarks.learn [--facts 2000] [--output json]
 
-Through `CognitiveMemory` and `LearningAgent` on Kuzu, without embeddings, which cost a hundred times more. Documents are those of
+Through `CognitiveMemory` and `LearningAgent`, without embeddings, which cost a hundred times more. Documents are those of
 the demo, with a number added so that every copy says something new.
 """
 

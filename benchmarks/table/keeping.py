@@ -1,4 +1,4 @@
-"""One agent's facts in Kuzu: durable and findable in batches, and searches of 1,000 and 10,000 of them, by wall time.
+"""One agent's facts: durable and findable in batches, and searches of 1,000 and 10,000 of them, by wall time.
 
 Keeping is compared with what no store can do without, writing the same bytes and waiting for the disk, batch by batch; and with
 SQLite's rows, which nobody can find by their words. Searches are hybrid over 384-d vectors; the peer is Kuzu's own full-text
@@ -42,15 +42,15 @@ def storing(means: Means) -> Iterator[Figure]:
 
         with (folder / "raw").open("ab", buffering=0) as raw, closing(rows_in(folder / "rows.sqlite")) as rows:
             peers: dict[str, tuple[str, Write]] = {
-                "kuzu-store": ("the same bytes and fsync", lambda batch: appended(raw.fileno(), batch)),
-                "kuzu-store-sqlite": ("SQLite's rows in commits of as many", lambda batch: inserted(rows, batch)),
+                "record-store": ("the same bytes and fsync", lambda batch: appended(raw.fileno(), batch)),
+                "record-store-sqlite": ("SQLite's rows in commits of as many", lambda batch: inserted(rows, batch)),
             }
             for figure, (peer, write) in peers.items():
                 found = side_by_side(rate(kept, numbers), rate(write, numbers), means.rounds)
                 value, peer_value, ratios = found
                 yield Figure(
                     name=figure,
-                    what=f"store facts in Kuzu in batches of {BATCH}, durable and findable",
+                    what=f"store facts in batches of {BATCH}, durable and findable",
                     value=value,
                     unit="/s",
                     peer=peer,
@@ -101,8 +101,8 @@ def inserted(rows: sqlite3.Connection, batch: Sequence[Candidate]) -> None:
 def searching(means: Means) -> Iterator[Figure]:
     for facts, target in ((1_000, 2), (10_000, 5)):
         with tempfile.TemporaryDirectory() as name, asyncio.Runner() as runner:
-            folder, told = Path(name), statements("kuzu", facts)
-            ours = memory(folder, "kuzu")
+            folder, told = Path(name), statements("memory", facts)
+            ours = memory(folder, "memory")
             runner.run(told_to(ours, told))
             peer = full_text(folder, told)
             questions = [" ".join(random.Random(n).choice(told).content.split()[1:9]) for n in range(QUESTIONS)]
@@ -110,8 +110,8 @@ def searching(means: Means) -> Iterator[Figure]:
                 partial(run_asked, runner, ours, questions), partial(asked_of_kuzu, peer, questions), means.rounds
             )
             yield Figure(
-                name=f"kuzu-search-{facts // 1000}k",
-                what=f"search {facts:,} facts kept in Kuzu, hybrid, wall p50",
+                name=f"memory-search-{facts // 1000}k",
+                what=f"search {facts:,} facts of a memory, hybrid, wall p50",
                 value=value,
                 unit="ms",
                 peer="Kuzu's own full-text index",
