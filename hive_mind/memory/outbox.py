@@ -7,8 +7,7 @@ cut short is found again on waking, and telling the hive twice is fine.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hive_mind.errors import BackendError, InvalidInput
@@ -60,7 +59,7 @@ class Outbox:
             self._due.pop(fact.id, None)
 
     async def settle(self) -> None:
-        """Tell the hive what is due. Where it fails, it is told later; one line in the log says so."""
+        """Tell the hive what is due. Where it fails, or our own disk is full, it is told later; one line in the log says so."""
         if self._due:
             await self._settle(self._due)
 
@@ -73,7 +72,7 @@ class Outbox:
         again = [fact.id for fact in facts if fact.is_current and fact.sharing is not Sharing.SHARED]
         await self._settle({**self._due, **dict.fromkeys(again)})
 
-    async def shared(self, fact_ids: Iterable[str]) -> None:
+    async def shared(self, fact_ids: Sequence[str]) -> None:
         """The hive says that these are held where others ask. One that sleeps or is closed asks the hive when it wakes again."""
         if self._local.facts is None:
             return
@@ -85,6 +84,9 @@ class Outbox:
         except InvalidInput:
             if not self._is_closed:
                 raise
+        except BackendError as error:
+            # They are held, and the hive is asked again.
+            self._report(error, len(fact_ids))
 
     async def tell_again(self, fact_ids: Iterable[str] | None = None) -> None:
         """What the hive has of these, or of everything, once more: how it is found has changed, or it was said again."""
@@ -114,8 +116,8 @@ class Outbox:
                     return
                 try:
                     await self._settle_batch(ids[start : start + _BATCH_FACTS])
-                except _HiveFailed as failure:
-                    self._report(failure.error, len(ids) - start)
+                except BackendError as error:
+                    self._report(error, len(ids) - start)
                     return
             if ids and self._has_failed:
                 _log.info("the hive has been told of everything again")
@@ -135,8 +137,7 @@ class Outbox:
         for why in REASONS:
             ids = [fact.id for fact in facts if reason_to_take_back(fact) == why]
             if ids:
-                with _telling():
-                    replies = await self._hive.retract(ids, self._agent, why)
+                replies = await self._hive.retract(ids, self._agent, why)
                 refused = {reply.fact_id: reply.refused for reply in replies if reply.refused}
                 await self._local.revise(awake, [fact_id for fact_id in ids if fact_id not in refused], taken_back)
                 self._give_up(refused)
@@ -164,8 +165,7 @@ class Outbox:
 
     async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
         self._shared_early.clear()
-        with _telling():
-            answers = iter(await self._hive.promote([one for some in promotions for one in some]))
+        answers = iter(await self._hive.promote([one for some in promotions for one in some]))
         told = [[next(answers) for _ in some] for some in promotions]
         by_id = {held[0].fact_id: held for held in told}
         self._again.difference_update(by_id)
@@ -185,19 +185,3 @@ class Outbox:
         if not self._has_failed:
             _log.warning("the hive could not be told of %d facts (%s); it is told with the next write", facts, error)
         self._has_failed = True
-
-
-class _HiveFailed(Exception):
-    """The hive, not the store: what is kept here is safe."""
-
-    def __init__(self, error: BackendError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-@contextmanager
-def _telling() -> Iterator[None]:
-    try:
-        yield
-    except BackendError as error:
-        raise _HiveFailed(error) from error

@@ -6,7 +6,7 @@ What goes wrong with it stays with it: its status says so, it is tried again, an
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -58,7 +58,8 @@ class WorkerAgent:
         self._using = 0
         self._used_s = time.monotonic()
         self._counted: tuple[int, int] | None = None
-        self._tidied: tuple[int, int] | None = None
+        self._tidied: tuple[tuple[int, int], str] | None = None
+        self._told = ""
         self._facts = self._pending = 0
 
     @property
@@ -149,8 +150,7 @@ class WorkerAgent:
         # One that sleeps does not hear when others have confirmed what it told.
         if self._pending and idle_s < after_s + _CONFIRMED_S:
             return
-        await self.settle()
-        if not self._using:
+        if await self._is_done(self.settle()) and not self._using:
             await self._local_or_shared.sleep()
 
     async def tidy_if_quiet(self) -> None:
@@ -215,9 +215,25 @@ class WorkerAgent:
     async def _tidy(self) -> None:
         """One that slept since it was written to is tidy enough, or will be tidied the next time."""
         # One whose last write failed finds out, by tidying, whether the next would go.
-        if self._local.facts is not None and (self._tidied != self._local.revision or self._local.trouble):
-            self._tidied = self._local.revision
-            await self._local.tidy()
+        former = self._local.revision, self._local.trouble
+        if self._local.facts is None or self._tidied == former:
+            return
+        if await self._is_done(self._local.tidy()):
+            self._tidied = former[0], self._local.trouble
+            if former[1]:
+                await self._is_done(self.settle())
+
+    async def _is_done(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether something went well that is tried again soon. What does not is told once: it may go wrong for days."""
+        try:
+            await work
+        except HiveError as error:
+            if str(error) != self._told:
+                _log.warning("%s: %s", self.name, error)
+            self._told = str(error)
+            return False
+        self._told = ""
+        return True
 
     def _count(self) -> None:
         facts = self._local.facts

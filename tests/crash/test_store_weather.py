@@ -47,18 +47,6 @@ async def ids_in(folder: Path) -> set[str]:
         return {fact.id for fact in await memory.get_all_facts()}
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of four megabytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
-
-
 def test_a_full_disk_refuses_what_finds_no_room_and_loses_nothing(small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(bytes(2 * MEGABYTE))

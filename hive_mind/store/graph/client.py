@@ -6,6 +6,7 @@ without harm to ours: it is killed at a question's deadline, and started again a
 
 import asyncio
 import logging
+import shutil
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import msgspec
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.store.graph import wire
+from hive_mind.store.graph.seal import Place
 from hive_mind.store.graph.values import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.values import Path as Way
 
@@ -31,6 +33,8 @@ _MAKING_SILENCE_S = 600.0
 # Our own questions take milliseconds; and a query that reached its deadline has this long to say so.
 _ANSWER_S, _GRACE_S = 30.0, 2.0
 _LAST_WORDS_BYTES = 4000
+# What a graph may take while it is made: the least, beside some multiple of its record.
+_ROOM_BYTES = 64 << 20
 # Ways of more edges join nearly everything, and take seconds.
 LENGTH_MAX = 6
 
@@ -120,10 +124,9 @@ class Graph:
         try:
             return await self._exchange(wire.Question(name, arguments, anew=why), timeout_s)
         except _Ended as ended:
-            raise BackendUnavailable(
-                "graph",
-                f"its process ended twice ({ended}); the memory itself is not touched: delete {self._record.parent}/graph.*",
-            ) from None
+            await self._end()
+            told = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
+            raise BackendUnavailable("graph", told) from None
 
     async def _exchange(self, question: wire.Question, timeout_s: float) -> wire.Answer | wire.Refused:
         process = await self._sent(question)
@@ -185,12 +188,21 @@ class Graph:
         with suppress(ProcessLookupError):
             process.kill()
         await process.communicate()
+        Place(self._record.parent).give_room_back()
 
 
 def _error(refused: wire.Refused) -> errors.HiveError:
     kind: Any = getattr(errors, refused.error)
     error: errors.HiveError = kind("graph", refused.message) if issubclass(kind, BackendError) else kind(refused.message)
     return error
+
+
+def _advice(record: Path) -> str:
+    """Kuzu aborts on a full disk, and says other things."""
+    free = shutil.disk_usage(record.parent).free
+    if free < _ROOM_BYTES + 3 * record.stat().st_size:
+        return f"its disk has {free >> 20} MB of room left, so make some, then ask again"
+    return f"delete {record.parent}/graph.*"
 
 
 def _no_report(done: int, total: int, what: str) -> None:

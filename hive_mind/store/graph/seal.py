@@ -11,7 +11,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -24,9 +24,10 @@ if sys.platform != "win32":
     import fcntl
 
 _BLOCK_BYTES = 4 << 20
+_LOCK = "graph.kuzu.lock"
 
 
-class Seal(msgspec.Struct, frozen=True):
+class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a graph file is. CRC-32 finds what is damaged at 2 GB/s (SHA-256: 1.3); nobody is to be kept from forging it."""
 
     record: str
@@ -39,6 +40,14 @@ class Seal(msgspec.Struct, frozen=True):
     is_partial: bool = False
     """Whether damaged rows of the record are missing, so that their edges are not to be added later."""
     schema: int = VERSION
+    own_crc: int = 0
+    """of all the rest: a flipped bit could say that the graph has come further than it has"""
+
+
+def closed(seal: Seal) -> Seal:
+    """The same with its own digest."""
+    body = msgspec.json.encode(msgspec.structs.replace(seal, own_crc=0))
+    return msgspec.structs.replace(seal, own_crc=zlib.crc32(body))
 
 
 class Place:
@@ -53,7 +62,7 @@ class Place:
     @contextmanager
     def locked(self, told: Callable[[str], None]) -> Iterator[None]:
         """One process at a time makes or opens a graph; the next one waits, and says so first."""
-        descriptor = os.open(self._folder / "graph.kuzu.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if sys.platform != "win32":
                 try:
@@ -67,12 +76,14 @@ class Place:
 
     def sealed(self, record: str, kuzu: str) -> Seal | str:
         """The seal of a file that may be opened, or why there is none."""
-        if not self.database.exists():
+        if not self.database.is_file():
             return "there is none yet"
         try:
             seal = msgspec.json.decode(self.seal.read_bytes(), type=Seal)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return "its seal is missing or unreadable: it was not finished, or somebody changed it"
+        if seal != closed(seal):
+            return "its seal is damaged"
         if seal.record != record or not record:
             return "it was made of another record"
         if (seal.schema, seal.kuzu) != (VERSION, kuzu):
@@ -81,24 +92,43 @@ class Place:
             return "somebody else has opened it"
         return seal if (seal.size, seal.crc) == _measured(self.database) else "the file is damaged"
 
+    def stamp(self) -> tuple[int, ...]:
+        """Another one when the file was replaced, changed or deleted: also by somebody who sets its times back."""
+        try:
+            found = self.database.stat()
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
     def discard(self) -> None:
         """Delete the graph, the seal first."""
-        self.seal.unlink(missing_ok=True)
+        _remove(self.seal)
         sync_folder(self._folder)
         for path in (self.database, *self._leftovers()):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            _remove(path)
 
     def clear_workshop(self) -> None:
         """An empty folder for the successor; what is in it was left by one that was killed."""
-        shutil.rmtree(self.workshop, ignore_errors=True)
+        self.leave_workshop()
         self.workshop.mkdir(mode=0o700)
+
+    def give_room_back(self) -> None:
+        """Remove what a killed process was making: on a full disk the memory needs that room. Not where another one is at it."""
+        with suppress(OSError), (self._folder / _LOCK).open("rb") as lock:
+            if sys.platform != "win32":
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.leave_workshop()
+
+    def leave_workshop(self) -> None:
+        """Remove what is unfinished."""
+        _remove(self.workshop)
 
     def publish(self, seal: Seal) -> Seal:
         """Put the finished file of the workshop in its place. Killed at any moment, this leaves a sealed graph or none."""
         with self.unfinished.open("rb") as file:
             os.fsync(file.fileno())
         size, crc = _measured(self.unfinished)
-        seal = msgspec.structs.replace(seal, size=size, crc=crc)
+        seal = closed(msgspec.structs.replace(seal, size=size, crc=crc))
         self.seal.unlink(missing_ok=True)
         sync_folder(self._folder)
         self.unfinished.replace(self.database)
@@ -116,6 +146,14 @@ class Place:
     def _leftovers(self) -> list[Path]:
         """Kuzu's logs of it, which it would replay."""
         return [path for path in self._folder.glob("graph.kuzu.*") if path.suffix in (".wal", ".shadow", ".tmp")]
+
+
+def _remove(path: Path) -> None:
+    """Whatever it is."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _measured(path: Path) -> tuple[int, int]:

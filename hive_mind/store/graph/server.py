@@ -36,6 +36,7 @@ class Server:
         self._place = Place(Path())
         self._engine: Engine | None = None
         self._seal: Seal | None = None
+        self._stamp: tuple[int, ...] = ()
 
     def answer(self, question: wire.Question) -> wire.Reply:
         """The reply; progress and notices are sent before it."""
@@ -48,6 +49,9 @@ class Server:
                 value = getattr(questions, question.name)(engine, **question.arguments)
         except HiveError as error:
             return wire.Refused(type(error).__name__, str(error))
+        except OSError as error:
+            told = f"{error}; the memory itself is not touched: look at the disk, its rights and its room"
+            return wire.Refused("BackendUnavailable", told)
         except (EngineError, MemoryError) as error:
             return wire.Refused(*_explained(str(error) or "bad_alloc"))
         return wire.Answer(msgspec.Raw(msgspec.msgpack.encode(value)))
@@ -55,7 +59,8 @@ class Server:
     def _current(self, anew: str) -> Engine:
         """The graph as the record is at this moment."""
         with RecordReader(self._record) as reader:
-            if self._engine is None or self._seal is None or anew or self._is_behind(self._seal, reader):
+            is_changed = self._place.stamp() != self._stamp
+            if self._engine is None or self._seal is None or anew or is_changed or self._is_behind(self._seal, reader):
                 return self._opened(reader, anew)
             # What else was written is no part of the graph, and is not looked at again.
             self._seal = msgspec.structs.replace(self._seal, tick=reader.last_tick)
@@ -68,14 +73,21 @@ class Server:
 
     def _opened(self, reader: RecordReader, anew: str) -> Engine:
         with self._place.locked(lambda text: self._send(wire.Notice(text))):
-            seal = anew or self._place.sealed(reader.identity, VERSION)
-            if isinstance(seal, Seal) and self._is_behind(seal, reader):
-                seal = self._caught_up(reader, seal)
-            if isinstance(seal, str):
-                seal = self._made(reader, why=seal)
+            try:
+                seal = self._renewed(reader, anew or self._place.sealed(reader.identity, VERSION))
+            except BaseException:
+                # On a full disk the memory needs that room.
+                self._place.leave_workshop()
+                raise
             self.close()
+            self._stamp = self._place.stamp()
             self._engine, self._seal = Engine(self._place.database, read_only=True), seal
             return self._engine
+
+    def _renewed(self, reader: RecordReader, seal: Seal | str) -> Seal:
+        if isinstance(seal, Seal) and self._is_behind(seal, reader):
+            seal = self._caught_up(reader, seal)
+        return self._made(reader, why=seal) if isinstance(seal, str) else seal
 
     def _caught_up(self, reader: RecordReader, seal: Seal) -> Seal | str:
         """The seal of a graph with what is new, or why it has to be made anew."""

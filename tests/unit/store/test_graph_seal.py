@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from hive_mind.store.graph import Graph
-from hive_mind.store.graph.seal import Place
+from hive_mind.store.graph.seal import Place, Seal, closed
 from tests.chance import seed_of_this_run
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 
@@ -44,10 +44,10 @@ def record(made, tmp_path):
     return tmp_path / "agent" / made.name
 
 
-def why_not(record):
+def why_not(record, seal=None):
     """Why the graph may not be opened."""
-    seal = msgspec.json.decode(record.with_name("graph.json").read_bytes())
-    found = Place(record.parent).sealed(seal["record"], seal["kuzu"])
+    seal = seal or msgspec.json.decode(record.with_name("graph.json").read_bytes(), type=Seal)
+    found = Place(record.parent).sealed(seal.record, seal.kuzu)
     return found if isinstance(found, str) else ""
 
 
@@ -101,8 +101,10 @@ def test_a_graph_that_is_not_as_it_was_left_is_made_anew_and_one_line_says_why(r
 
 
 def resealed(graph, **fields):
-    seal = graph.with_name("graph.json")
-    seal.write_bytes(msgspec.json.encode(msgspec.json.decode(seal.read_bytes()) | fields))
+    """As another version would have sealed it, or at another time."""
+    file = graph.with_name("graph.json")
+    seal = msgspec.json.decode(file.read_bytes(), type=Seal)
+    file.write_bytes(msgspec.json.encode(closed(msgspec.structs.replace(seal, **fields))))
 
 
 def test_a_flipped_bit_in_any_of_a_hundred_places_is_seen_before_the_file_is_opened(record):
@@ -117,6 +119,18 @@ def test_a_flipped_bit_in_any_of_a_hundred_places_is_seen_before_the_file_is_ope
         graph_of(record).write_bytes(body)
 
         assert why_not(record) == "the file is damaged", (seed, place)
+
+
+def test_any_flipped_bit_of_the_seal_is_seen(record):
+    """Its digits say how far the graph has come: what is between a wrong one and the record would be missing for ever."""
+    seal = record.with_name("graph.json")
+    whole = seal.read_bytes()
+    for place in range(8 * len(whole)):
+        body = bytearray(whole)
+        body[place // 8] ^= 1 << place % 8
+        seal.write_bytes(body)
+
+        assert why_not(record, msgspec.json.decode(whole, type=Seal)), body
 
 
 def test_another_agents_graph_and_seal_are_not_taken_for_ours(record, notices, tmp_path):

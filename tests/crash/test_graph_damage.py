@@ -1,0 +1,300 @@
+"""A graph's file is damaged, replaced, or left half made: the memory answers at once, and the graph is right again, and says so.
+
+What its seal alone can tell is in `tests/unit/store/test_graph_seal.py`; here the graph is asked, in its own process, and is also
+damaged under the process that has it open.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from hive_mind import BackendError, CognitiveMemory
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.store import sqlite
+from hive_mind.store.graph import Graph, client, wire
+from tests.chance import seed_of_this_run
+from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
+
+MEGABYTE = 1 << 20
+FACTS = [f"Pump {number} ran {number % 7} hours." for number in range(2000)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A record with its graph."""
+    changes = [*pump(), *facts(*FACTS), *(change for one in FACTS[::40] for change in mentions(one, "Pump D4"))]
+    record = asyncio.run(written(tmp_path_factory.mktemp("made"), changes))
+    asyncio.run(right(record))
+    return record
+
+
+@pytest.fixture
+def record(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made.parent, tmp_path / "agent")
+    return tmp_path / "agent" / made.name
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What was said of graphs since the last time."""
+    caplog.set_level(logging.INFO, "hive_mind.store.graph")
+
+    def said() -> list[str]:
+        found = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        return found
+
+    return said
+
+
+async def right(record: Path) -> None:
+    async with Graph(record) as graph:
+        assert await content_of(graph) == content_of_record(record)
+
+
+def graph_of(record: Path) -> Path:
+    return record.with_name("graph.kuzu")
+
+
+def flipped(path: Path, rng: random.Random) -> int:
+    """Where one bit of a file was flipped, in its place."""
+    with path.open("r+b") as file:
+        place = rng.randrange(path.stat().st_size)
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 1 << rng.randrange(8)]))
+        return place
+
+
+def truncated(path: Path, rng: random.Random) -> int:
+    size = rng.randrange(path.stat().st_size)
+    os.truncate(path, size)
+    return size
+
+
+def deleted(path: Path, _: random.Random) -> int:
+    path.unlink()
+    return 0
+
+
+def zeroed(path: Path, rng: random.Random) -> int:
+    """As an ill-fated block of a disk."""
+    place = rng.randrange(path.stat().st_size // 4096) * 4096
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(os.urandom(4096))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("damage", "times"),
+    [
+        (flipped, 10),
+        pytest.param(flipped, 100, marks=pytest.mark.slow),
+        (truncated, 5),
+        (zeroed, 5),
+        (deleted, 2),
+    ],
+)
+def test_damaged_under_the_process_that_has_it_open_it_is_right_at_the_next_question(
+    record: Path, lines: Callable[[], list[str]], damage: Callable[[Path, random.Random], int], times: int
+) -> None:
+    seed = seed_of_this_run()
+    rng = random.Random(seed)
+    truth = content_of_record(record)
+
+    async def scenario() -> None:
+        async with Graph(record) as graph:
+            assert await content_of(graph) == truth
+            for _ in range(times):
+                lines()
+                place = damage(graph_of(record), rng)
+                assert await content_of(graph) == truth, (seed, place)
+                assert len(lines()) == 1, (seed, place)
+
+    asyncio.run(scenario())
+
+
+def test_another_agents_graph_put_in_its_place_is_never_shown_even_where_it_was_open(
+    record: Path, lines: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = asyncio.run(written(tmp_path / "other", [*facts("theirs"), *mentions("theirs", "Ada")]))
+    asyncio.run(right(other))
+
+    async def scenario() -> None:
+        async with Graph(record) as graph:
+            await graph.query("RETURN 1")
+            lines()
+            for name in ("graph.kuzu", "graph.json"):
+                # In its place: whoever has the file open has the other's now.
+                shutil.copyfile(other.with_name(name), record.with_name(name))
+            assert await content_of(graph) == content_of_record(record)
+
+    asyncio.run(scenario())
+    (line,) = lines()
+    assert line.endswith("it was made of another record")
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "something").write_bytes(b"")
+
+
+def a_broken_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere"))
+
+
+def in_the_way_of_the_next(path: Path) -> None:
+    path.unlink()
+    path.with_name("graph.kuzu.new").write_bytes(b"no folder")
+
+
+@pytest.mark.parametrize("name", ["graph.kuzu", "graph.json"])
+@pytest.mark.parametrize("replaced", [a_folder, a_broken_link, in_the_way_of_the_next])
+def test_whatever_lies_in_its_place_it_is_made_again(
+    record: Path, lines: Callable[[], list[str]], name: str, replaced: Callable[[Path], None]
+) -> None:
+    replaced(record.with_name(name))
+
+    asyncio.run(right(record))
+
+    assert len(lines()) == 1
+
+
+@pytest.mark.parametrize("damage", [flipped, truncated, deleted])
+def test_while_a_damaged_graph_is_made_again_the_memory_answers_and_learns(
+    record: Path, damage: Callable[[Path, random.Random], int]
+) -> None:
+    damage(graph_of(record), random.Random(seed_of_this_run()))
+
+    async def scenario() -> None:
+        async with memory_of(record) as memory, Graph(record) as graph:
+            asking = asyncio.create_task(graph.neighbourhood("Ines"))
+            begun = perf_counter()
+            found = await memory.search_facts("Pump 17 ran", 1)
+            told = await memory.store_fact("pump", "Pump 4000 was sold.")
+            took_s = perf_counter() - begun
+            assert (found[0].fact.content, asking.done()) == (FACTS[17], False), "the memory waited for its graph"
+            assert took_s < 1
+            assert (await asking).centre.text == "Ines"
+            assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
+
+    asyncio.run(scenario())
+
+
+def memory_of(record: Path) -> CognitiveMemory:
+    return CognitiveMemory(lambda: sqlite.open(record), NoEmbedder())
+
+
+def room_of(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
+def test_on_a_full_disk_it_says_so_takes_no_room_from_the_memory_and_comes_when_there_is_some(small_disk: Path) -> None:
+    async def scenario() -> None:
+        record = await written(small_disk, [*pump(), *facts(*FACTS[:500])])
+        before = room_of(small_disk)
+        async with memory_of(record) as memory, Graph(record) as graph:
+            for _ in range(2):
+                with pytest.raises(BackendError, match="the memory itself is not touched: its disk has 3 MB of room left"):
+                    await graph.neighbourhood("Ines")
+                assert before - room_of(small_disk) < MEGABYTE
+                await memory.store_fact("pump", f"Pump 4000 was sold with {room_of(small_disk)} bytes left.")
+            resized(small_disk, "size=64m")
+            assert (await graph.neighbourhood("Ines")).centre.text == "Ines"
+        await right(record)
+
+    asyncio.run(scenario())
+
+
+def test_a_graph_that_can_not_be_brought_up_to_date_takes_no_room_either(small_disk: Path) -> None:
+    resized(small_disk, "size=64m")
+
+    async def scenario() -> None:
+        record = await written(small_disk, pump())
+        async with Graph(record) as graph, memory_of(record) as memory:
+            await graph.neighbourhood("Ines")
+            filler = small_disk / "filler"
+            filler.write_bytes(bytes(room_of(small_disk) - 2 * MEGABYTE))
+            told = await memory.store_fact("pump", "Pump 4000 was sold.")
+            with pytest.raises(BackendError, match="room"):
+                await graph.neighbourhood(told.id)
+            assert room_of(small_disk) > MEGABYTE
+            filler.unlink()
+            assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
+
+    asyncio.run(scenario())
+
+
+def test_on_a_read_only_disk_it_says_what_to_look_at(small_disk: Path) -> None:
+    resized(small_disk, "size=64m")
+    record = asyncio.run(written(small_disk, pump()))
+    asyncio.run(right(record))
+    resized(small_disk, "ro")
+
+    with pytest.raises(BackendError, match=r"Read-only file system.*look at the disk, its rights and its room"):
+        asyncio.run(right(record))
+
+    resized(small_disk, "rw")
+    asyncio.run(right(record))
+
+
+def resized(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
+# Python tells of each of these before it does it. What Kuzu itself is killed at lies in a workshop that nobody opens again.
+_SUICIDE = """
+import os, signal, sys
+left, steps = int(sys.argv.pop()), {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "open"}
+def step(event, given):
+    global left
+    if event in steps and "graph" in str(given[0]) and given[1:2] != ("r",):
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(step)
+"""
+
+
+@pytest.mark.parametrize("is_made_whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["followed", "made"])
+def test_killed_before_each_of_its_steps_it_is_right_again(record: Path, *, is_made_whole: bool) -> None:
+    step, is_whole = 0, False
+    while not is_whole:
+        step += 1
+        asyncio.run(added(record, step))
+        if is_made_whole:
+            graph_of(record).write_bytes(b"damaged")
+        is_whole = survives(record, step)
+        asyncio.run(right(record))
+    assert step > 8
+
+
+def survives(record: Path, step: int) -> bool:
+    """Whether the graph's own process answered a question before it came to so many steps, where it is killed."""
+    command = [sys.executable, "-P", "-c", _SUICIDE + client._CHILD, str(record), "0.01", str(step)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        process.stdin.write(wire.framed(wire.Question("neighbourhood", {"given": "Ines", "depth": 1, "limit": 10})))
+        process.stdin.flush()
+        assert process.wait(60) in (0, -signal.SIGKILL)
+        return process.returncode == 0
+
+
+async def added(record: Path, number: int) -> None:
+    async with kept(record.parent) as store:
+        await store.write(facts(*(f"New {number}.{one}" for one in range(40))))
