@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_mind.cognition.reader import Extraction, Reader
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, Episode
@@ -30,13 +30,14 @@ class LearningSettings:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a turn of learning did. `skipped` counts candidates not worth keeping."""
+    """What a turn of learning did. `skipped` counts candidates not worth keeping; `missing` says what there was no getting."""
 
     episode: Episode
     facts: tuple[Fact, ...]
     added: int
     confirmed: int
     skipped: int
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class LearningPlan:
     summary: str
     candidates: tuple[Candidate, ...]
     skipped: int
+    missing: str = ""
 
 
 @dataclass(slots=True)
@@ -73,11 +75,15 @@ class LearningSteps:
         return replace(observed, said_at=observed.said_at or extraction.said_at), extraction
 
     async def decide(self, oriented: tuple[Content, Extraction]) -> LearningPlan:
-        """Which statements are worth keeping, and what the whole is about."""
+        """Which statements are worth keeping, and what the whole is about, as far as that can be had."""
         content, extraction = oriented
         kept = tuple(c for c in extraction.candidates if c.confidence >= self.settings.confidence_min)
-        summary = await self.reader.summarise(content, kept)
-        return LearningPlan(content, summary, kept, len(extraction.candidates) - len(kept))
+        summary = missing = ""
+        try:
+            summary = await self.reader.summarise(content, kept)
+        except (BackendError, ModelOutputError) as error:
+            missing = f"no concept map: {error}"
+        return LearningPlan(content, summary, kept, len(extraction.candidates) - len(kept), missing)
 
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
@@ -93,7 +99,7 @@ class LearningSteps:
         learned = {fact.id: fact for fact in facts}
         added = sum(1 for fact in earlier.values() if fact is None)
         confirmed = sum(1 for named, fact in earlier.items() if fact is not None and fact.sources != learned[named].sources)
-        return Learned(episode, tuple(facts), added, confirmed, decided.skipped)
+        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing)
 
 
 def _batches(candidates: Sequence[Candidate], size: int) -> Sequence[Sequence[Candidate]]:

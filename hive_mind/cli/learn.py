@@ -157,6 +157,8 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
     title = "" if piece.name == STDIN else Path(piece.name).stem
     learned = await learner.learn_from_content(Content(text, piece.source, piece.said_at, title=title), tell)
+    if learned.missing:
+        say(f"note: {shown_source(piece.name)}: {learned.missing}; its facts are kept", "yellow")
     tally.added += learned.added
     tally.confirmed += learned.confirmed
     tally.learned.append(
@@ -167,6 +169,7 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
             "added": learned.added,
             "confirmed": learned.confirmed,
             "unsure": learned.skipped,
+            "missing": learned.missing,
         }
     )
 

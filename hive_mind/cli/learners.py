@@ -35,6 +35,11 @@ class LearnedFigures(Protocol):
         """How many were too unsure to keep."""
         ...
 
+    @property
+    def missing(self) -> str:
+        """What there was no getting, "" for nothing."""
+        ...
+
 
 class Learner(Protocol):
     """Takes in content: an agent, or one that runs elsewhere."""
@@ -51,6 +56,7 @@ class RemoteLearned(NamedTuple):
     added: int
     confirmed: int
     skipped: int
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,13 @@ class RemoteLearner:
             done.append(await self._learn_part(part, content))
             progress(len(done), len(parts))
         facts = [fact for one in done for fact in one.facts]
-        return RemoteLearned(facts, *(sum(figures) for figures in zip(*(one[1:] for one in done), strict=True)))
+        added, confirmed, skipped = (sum(column) for column in zip(*(one[1:4] for one in done), strict=True))
+        missing = dict.fromkeys(one.missing for one in done if one.missing)
+        return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing))
 
     async def _learn_part(self, text: str, content: Content) -> RemoteLearned:
         reply = await self.agent.call("learn", text=text, source=content.source, said_at=content.said_at, title=content.title)
-        return RemoteLearned(reply["facts"], reply["added"], reply["confirmed"], reply["skipped"])
+        return RemoteLearned(reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
 
 
 def parts_of(text: str) -> list[str]:

@@ -73,7 +73,7 @@ class AgentCalls:
     async def _do_learn(self, call: Call) -> Any:
         learned = await self._agent.learn_from_content(Content(call.text, call.source, call.said_at, title=call.title))
         done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
-        return done | {"skipped": learned.skipped}
+        return done | {"skipped": learned.skipped, "missing": learned.missing}
 
     async def _do_learn_files(self, call: Call) -> Any:
         return await learn_files(self._agent, call.paths, self._sources)

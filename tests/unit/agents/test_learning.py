@@ -7,7 +7,7 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import LearningSettings, LearningSteps
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.errors import InvalidInput, ModelOutputError
+from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput, ModelOutputError
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from tests.builders import BagOfWords, Home, lines_of, remembering, said
@@ -129,6 +129,21 @@ def test_a_reader_that_fails_leaves_nothing_half_learned():
             await LearningAgent("a", memory, reader).learn_from_content(CONTENT)
 
         assert await lines_of(memory) == []
+
+    remembering(scenario)
+
+
+@pytest.mark.parametrize("failure", [ModelOutputError("nonsense"), BudgetExceeded("spent"), BackendError("model", "gone")])
+def test_facts_are_kept_whose_concept_map_can_not_be_had_and_it_is_said(failure):
+    class NoMap(ScriptedReader):
+        async def summarise(self, *_):
+            raise failure
+
+    async def scenario(memory: CognitiveMemory) -> None:
+        learned = await LearningAgent("a", memory, NoMap(RED)).learn_from_content(CONTENT)
+
+        assert [fact.content for fact in await memory.get_all_facts()] == [RED.content]
+        assert learned.missing == f"no concept map: {failure}"
 
     remembering(scenario)
 
