@@ -13,7 +13,7 @@ class KeyValueReader:
 
     async def extract(self, content: Content) -> Extraction:
         pairs = [line.split("=", 1) for line in content.text.splitlines() if "=" in line]
-        return Extraction("", tuple(Candidate(f"{key.strip()} is {value.strip()}", key.strip(), 1.0) for key, value in pairs))
+        return Extraction(tuple(Candidate(f"{key.strip()} is {value.strip()}", key.strip(), 1.0) for key, value in pairs))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         return f"{content.source}: " + ", ".join(candidate.concept for candidate in candidates)

@@ -13,7 +13,7 @@ import typer
 from hive_mind.cli.output import say
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.settings import Settings, from_environment
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import is_kept
 
 
@@ -66,7 +66,7 @@ def settings_for(
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings of the environment with what the command line says instead. Raises `InvalidInput`."""
-    settings = from_environment(environment)
+    settings = Settings.from_environment(environment)
     _refuse_file(home or settings.home)
     refuse_unwritable_name((home or settings.home).absolute(), "rename it, or give --home (or HIVE_MIND_HOME) another folder")
     return replace(

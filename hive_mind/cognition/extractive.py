@@ -71,7 +71,7 @@ class ExtractiveReader:
         kept: dict[str, Candidate] = {}
         for candidate in self._candidates(found, content, dates, vocabulary):
             kept.setdefault(canonical(candidate.content), candidate)
-        return Extraction(dates.said_at, tuple(kept.values()))
+        return Extraction(tuple(kept.values()), dates.said_at)
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """One line per concept with what it is linked to."""

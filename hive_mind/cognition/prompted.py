@@ -79,14 +79,14 @@ class PromptedReader:
     async def extract(self, content: Content) -> Extraction:
         """Facts of every batch in order. One batch that fails fails the whole, so that content is never half read in silence."""
         if not content.text.strip():
-            return Extraction(normalised(content.said_at), ())
+            return Extraction((), normalised(content.said_at))
         said_at = normalised(content.said_at) or await self._said_at(content)
         parts = batches(content.text, self._settings.batch_chars_max)
         replies = await self._facts_of_all([_framed(content, said_at, part) for part in parts])
         kept: dict[str, Candidate] = {}
         for fact in (fact for reply in replies for fact in reply.facts):
             kept.setdefault(canonical(fact.fact), _candidate_of(fact, content, said_at))
-        return Extraction(said_at, tuple(kept.values()), sum(reply.dropped for reply in replies))
+        return Extraction(tuple(kept.values()), said_at, sum(reply.dropped for reply in replies))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """A concept map in the model's words; "" where there is nothing to sum up, and then nothing is asked."""

@@ -20,8 +20,8 @@ class Extraction:
     `dropped` counts statements that a language model returned and that could not be kept (no text, a confidence of 8100).
     """
 
-    said_at: str
     candidates: tuple[Candidate, ...]
+    said_at: str = ""
     dropped: int = 0
 
 

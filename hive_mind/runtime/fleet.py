@@ -30,7 +30,7 @@ from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.nodes import Borrowed, News, make_node, open_journal
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with
+from hive_mind.runtime.wiring import memory_with, open_embedder
 
 TopologyName = Literal["single", "flat", "federated", "sharded"]
 TOPOLOGIES: tuple[TopologyName, ...] = get_args(TopologyName)
@@ -100,6 +100,11 @@ class Fleet:
         bus: EventBus,
     ) -> None:
         self.plan, self.memories, self.nodes, self.bus = plan, memories, nodes, bus
+        self._own_embedder: Embedder | None = None
+
+    def closes(self, embedder: Embedder) -> None:
+        """It is the fleet's own: close it with the fleet."""
+        self._own_embedder = embedder
 
     def memory(self, agent: str) -> CognitiveMemory | DistributedCognitiveMemory:
         """An agent's memory. Raises `InvalidInput` for a stranger."""
@@ -124,6 +129,8 @@ class Fleet:
         await _all(memory.close() for memory in self.memories.values())
         await _all(hosted.close() for hosted in self.nodes.values())
         await self.bus.close()
+        if self._own_embedder is not None:
+            await self._own_embedder.close()
 
     async def __aenter__(self) -> "Fleet":
         return self
@@ -152,13 +159,23 @@ class HostedNode:
 
 
 async def open_fleet(
-    plan: FleetPlan, settings: Settings, embedder: Embedder, measure: Callable[[Message], int] | None = None
+    plan: FleetPlan, settings: Settings, embedder: Embedder | None = None, measure: Callable[[Message], int] | None = None
 ) -> Fleet:
-    """Nodes and memories of a fleet. `embedder` is shared and stays open; `measure` gives a message's bytes, to count traffic.
+    """Nodes and memories of a fleet. `measure` gives a message's bytes, to count traffic.
 
-    Raises `ConfigError` or `BackendError`; then nothing stays open.
+    The embedder is that of the settings, and closed with the fleet; one that is given is shared and stays open. Raises
+    `ConfigError` or `BackendError`; then nothing stays open.
     """
     _refuse(plan)
+    if embedder is None:
+        own = await open_embedder(settings)
+        try:
+            fleet = await open_fleet(plan, settings, own, measure)
+        except BaseException:
+            await own.close()
+            raise
+        fleet.closes(own)
+        return fleet
     topology = plan.arranged()
     bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings(measure=measure)))
     nodes: dict[str, HostedNode] = {}

@@ -5,12 +5,16 @@ Every setting has a default that works without a key or a broker; without the em
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, cast
 
 from hive_mind.errors import InvalidInput
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
+
+_PREFIX = "HIVE_MIND_"
+_DIGITS_MAX = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +46,18 @@ class Settings:
     http_host: str = "127.0.0.1"
     """Where a worker listens for requests. "0.0.0.0" in a container; then the secret "WORKER_TOKEN" says who may ask."""
 
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """As `HIVE_MIND_HOME`, `HIVE_MIND_STORE`, `HIVE_MIND_EMBED`, `HIVE_MIND_EMBED_MODEL`, … say; empty counts as unset.
 
-_PREFIX = "HIVE_MIND_"
-_DIGITS_MAX = 18
-
-
-def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """Settings from `HIVE_MIND_HOME`, `HIVE_MIND_STORE`, `HIVE_MIND_EMBED`, `HIVE_MIND_EMBED_MODEL`, … Empty counts as unset.
-
-    Raises `InvalidInput` for a number that is none.
-    """
-
-    variables = os.environ if environment is None else environment
-
-    def given(name: str, default: str) -> str:
-        return variables.get(_PREFIX + name, "") or default
-
-    default = Settings()
-    return Settings(
-        home=Path(given("HOME", str(default.home))),
-        store=given("STORE", default.store),
-        embed=given("EMBED", default.embed),
-        embed_model=given("EMBED_MODEL", default.embed_model),
-        embed_url=given("EMBED_URL", default.embed_url),
-        ann=given("ANN", default.ann),
-        llm=given("LLM", default.llm),
-        llm_url=given("LLM_URL", default.llm_url),
-        token_budget=_count(_PREFIX + "TOKEN_BUDGET", given("TOKEN_BUDGET", str(default.token_budget))),
-        lock_wait_s=_count(_PREFIX + "LOCK_WAIT_S", given("LOCK_WAIT_S", str(default.lock_wait_s))),
-        bus=given("BUS", default.bus),
-        http_host=given("HTTP_HOST", default.http_host),
-    )
+        Raises `InvalidInput` for a number that is none.
+        """
+        variables = os.environ if environment is None else environment
+        named = {one.name: _PREFIX + one.name.upper() for one in fields(cls)}
+        given = {name: text for name, variable in named.items() if (text := variables.get(variable, ""))}
+        numbers = {name: _count(named[name], given[name]) for name in ("token_budget", "lock_wait_s") if name in given}
+        home = {"home": Path(given["home"])} if "home" in given else {}
+        return cls(**cast(Any, given | numbers | home))
 
 
 def secret(name: str) -> str:

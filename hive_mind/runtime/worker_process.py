@@ -22,7 +22,7 @@ from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.health import is_loopback, serve_worker
 from hive_mind.runtime.logs import JsonLines
 from hive_mind.runtime.references import resolved_here
-from hive_mind.runtime.settings import from_environment, secret, set_variables
+from hive_mind.runtime.settings import Settings, secret, set_variables
 from hive_mind.runtime.telemetry import send_spans
 from hive_mind.runtime.worker import open_worker
 from hive_mind.runtime.worker_config import WorkerConfig, read_config
@@ -45,7 +45,7 @@ async def run_worker(path: Path, stop: asyncio.Event, log_here: logging.Handler 
     Off this machine's loopback, as in a container, it logs to `log_here` and not into files.
     """
     body = await asyncio.to_thread(_read, path)
-    config, host = read_config(path), from_environment().http_host
+    config, host = read_config(path), Settings.from_environment().http_host
     run = Path(config.run)
     with _only_one(run / f"{config.process}.lock", config.process):
         contact = run / f"{config.process}.json"

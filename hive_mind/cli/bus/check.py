@@ -21,7 +21,7 @@ from hive_mind.cli.running import FAILED, command
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, InvalidInput
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.member import open_bus
-from hive_mind.runtime.settings import from_environment
+from hive_mind.runtime.settings import Settings
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ async def check(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Connect, subscribe, and send messages to oneself. A credential is read from HIVE_MIND_BUS_CREDENTIAL."""
-    url = url or from_environment().bus
+    url = url or Settings.from_environment().bus
     if not url:
         raise InvalidInput("which bus? Give its URL, or set HIVE_MIND_BUS")
     report = Report(str(address_of(url)))

@@ -17,7 +17,7 @@ from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.member import open_bus
-from hive_mind.runtime.settings import from_environment
+from hive_mind.runtime.settings import Settings
 
 _CLOSE_S = 2.0
 # Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and is told.
@@ -162,7 +162,7 @@ async def drop(
 
 @asynccontextmanager
 async def _opened(url: str, state: Path | None) -> AsyncIterator[EventBus]:
-    url = url or from_environment().bus
+    url = url or Settings.from_environment().bus
     if not url:
         raise InvalidInput("which bus? Give its URL with --bus, or set HIVE_MIND_BUS")
     opened = await open_bus(url, state)

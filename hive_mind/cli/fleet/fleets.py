@@ -17,7 +17,7 @@ from hive_mind.cli.files import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.settings import from_environment
+from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -43,14 +43,14 @@ def fleet_names(incomplete: str) -> list[str]:
     """For the shell: fleets of the home folder."""
     from hive_mind.control.state import fleets
 
-    return [name for name in fleets(from_environment().home) if name.startswith(incomplete)]
+    return [name for name in fleets(Settings.from_environment().home) if name.startswith(incomplete)]
 
 
 def agent_names(incomplete: str) -> list[str]:
     """For the shell: agents of all fleets of the home folder."""
     from hive_mind.control.state import FleetFolder, fleets
 
-    home = from_environment().home
+    home = Settings.from_environment().home
     names = {name for fleet in fleets(home) for name in FleetFolder(home, fleet).state().agents}
     return sorted(name for name in names if name.startswith(incomplete))
 
@@ -59,7 +59,7 @@ def process_names(incomplete: str) -> list[str]:
     """For the shell: processes of all fleets of the home folder."""
     from hive_mind.control.state import FleetFolder, fleets
 
-    home = from_environment().home
+    home = Settings.from_environment().home
     names = {name for fleet in fleets(home) for name in FleetFolder(home, fleet).state().allocation}
     return sorted(name for name in names if name.startswith(incomplete))
 

@@ -12,7 +12,7 @@ from hive_mind.cli import options
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import progress, say
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.runtime.settings import Settings, from_environment
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ Embed, Model = options.Embed, options.Model
 
 def folder_of(workspace: Path | None) -> Path:
     """Where the workspace is, which need not exist."""
-    return Path(workspace) if workspace is not None else from_environment().home / _FOLDER
+    return Path(workspace) if workspace is not None else Settings.from_environment().home / _FOLDER
 
 
 def opened(workspace: Path | None) -> "Workspace":

@@ -12,7 +12,7 @@ class ScriptedReader:
     """Extracts these candidates from any content. `failure` is raised by every call while it is set."""
 
     def __init__(self, *candidates: Candidate, said_at: str = "") -> None:
-        self._extraction = Extraction(said_at, candidates)
+        self._extraction = Extraction(candidates, said_at)
         self.asked: list[tuple[Question, tuple[Hit, ...]]] = []
         self.failure: Exception | None = None
 

@@ -6,9 +6,10 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime import fleet as fleet_module
 from hive_mind.runtime.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
-from tests.builders import run
+from tests.builders import BagOfWords, run
 
 
 @pytest.mark.parametrize(("topology", "nodes"), [("sharded", "ada, ben"), ("flat", "hive"), ("single", "none")])
@@ -22,3 +23,22 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are(topology: str,
                 await fleet.stop("eve")
 
     run(whole())
+
+
+def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = BagOfWords()
+
+    async def opened(_: Settings) -> BagOfWords:
+        return embedder
+
+    monkeypatch.setattr(fleet_module, "open_embedder", opened)
+
+    async def scenario() -> None:
+        async with await open_fleet(FleetPlan("flat", ("ada",)), Settings(home=tmp_path, store="memory")) as fleet:
+            await fleet.memory("ada").store_fact("gateway", "The gateway listens on port 8443.")
+            assert not embedder.times_closed
+
+    run(scenario())
+
+    assert embedder.passages == ["The gateway listens on port 8443."]
+    assert embedder.times_closed == 1

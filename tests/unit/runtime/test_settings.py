@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.settings import Settings, from_environment, secret
+from hive_mind.runtime.settings import Settings, secret
 
 
 def test_an_empty_environment_gives_the_defaults():
-    assert from_environment({}) == Settings()
-    assert from_environment({"HIVE_MIND_STORE": "", "HIVE_MIND_TOKEN_BUDGET": "", "HOME": "elsewhere"}) == Settings()
+    assert Settings.from_environment({}) == Settings()
+    assert Settings.from_environment({"HIVE_MIND_STORE": "", "HIVE_MIND_TOKEN_BUDGET": "", "HOME": "elsewhere"}) == Settings()
 
 
 def test_every_setting_can_be_given():
@@ -29,7 +29,7 @@ def test_every_setting_can_be_given():
         "HTTP_HOST": "0.0.0.0",  # noqa: S104 - only read here
     }
 
-    settings = from_environment({f"HIVE_MIND_{name}": value for name, value in given.items()})
+    settings = Settings.from_environment({f"HIVE_MIND_{name}": value for name, value in given.items()})
 
     assert {name: str(getattr(settings, name.lower())) for name in given} == given
     assert settings.home == Path("some/where")
@@ -39,7 +39,7 @@ def test_every_setting_can_be_given():
 @pytest.mark.parametrize("text", ["-1", "1.5", "many", "1e3", " 7", "²", "0x10", "9" * 5_000], ids=lambda text: text[:5])
 def test_a_number_that_is_none_is_refused_by_its_name(text: str):
     with pytest.raises(InvalidInput, match="HIVE_MIND_TOKEN_BUDGET"):
-        from_environment({"HIVE_MIND_TOKEN_BUDGET": text})
+        Settings.from_environment({"HIVE_MIND_TOKEN_BUDGET": text})
 
 
 def test_a_secret_is_read_when_it_is_used_and_never_kept(monkeypatch: pytest.MonkeyPatch):
@@ -47,4 +47,4 @@ def test_a_secret_is_read_when_it_is_used_and_never_kept(monkeypatch: pytest.Mon
     monkeypatch.delenv("HIVE_MIND_EMBED_KEY", raising=False)
 
     assert (secret("LLM_KEY"), secret("EMBED_KEY")) == ("sesame", "")
-    assert "sesame" not in repr(from_environment({"HIVE_MIND_LLM_KEY": "sesame"}))
+    assert "sesame" not in repr(Settings.from_environment({"HIVE_MIND_LLM_KEY": "sesame"}))

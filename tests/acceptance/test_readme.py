@@ -1,0 +1,53 @@
+"""README's programs run as they stand, and its commands print what stands below them."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text("utf-8")
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+# What each program is about; it has to show it.
+SHOWN = ("The gateway listens on port 8443.", "The gateway listens on port 8443.")
+# Blocks of "$ command" and output that need neither a broker nor a fleet that runs.
+BLOCKS = re.findall(r"(?:^ {4}.*\n)+", TEXT, re.MULTILINE)
+SESSIONS = [block for block in BLOCKS if re.match(r" {4}\$ hive-mind (learn|graph)", block)]
+
+
+def test_there_are_programs_and_sessions() -> None:
+    assert (len(PROGRAMS), len(SESSIONS)) == (len(SHOWN), 1)
+
+
+@pytest.mark.parametrize(("program", "shown"), list(zip(PROGRAMS, SHOWN, strict=True)))
+def test_a_program_runs_as_it_stands(program: str, shown: str, tmp_path: Path) -> None:
+    imports = "".join(line + "\n" for line in program.splitlines() if line.startswith("from "))
+    rest = "".join(line + "\n" for line in program.splitlines() if not line.startswith("from "))
+    # What a notebook does by itself; a program that ends with a value shows it there.
+    last = "    print(hits)\n" if "hits =" in rest else ""
+    whole = f"import asyncio\n{imports}\nasync def main():\n{textwrap.indent(rest, '    ')}{last}\nasyncio.run(main())\n"
+    environment = os.environ | {"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none", "PYTHONPATH": str(ROOT)}
+
+    command = [sys.executable, "-c", whole]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert shown in ended.stdout
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_a_command_prints_what_stands_below_it(session: str, hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for step in re.split(r"^\$ ", textwrap.dedent(session), flags=re.MULTILINE)[1:]:
+        line, _, expected = step.partition("\n")
+        ended = hive_mind(*shlex.split(line)[1:])
+
+        assert ended.code == 0, ended.err
+        assert not expected or ended.out == expected
