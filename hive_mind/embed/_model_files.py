@@ -5,12 +5,16 @@ of warnings. Here one question decides whether the hub can help, and a failure i
 """
 
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable
 
@@ -39,17 +43,26 @@ def load_model(model: str, kind: Kind = "SentenceTransformer") -> Any:
     Raises `BackendNotInstalled` without the packages, `BackendUnavailable` when `model` is neither a usable folder, nor
     in the local cache, nor to be had from the hub.
     """
-    try:
-        # Costs seconds, so it is imported only when somebody opens a model.
-        import_module("sentence_transformers")
-    except ModuleNotFoundError as error:
-        raise BackendNotInstalled("embed", NAME, "embeddings") from error
+    if find_spec("sentence_transformers") is None:
+        raise BackendNotInstalled("embed", NAME, "embeddings")
+    folder = _folder(model)
+    if folder is None and _looks_like_a_path(model):
+        raise BackendUnavailable(NAME, f"there is no folder {_shown(model)}; give a model's folder or its name on the hub")
+    if folder is None and not is_cached(model):
+        # The library costs seconds, so it is imported only where there is something to load.
+        _look_for_hub(model, kind)
     with _quiet():
-        if folder := _folder(model):
-            return _from_folder(folder, kind)
-        if _looks_like_a_path(model):
-            raise BackendUnavailable(NAME, f"there is no folder {_shown(model)}; give a model's folder or its name on the hub")
-        return _from_cache(model, kind) or _from_hub(model, kind)
+        return _from_folder(folder, kind) if folder else _from_cache(model, kind) or _from_hub(model, kind)
+
+
+def is_cached(model: str) -> bool:
+    """Whether a model of the hub is on this machine, at least in part."""
+    hub: Any = import_module("huggingface_hub")
+    try:
+        return isinstance(hub.try_to_load_from_cache(_on_hub(model), "config.json"), str)
+    except ValueError:
+        # No name the hub could have.
+        return False
 
 
 def identity_of(model: str) -> str:
@@ -109,22 +122,44 @@ def _from_hub(model: str, kind: Kind) -> Any:
         ) from error
 
 
+def _look_for_hub(model: str, kind: Kind) -> None:
+    """One quick look whether there is a way to the hub at all. Behind a proxy only a request would tell."""
+    constants: Any = import_module("huggingface_hub.constants")
+    hub = urlsplit(constants.ENDPOINT)
+    if getproxies():
+        return
+    try:
+        if constants.HF_HUB_OFFLINE:
+            raise OSError("HF_HUB_OFFLINE is set")
+        socket.create_connection((hub.hostname, hub.port or 443), HUB_TIMEOUT_S).close()
+    except OSError as error:
+        raise _no_answer(model, kind, error) from error
+
+
+def _on_hub(model: str) -> str:
+    return model if "/" in model else f"sentence-transformers/{model}"
+
+
+def _no_answer(model: str, kind: Kind, error: BaseException) -> BackendUnavailable:
+    return BackendUnavailable(
+        NAME,
+        f"model {_shown(model)} is not on this machine and the hub does not answer ({_one_line(_root(error))}); "
+        f"connect once to fetch it, give the folder of a model you have, or {_OTHERWISE[kind]}",
+    )
+
+
 def _ask_hub_for(model: str, kind: Kind) -> None:
     """Raise unless the hub answers, knows the model and lets us have it."""
     hub: Any = import_module("huggingface_hub")
     errors: Any = import_module("huggingface_hub.errors")
     try:
-        hub.HfApi().model_info(model if "/" in model else f"sentence-transformers/{model}", timeout=HUB_TIMEOUT_S)
+        hub.HfApi().model_info(_on_hub(model), timeout=HUB_TIMEOUT_S)
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         raise BackendUnavailable(
             NAME, f"the hub has no public model {_shown(model)}; check the name, or give a folder"
         ) from error
     except Exception as error:
-        raise BackendUnavailable(
-            NAME,
-            f"model {_shown(model)} is not on this machine and the hub does not answer ({_one_line(_root(error))}); "
-            f"connect once to fetch it, give the folder of a model you have, or {_OTHERWISE[kind]}",
-        ) from error
+        raise _no_answer(model, kind, error) from error
 
 
 def _load(model: str, kind: Kind, *, local_only: bool) -> Any:

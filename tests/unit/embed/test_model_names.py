@@ -1,8 +1,11 @@
 """Names of models that nobody has: each gives one line that says what to do, whatever the name looks like."""
 
 import asyncio
+import os
 import re
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -55,6 +58,21 @@ def test_without_a_network_the_line_says_what_went_wrong_and_what_to_do():
 
 
 @pytest.mark.embeddings
+def test_without_a_network_a_model_that_is_not_here_is_told_before_anything_large_is_loaded(tmp_path):
+    look = (
+        "import asyncio, sys; from hive_mind import backends\n"
+        "try: asyncio.run(backends.load('embed', 'sentence_transformers').open('nobody/has-this-model'))\n"
+        "except Exception as error: print(type(error).__name__)\n"
+        "print({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules))"
+    )
+    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+
+    ended = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True)
+
+    assert ended.stdout == "BackendUnavailable\nset()\n"
+
+
+@pytest.mark.embeddings
 @pytest.mark.usefixtures("no_network")
 def test_a_cross_encoder_that_nobody_has_is_one_line_too(capfd):
     scores, note = asyncio.run(Reranker().scores_or_note("nobody/has-this-model", "question", ["text"]))
@@ -78,6 +96,7 @@ def test_a_cross_encoder_on_this_machine_is_loaded_without_asking_the_hub(monkey
         return "loaded"
 
     monkeypatch.setattr("sentence_transformers.CrossEncoder", loaded)
+    monkeypatch.setattr("hive_mind.embed._model_files.is_cached", lambda model: model == "somebody/has-this-model")
 
     assert backends.load("embed", "sentence_transformers").cross_encoder("somebody/has-this-model") == "loaded"
     assert asked == [("somebody/has-this-model", True)]
