@@ -20,7 +20,8 @@ from tests.crash.ordinary_writer import AGENT, WORK
 
 ROOT = Path(__file__).parents[2]
 # Of the second part of a storm; the first fills the caches, of words for instance, that have a bound.
-_GROWTH_MAX_BYTES, _WARM, _CYCLES, _LIVE = 8 << 20, 6_000, 12_000, 300
+# 3.8 MB were measured; 8.9 where all that was ever taken back is held.
+_GROWTH_MAX_BYTES, _WARM, _CYCLES, _LIVE = 6 << 20, 6_000, 12_000, 300
 
 
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "closed"])
