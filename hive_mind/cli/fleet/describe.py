@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")
 
-group = typer.Typer(name="describe", no_args_is_help=True)
+group = typer.Typer(name="describe", cls=fleets.EitherNumber, no_args_is_help=True)
 
 HiveName = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=agent_names)]

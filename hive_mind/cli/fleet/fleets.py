@@ -4,14 +4,16 @@ Controllers, manifests and platforms bring libraries that cost a second to load:
 and by no command as it is defined.
 """
 
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from hive_mind.cli.files import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
@@ -72,7 +74,33 @@ Fleet = Annotated[
     typer.Option("--fleet", help="Which fleet.", show_default="the one in the home folder", autocompletion=fleet_names),
 ]
 Manifest = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="The manifest, or - for standard input.")]
-Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, metavar="S", help="Seconds to wait at most.")]
+
+
+def seconds(text: str | float) -> float:
+    """ "90", "90s", "1.5m" or "1h". Raises `BadParameter` for what is none, or not from a tenth of a second to a day."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", str(text).strip().lower())
+    given_s = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
+    if not _TIMEOUT_MIN_S <= given_s <= _TIMEOUT_MAX_S:
+        raise typer.BadParameter(f"{str(text)[:40]!r} is no time from 0.1s to 24h: write 90, 90s, 1.5m or 1h")
+    return given_s
+
+
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIMEOUT_MIN_S, _TIMEOUT_MAX_S = 0.1, 86_400.0
+Timeout = Annotated[
+    float, typer.Option("--timeout", parser=seconds, metavar="TIME", help="How long to wait at most: 90, 90s, 1.5m or 1h.")
+]
+
+
+class EitherNumber(TyperGroup):
+    """Commands named by a noun: "agent" means "agents", and the other way round."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name; None where there is none."""
+        other = cmd_name.removesuffix("s") if cmd_name.endswith("s") else f"{cmd_name}s"
+        return super().get_command(ctx, cmd_name) or super().get_command(ctx, other)
+
+
 DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on where a step would lose facts.")]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 
-group = typer.Typer(name="get", no_args_is_help=True)
+group = typer.Typer(name="get", cls=fleets.EitherNumber, no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=agent_names)]
