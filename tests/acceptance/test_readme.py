@@ -51,3 +51,23 @@ def test_a_command_prints_what_stands_below_it(session: str, hive_mind: HiveMind
 
         assert ended.code == 0, ended.err
         assert not expected or ended.out == expected
+
+
+def test_the_table_of_topologies_is_what_is_printed(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """README leaves out some columns of each row, and nothing of those that it shows."""
+    monkeypatch.chdir(tmp_path)
+    (shown,) = (block for block in BLOCKS if block.startswith("    $ hive-mind eval run quick\n"))
+    rows = textwrap.dedent(shown).splitlines()[3:]
+
+    printed = hive_mind.with_environment(COLUMNS="250")("eval", "run", "quick", "--out", tmp_path / "run").out.splitlines()
+
+    printed = [line.replace("\N{NARROW NO-BREAK SPACE}", " ") for line in printed]
+
+    assert len(rows) == 6
+    assert [row for row in rows if not any(is_part_of(row, line) for line in printed)] == []
+
+
+def is_part_of(row: str, line: str) -> bool:
+    """Whether the cells of a row come in this order in a line."""
+    cells = iter(re.split(r"\s{2,}", line.strip()))
+    return all(cell in cells for cell in re.split(r"\s{2,}", row.strip()))
