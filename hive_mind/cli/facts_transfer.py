@@ -11,7 +11,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.file_lines import FileLines, lines_of
-from hive_mind.cli.files import STDIN
+from hive_mind.cli.files import STDIN, refuse_replacing
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
 from hive_mind.cli.output import Report, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command
@@ -27,7 +27,6 @@ from hive_mind.store.base import FactStore
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
 Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 
 def register(group: typer.Typer) -> None:
@@ -41,7 +40,7 @@ def register(group: typer.Typer) -> None:
 @command
 async def export(
     file: Target = STDIN,
-    force: Force = False,
+    force: options.Force = False,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
     output: options.Output = Format.TEXT,
@@ -54,7 +53,8 @@ async def export(
         raise InvalidInput(
             "standard output is taken by the export, which is JSON Lines already: name a FILE, or leave --output away"
         )
-    _check_target(file, force=force)
+    if file != STDIN:
+        refuse_replacing(Path(file), force=force)
     async with opened_store(for_copying(settings_for(home), agent), agent) as store:
         export = _Export(store)
         if file == STDIN:
@@ -117,15 +117,6 @@ async def _taken_in(target: Unindexed, lines: FileLines, report: Report) -> Impo
         done, total = reached
         far = f"{done:,} of {counted(total, 'line')} are kept" if done else "nothing was imported yet"
         raise Stopped(f"stopped; {far}: import the same again to go on") from None
-
-
-def _check_target(file: str, *, force: bool) -> None:
-    if file == STDIN or not Path(file).exists():
-        return
-    if not Path(file).is_file():
-        raise InvalidInput(f"{file} is no regular file and is not replaced: give a file's name, or - for standard output")
-    if not force:
-        raise InvalidInput(f"{file} is there already: give another name, or replace it with --force")
 
 
 class _Export:

@@ -62,3 +62,13 @@ def _text_files(folder: Path) -> list[Path]:
         shown = (Path(at, name) for name in sorted(names) if not name.startswith("."))
         found += [path for path in shown if path.suffix.lower() in TEXT_SUFFIXES]
     return found
+
+
+def refuse_replacing(file: Path, *, force: bool) -> None:
+    """Raises `InvalidInput` for a result that would take the place of something."""
+    if not file.exists():
+        return
+    if not file.is_file():
+        raise InvalidInput(f"{file} is no regular file and is not replaced: give a file's name, or - for standard output where that is taken")
+    if not force:
+        raise InvalidInput(f"{file} is there already: give another name, or replace it with --force")

@@ -51,6 +51,8 @@ Model = Annotated[
 Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are found; hybrid uses both others.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
 
+Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
+
 DEFAULT_AGENT = "default"
 
 # Another command is usually done by then; longer and a person wonders what is going on.

@@ -207,6 +207,9 @@ def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command
     command("apply", "-f", manifests / "flat.yaml", *LIMIT)
     exported = command("export", tmp_path / "flat.zip", "-o", "json")
     assert (exported.code, len(exported.json["agents"])) == (0, 4)
+    again = command("export", tmp_path / "flat.zip")
+    assert (again.code, "is there already" in again.err) == (2, True)
+    assert command("export", tmp_path / "flat.zip", "--force").code == 0
     assert command("delete", "--purge", "--yes").code == 0
 
     assert command("import", tmp_path / "flat.zip").code == 0

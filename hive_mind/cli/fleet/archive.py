@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.files import refuse_replacing
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.options import examples
@@ -31,7 +32,11 @@ def register(app: typer.Typer) -> None:
 
 @command
 async def export_fleet(
-    file: ToFile, fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+    file: ToFile,
+    force: options.Force = False,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
 ) -> None:
     """Write all that a fleet knows into one archive: its manifest, every agent's memory, and what the hive holds.
 
@@ -41,6 +46,7 @@ async def export_fleet(
 
     folder = fleets.home_of(home)
     name = fleets.chosen_fleet(folder, fleet)
+    refuse_replacing(file, force=force)
     async with fleets.opened(folder, name) as controller:
         archived = await export(folder.absolute(), name, file, call=controller.call)
     _tell(archived, f"fleet {name} is in {file}", output)
