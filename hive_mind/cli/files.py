@@ -69,6 +69,7 @@ def refuse_replacing(file: Path, *, force: bool) -> None:
     if not file.exists():
         return
     if not file.is_file():
-        raise InvalidInput(f"{file} is no regular file and is not replaced: give a file's name, or - for standard output where that is taken")
+        advice = "give a file's name, or - for standard output where that is taken"
+        raise InvalidInput(f"{file} is no regular file and is not replaced: {advice}")
     if not force:
         raise InvalidInput(f"{file} is there already: give another name, or replace it with --force")
