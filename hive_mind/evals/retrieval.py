@@ -10,6 +10,7 @@ import numpy as np
 
 from hive_mind.evals.arms.base import Cost, OpenArm, Progress
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
+from hive_mind.measure.clusters import are_clusters, cluster_interval, groups_of
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k, reciprocal_rank
 from hive_mind.measure.statistics import bootstrap_interval, macro_mean
 
@@ -18,13 +19,17 @@ _BOOTSTRAP_SEED = 20260101
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question, what it found (document ids, best first, and the facts they became) and what the search cost."""
+    """One question, what it found (document ids, best first, and the facts they became) and what the search cost.
+
+    `group` is what it shares with others, such as its conversation; "" where the data has no groups.
+    """
 
     question: LabelledQuestion
     found: tuple[str, ...]
     cpu_s: float
     facts: tuple[str, ...] = ()
     cost: Cost = field(default=Cost())
+    group: str = ""
 
 
 async def ask_all(arm: OpenArm, scope: Scope, limit: int, progress: Progress | None = None) -> list[Asked]:
@@ -64,7 +69,8 @@ def scorecard_row(dataset: Dataset, scope: str, method: str, asked: Sequence[Ask
         "left_out": sum(dataset.left_out.values()) + len(asked) - len(counted),
         "left_out_reasons": dict(dataset.left_out),
         "metrics": {name: _rounded(macro_mean(values).mean) for name, values in scores.items()},
-        "intervals": {name: _interval(values) for name, values in scores.items()},
+        "intervals": {name: _interval(values, [one.group for one in asked]) for name, values in scores.items()},
+        "groups": len({one.group for one in asked if one.group}),
         "by_category": _by_category(asked, limit),
         "cpu_ms_per_query": _rounded(1e3 * float(np.median([one.cpu_s for one in asked]))) if asked else None,
         "messages_per_query": _mean([float(one.cost.messages) for one in asked]),
@@ -96,8 +102,9 @@ def _by_category(asked: Sequence[Asked], limit: int) -> dict[str, dict[str, floa
     }
 
 
-def _interval(values: Sequence[float | None]) -> list[float] | None:
-    found = bootstrap_interval(values, rng=np.random.default_rng(_BOOTSTRAP_SEED))
+def _interval(values: Sequence[float | None], groups: Sequence[str]) -> list[float] | None:
+    rng, parts = np.random.default_rng(_BOOTSTRAP_SEED), groups_of(values, groups)
+    found = cluster_interval(parts, rng=rng) if are_clusters(parts) else bootstrap_interval(values, rng=rng)
     return None if found is None else [round(found.low, 4), round(found.high, 4)]
 
 

@@ -14,10 +14,11 @@ from hive_mind.evals.arms.base import Means, Progress
 from hive_mind.evals.arms.dealing import deal_by
 from hive_mind.evals.arms.methods import NEEDS_VECTORS, search_by
 from hive_mind.evals.arms.opening import open_here
-from hive_mind.evals.datasets import Dataset, load_dataset, pooled
+from hive_mind.evals.datasets import Dataset, Scope, load_dataset, pooled
 from hive_mind.evals.experiments.values import Cell, DataSource, Retrieval
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.retrieval import Asked, ask_all, identical_share, scorecard_row
+from hive_mind.evals.running.data import row_id
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
@@ -82,8 +83,13 @@ async def _ask(run: RetrievalRun, dataset: Dataset, means: Means, arrangement: A
     asked: list[Asked] = []
     for scope in dataset.scopes:
         arm = await open_here(cell, scope, means, search_by(run.method))
-        asked += await ask_all(arm, scope, run.limit, means.progress)
+        asked += [replace(one, group=_group(dataset, scope, one)) for one in await ask_all(arm, scope, run.limit, means.progress)]
     return asked
+
+
+def _group(dataset: Dataset, scope: Scope, one: Asked) -> str:
+    id = row_id(dataset, scope, one.question)
+    return dataset.groups.get(id, "")
 
 
 def load(run: RetrievalRun) -> Dataset:

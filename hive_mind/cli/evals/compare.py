@@ -20,7 +20,8 @@ _EPILOG = examples(
     "hive-mind eval compare runs/before runs/after --metric ndcg --metric messages",
 )
 _LEGEND = """\
-Paired by question: 95 % bootstrap interval and randomisation test of the mean difference. Real is what stays below p = 0.05 \
+Paired by question: 95 % bootstrap interval (by conversation where the data has several) and randomisation test of the mean \
+difference. Real is what stays below p = 0.05 \
 after Holm's correction for all {tests} comparisons made here. Times: medians, and the median difference with its 95 % \
 interval; they depend on the machine, so nothing is tested."""
 _NAMED_MAX = 5

@@ -129,7 +129,8 @@ def _show_row(row: dict[str, object], limit: int) -> None:
     rows = [("all questions", [_with_interval(metrics[name], intervals[name]) for name in metrics])]
     rows += [(category, [_figure(values[name]) for name in metrics]) for category, values in categories.items()]
     show_table(["", *metrics], [(title, *cells) for title, cells in rows], right=range(1, len(metrics) + 1))
-    show(f"In brackets: 95 % interval over questions. Only the first {limit} found count.", style="dim")
+    drawn = f"the {row['groups']} conversations" if row["groups"] else "questions"
+    show(f"In brackets: 95 % interval over {drawn}. Only the first {limit} found count.", style="dim")
 
 
 def _with_interval(value: float | None, interval: list[float] | None) -> str:

@@ -17,10 +17,11 @@ _NOTHING = "–"
 _FOUND = ("recall", "ndcg")
 _ANSWERED = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "grounded")
 _LEGEND = """\
-Means over questions; in brackets their 95 % bootstrap intervals. Δ: difference from single, paired by question; * marks those \
-that are real (randomisation test, p < 0.05 after Holm's correction for all differences of the run). same: share of questions \
-whose first {limit} facts are those of single, in order. messages, bytes: per question, replies included. asked: nodes. reached: \
-share of the hive that answered. CPU, wall: medians in ms, of all members where they share a process."""
+Means over questions; in brackets their 95 % bootstrap intervals, drawn by conversation where the data has several. \
+Δ: difference from single, paired by question; * marks those that are real (randomisation test, p < 0.05 after Holm's correction \
+for all differences of the run). same: share of questions whose first {limit} facts are those of single, in order. messages, \
+bytes: per question, replies included. asked: nodes. reached: share of the hive that answered. CPU, wall: medians in ms, of all \
+members where they share a process."""
 
 
 def show_scorecard(card: "Scorecard") -> None:

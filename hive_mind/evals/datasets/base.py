@@ -70,12 +70,16 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`left_out` counts, by reason, what the files hold and this does not; `mended` what was understood though misspelt."""
+    """`left_out` counts, by reason, what the files hold and this does not; `mended` what was understood though misspelt.
+
+    `groups` names the scope each question came from, by the id it has when scopes are pooled; nothing where there was but one.
+    """
 
     name: str
     scopes: tuple[Scope, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     mended: int = 0
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
@@ -110,7 +114,8 @@ def merged(name: str, datasets: list[Dataset]) -> Dataset:
     for dataset in datasets:
         left_out.update(dataset.left_out)
     scopes = tuple(scope for dataset in datasets for scope in dataset.scopes)
-    return Dataset(name, scopes, dict(left_out), sum(dataset.mended for dataset in datasets))
+    groups = {f"{scope.name}/{one.id}": scope.name for scope in scopes for one in scope.questions} if len(scopes) > 1 else {}
+    return Dataset(name, scopes, dict(left_out), sum(dataset.mended for dataset in datasets), groups)
 
 
 def _prefixed(scope: Scope) -> Scope:

@@ -7,7 +7,7 @@ from hive_mind.evals.report.pictures import Drawings, Plot
 from hive_mind.evals.report.selecting import Setting, quality_metric, settings_of
 from hive_mind.evals.scorecards.card import CellCard, Difference, Scorecard
 from hive_mind.evals.scorecards.cells import MeasuredRun
-from hive_mind.evals.scorecards.differences import differences, paired
+from hive_mind.evals.scorecards.differences import differences, groups_of_both, paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,9 @@ class Material:
     def beside(self, pairs: Sequence[tuple[CellCard, CellCard]]) -> list[list[Difference | None]]:
         """The first cell of each pair minus the second, paired by question, for each of `measures`."""
         both = [(self.run.cell(new.id).rows, self.run.cell(old.id).rows) for new, old in pairs]
-        found = differences([paired(new, old, metric) for new, old in both for metric in self.measures])
+        columns = [paired(new, old, metric) for new, old in both for metric in self.measures]
+        groups = [groups_of_both(new, old) for new, old in both for _ in self.measures]
+        found = differences(columns, groups)
         return [found[place : place + len(self.measures)] for place in range(0, len(found), len(self.measures))]
 
 

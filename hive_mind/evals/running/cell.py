@@ -141,7 +141,7 @@ async def _ask_scope(
             before = before[1:]
             continue
         row, timing = await put(asking, question, id)
-        pen.write(row, timing)
+        pen.write(msgspec.structs.replace(row, group=dataset.groups.get(id, "")), timing)
         tell(f"{scope.name}: questions", number, len(scope.questions))
     return before
 

@@ -18,7 +18,7 @@ FILE = "scorecard.json"
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A macro mean over the `n` questions for which it is defined, and its 95 % bootstrap interval over questions."""
+    """A macro mean over the `n` questions for which it is defined, and its 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -112,7 +112,8 @@ class CellCard(msgspec.Struct, frozen=True):
     """All figures of a cell. Only `status` "done" has any; `why` says why another one has none.
 
     `by` breaks the metrics out: "category", "intent" or "source" → value → metric. `errors` are questions without a result by
-    their reason; they are part of `questions` and of no mean. `figures` are of the whole cell, such as cohesion.
+    their reason; they are part of `questions` and of no mean. `groups` counts the groups that questions come in, such as
+    conversations: then intervals are drawn by group; 0 where there are none. `figures` are of the whole cell, such as cohesion.
     """
 
     id: str
@@ -125,6 +126,7 @@ class CellCard(msgspec.Struct, frozen=True):
     why: str = ""
     documents: int = 0
     questions: int = 0
+    groups: int = 0
     errors: dict[str, int] = {}
     left_out: dict[str, int] = {}
     embedding: str = ""

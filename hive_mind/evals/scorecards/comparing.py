@@ -12,9 +12,9 @@ from statistics import median
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.scorecards.card import Difference, Estimate
 from hive_mind.evals.scorecards.cells import MeasuredCell, MeasuredRun, read_run
-from hive_mind.evals.scorecards.differences import Pairs, differences, identical
+from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
 from hive_mind.evals.scorecards.intervals import defined, estimate, median_interval
-from hive_mind.evals.scorecards.metrics import Sense, chosen_metrics, sense_of, value_of
+from hive_mind.evals.scorecards.metrics import Sense, chosen_metrics, sense_of
 
 TIMES = ("cpu_ms", "wall_ms")
 
@@ -119,12 +119,12 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     every = [[*old.rows.values(), *new.rows.values()] for old, new in pairs]
     named = chosen_metrics([row for some in every for row in some], wanted) if wanted else ()
     names = [named or chosen_metrics(some) for some in every]
-    columns = [_column(old, new, name) for (old, new), some in zip(pairs, names, strict=True) for name in some]
-    changes = iter(_metric_changes([name for some in names for name in some], columns))
+    columns = [(name, *_column(old, new, name)) for (old, new), some in zip(pairs, names, strict=True) for name in some]
+    changes = iter(_metric_changes(columns))
     cells = []
     for (old, new), some in zip(pairs, names, strict=True):
         unpaired = _unpaired(before.name, old, new) | _unpaired(after.name, new, old)
-        same = estimate(identical(new.rows, old.rows, limit))
+        same = estimate(identical(new.rows, old.rows, limit), groups_of_both(new.rows, old.rows))
         both = len(_both(old, new))
         metrics, times = tuple(next(changes) for _ in some), tuple(_time_changes(old, new))
         is_other = has_other_data(before, after, old.id, new.id)
@@ -160,12 +160,16 @@ def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
     return sorted(row.question for row in after.answered if row.question in answered)
 
 
-def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> Pairs:
-    return [(value_of(after.rows[one], metric), value_of(before.rows[one], metric)) for one in _both(before, after)]
+def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> tuple[Pairs, list[str]]:
+    """New and old value of each question that both answered, and its group."""
+    both = _both(before, after)
+    new, old = ({one: cell.rows[one] for one in both} for cell in (after, before))
+    return paired(new, old, metric), groups_of_both(new, old)
 
 
-def _metric_changes(names: Sequence[str], columns: Sequence[Pairs]) -> Iterator[MetricChange]:
-    for name, pairs, difference in zip(names, columns, differences(columns), strict=True):
+def _metric_changes(columns: Sequence[tuple[str, Pairs, list[str]]]) -> Iterator[MetricChange]:
+    found = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
+    for (name, pairs, _), difference in zip(columns, found, strict=True):
         both = [(new, old) for new, old in pairs if new is not None and old is not None]
         before = sum(old for _, old in both) / len(both) if both else None
         after = sum(new for new, _ in both) / len(both) if both else None

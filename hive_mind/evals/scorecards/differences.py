@@ -25,17 +25,15 @@ Pairs = Sequence[tuple[float | None, float | None]]
 """New and old value of each question."""
 
 
-def differences(columns: Sequence[Pairs]) -> list[Difference | None]:
-    """New minus old for each column, all of them one family for Holm; None where no question is defined for both."""
-    moved = [changes(pairs) for pairs in columns]
-    ps = randomisation_ps(moved)
+def differences(columns: Sequence[Pairs], groups: Sequence[Sequence[str]] = ()) -> list[Difference | None]:
+    """New minus old for each column, all of them one family for Holm; None where no question is defined for both.
+
+    `groups` are those of each column's questions: intervals are then drawn by group. p remains that of these questions.
+    """
+    moved = [[_change(*pair) for pair in pairs] for pairs in columns]
+    ps = randomisation_ps([sorted(change for change in column if change is not None) for column in moved])
     both = zip(ps, holm(ps), strict=True)
-    return [_difference(found, *p) for found, p in zip(estimates(moved), both, strict=True)]
-
-
-def changes(pairs: Pairs) -> list[float]:
-    """New minus old where both are defined, in ascending order, so that the order of the questions decides nothing."""
-    return sorted(new - old for new, old in pairs if new is not None and old is not None)
+    return [_difference(found, *p) for found, p in zip(estimates(moved, groups), both, strict=True)]
 
 
 def randomisation_ps(columns: Sequence[Sequence[float]]) -> list[float | None]:
@@ -76,10 +74,22 @@ def paired(new: Mapping[str, Row], old: Mapping[str, Row], metric: str) -> Pairs
     return [(value_of(new[one], metric), value_of(old[one], metric)) for one in sorted(new.keys() & old.keys())]
 
 
-def identical(new: Mapping[str, Row], old: Mapping[str, Row], limit: int) -> list[float]:
-    """For each question that both answered, whether the first `limit` facts are the same, in the same order: 1 or 0."""
-    both = (one for one in sorted(new.keys() & old.keys()) if not new[one].error and not old[one].error)
-    return [float(new[one].facts[:limit] == old[one].facts[:limit]) for one in both]
+def groups_of_both(new: Mapping[str, Row], old: Mapping[str, Row]) -> list[str]:
+    """The group of each question of `paired`. Runs of before did not write it down."""
+    return [new[one].group or old[one].group for one in sorted(new.keys() & old.keys())]
+
+
+def identical(new: Mapping[str, Row], old: Mapping[str, Row], limit: int) -> list[float | None]:
+    """For each question of `paired`, whether the first `limit` facts are the same, in the same order: 1 or 0.
+
+    None where one of them has no result.
+    """
+    both = ((new[one], old[one]) for one in sorted(new.keys() & old.keys()))
+    return [None if a.error or b.error else float(a.facts[:limit] == b.facts[:limit]) for a, b in both]
+
+
+def _change(new: float | None, old: float | None) -> float | None:
+    return None if new is None or old is None else new - old
 
 
 def _difference(change: Estimate | None, p: float | None, p_holm: float | None) -> Difference | None:

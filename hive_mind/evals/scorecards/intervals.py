@@ -2,16 +2,18 @@
 
 Means over equally many questions are drawn together: a resample only says how often each place counts, so one matrix of counts
 serves all of them. Values are sorted before, so an interval does not depend on the order of the questions; the seed is fixed, so
-that the same rows always make the same scorecard. Times have medians, whose intervals need no chance.
+that the same rows always make the same scorecard. Where questions come in groups, groups are drawn (`measure.clusters`). Times
+have medians, whose intervals need no chance.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.evals.scorecards.card import Estimate, Middle
+from hive_mind.measure.clusters import are_clusters, cluster_interval, groups_of
 from hive_mind.measure.statistics import RESAMPLES
 
 SEED = 20260101
@@ -31,11 +33,16 @@ def defined(values: Iterable[float | None]) -> Values:
     return np.sort(np.asarray([value for value in values if value is not None], np.float64))
 
 
-def estimates(columns: Sequence[Iterable[float | None]]) -> list[Estimate | None]:
-    """Mean and interval of each column; None where nothing is defined. Raises `ValueError` for a value that is not finite."""
+def estimates(columns: Sequence[Sequence[float | None]], groups: Sequence[Sequence[str]] = ()) -> list[Estimate | None]:
+    """Mean and interval of each column; None where nothing is defined. Raises `ValueError` for a value that is not finite.
+
+    `groups` has a list for each column: the group of each of its values. None at all: every question is a group of its own.
+    """
     sorted_columns = [defined(column) for column in columns]
     found: list[Estimate | None] = [None] * len(sorted_columns)
-    for size, places in _by_size(sorted_columns):
+    for place, (column, named) in enumerate(zip(columns, groups, strict=True) if groups else ()):
+        found[place] = _clustered(column, named)
+    for size, places in _by_size([[] if one else column for one, column in zip(found, sorted_columns, strict=True)]):
         together = np.column_stack([sorted_columns[place] for place in places])
         if not np.isfinite(together).all():
             raise ValueError("a measured value is not a finite number; use None for an undefined one")
@@ -47,9 +54,9 @@ def estimates(columns: Sequence[Iterable[float | None]]) -> list[Estimate | None
     return found
 
 
-def estimate(column: Iterable[float | None]) -> Estimate | None:
+def estimate(column: Sequence[float | None], groups: Sequence[str] = ()) -> Estimate | None:
     """The same for one column."""
-    return estimates([column])[0]
+    return estimates([column], [groups] if groups else ())[0]
 
 
 def middle(values: Iterable[float]) -> Middle | None:
@@ -84,7 +91,16 @@ def _outside(count: int) -> int:
     return rank
 
 
-def _by_size(columns: Sequence[Values]) -> Iterator[tuple[int, list[int]]]:
+def _clustered(column: Sequence[float | None], groups: Sequence[str]) -> Estimate | None:
+    """None where drawing groups is the same as drawing questions, or there is but one."""
+    parts = groups_of(column, groups)
+    if not are_clusters(parts):
+        return None
+    found = cluster_interval(parts, rng=np.random.default_rng(SEED))
+    return Estimate(found.mean, found.low, found.high, sum(map(len, parts)))
+
+
+def _by_size(columns: Sequence[Sized]) -> Iterator[tuple[int, list[int]]]:
     sizes: dict[int, list[int]] = {}
     for place, column in enumerate(columns):
         sizes.setdefault(len(column), []).append(place)

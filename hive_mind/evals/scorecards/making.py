@@ -25,7 +25,7 @@ from hive_mind.evals.scorecards.card import (
     System,
 )
 from hive_mind.evals.scorecards.cells import MeasuredCell, read_run
-from hive_mind.evals.scorecards.differences import Pairs, differences, identical, paired
+from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
 from hive_mind.evals.scorecards.intervals import estimates, middle
 from hive_mind.evals.scorecards.metrics import metrics_of, value_of
 
@@ -38,6 +38,8 @@ _IDENTICAL = ("identical_top_k",)
 Key = tuple[str, ...]
 """What an estimate is of: ("metrics", name), ("category", value, name), ("system", name) …"""
 Figures = Mapping[Key, Estimate]
+_Column = tuple[Key, list[float | None], list[str]]
+"""What it is of, the value of each question, and each question's group."""
 
 
 def scorecard_of(folder: Path) -> Scorecard:
@@ -82,28 +84,30 @@ def usd_of(rows: Iterable[Row]) -> float | None:
 
 def _figures(done: Mapping[str, MeasuredCell], references: Mapping[str, str], limit: int) -> dict[str, Figures]:
     """Estimates by cell and by what they are of."""
-    keyed = [(id, key, values) for id, cell in done.items() for key, values in _columns(cell)]
+    keyed = [(id, column) for id, cell in done.items() for column in _columns(cell)]
     for id, reference in references.items():
-        keyed.append((id, _IDENTICAL, list(identical(done[id].rows, done[reference].rows, limit))))
+        both = done[id].rows, done[reference].rows
+        keyed.append((id, (_IDENTICAL, identical(*both, limit), groups_of_both(*both))))
     found: dict[str, dict[Key, Estimate]] = {id: {} for id in done}
-    for (id, key, _), estimate in zip(keyed, estimates([values for _, _, values in keyed]), strict=True):
+    made = estimates([values for _, (_, values, _) in keyed], [groups for _, (_, _, groups) in keyed])
+    for (id, (key, _, _)), estimate in zip(keyed, made, strict=True):
         if estimate is not None:
             found[id][key] = estimate
     return dict(found)
 
 
-def _columns(cell: MeasuredCell) -> Iterator[tuple[Key, list[float | None]]]:
+def _columns(cell: MeasuredCell) -> Iterator[_Column]:
     """Everything of a cell that has a mean."""
     rows = list(cell.rows.values())
     names = metrics_of(rows)
-    for name in names:
-        yield ("metrics", name), [value_of(row, name) for row in rows]
-    for part, values in _broken_out(rows).items():
-        for value, some in values.items():
-            for name in names:
-                yield (part, value, name), [value_of(row, name) for row in some]
+    parts = [((part, value), some) for part, values in _broken_out(rows).items() for value, some in values.items()]
+    for key, some in [(("metrics",), rows), *parts]:
+        groups = [row.group for row in some]
+        for name in names:
+            yield (*key, name), [value_of(row, name) for row in some], groups
+    groups = [row.group for row in cell.answered]
     for name in _PER_QUESTION:
-        yield ("system", name), [float(getattr(row, name)) for row in cell.answered]
+        yield ("system", name), [float(getattr(row, name)) for row in cell.answered], groups
 
 
 def _broken_out(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
@@ -119,12 +123,17 @@ def _broken_out(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
 
 def _differences(done: Mapping[str, MeasuredCell], references: Mapping[str, str]) -> dict[str, dict[str, Difference]]:
     """Of each cell against its reference, by metric: all of them one family."""
-    keyed: list[tuple[str, str, Pairs]] = []
+    keyed: list[tuple[str, str]] = []
+    columns: list[Pairs] = []
+    groups: list[list[str]] = []
     for id, reference in references.items():
         new, old = done[id].rows, done[reference].rows
-        keyed += [(id, name, paired(new, old, name)) for name in metrics_of(new.values())]
+        names = metrics_of(new.values())
+        keyed += [(id, name) for name in names]
+        columns += [paired(new, old, name) for name in names]
+        groups += [groups_of_both(new, old)] * len(names)
     found: dict[str, dict[str, Difference]] = {}
-    for (id, name, _), difference in zip(keyed, differences([pairs for _, _, pairs in keyed]), strict=True):
+    for (id, name), difference in zip(keyed, differences(columns, groups), strict=True):
         if difference is not None:
             found.setdefault(id, {})[name] = difference
     return found
@@ -157,6 +166,7 @@ def _with_figures(card: CellCard, cell: MeasuredCell, own: Figures) -> CellCard:
             by.setdefault(part, {}).setdefault(value, {})[name] = one
     return msgspec.structs.replace(
         card,
+        groups=len({row.group for row in cell.rows.values() if row.group}),
         errors=dict(Counter(row.error for row in cell.rows.values() if row.error)),
         metrics={key[1]: one for key, one in own.items() if key[0] == "metrics"},
         by=by,

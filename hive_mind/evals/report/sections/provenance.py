@@ -25,8 +25,8 @@ _WORDS = {
     "coverage gap": "share of the first k with a weak score; lower is better",
     "identical top k": "share of questions to which an arm finds the same facts as one memory with everything, in the same order",
     "completeness": "share of the hive that was reached, as the answer itself says",
-    "interval": "how far a mean moves with other questions to these documents, at 95 %; with other documents, as other "
-    "conversations, it moves further, and of fewer than twenty questions or so the interval is too narrow",
+    "interval": "how far a mean moves with other questions to these documents, at 95 %, and where the data has several "
+    "conversations with other conversations; of fewer than twenty questions or so it is too narrow",
     "median time": "of finding, without embedding the question; its interval is by order statistics",
 }
 

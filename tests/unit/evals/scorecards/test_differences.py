@@ -109,5 +109,5 @@ def test_identical_means_the_same_facts_in_the_same_order_up_to_the_cut():
     new = {"a": row("a", facts=["x", "y", "z"]), "b": row("b", facts=["y", "x"]), "c": row("c", error="no")}
     old = {"a": row("a", facts=["x", "y", "w"]), "b": row("b", facts=["x", "y"]), "c": row("c")}
 
-    assert identical(new, old, 2) == [1.0, 0.0]
-    assert identical(new, old, 3) == [0.0, 0.0]
+    assert identical(new, old, 2) == [1.0, 0.0, None]
+    assert identical(new, old, 3) == [0.0, 0.0, None]

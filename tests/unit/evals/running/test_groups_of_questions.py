@@ -1,0 +1,79 @@
+"""Questions of one conversation are alike, so every row says of which one it is."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from hive_mind.evals.datasets import load_dataset, pooled
+from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
+from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.evals.running.harness import RunOrder, run
+from hive_mind.evals.scorecards.card import write_scorecard
+from hive_mind.runtime.settings import Settings
+
+WORDS = Settings(embed="none")
+
+
+def quiet(done: int, total: int, what: str = "") -> None:
+    pass
+
+
+@pytest.fixture
+def talks(tmp_path: Path) -> Path:
+    """Two conversations in LoCoMo's format; the questions to the second are asked for what it does not say in these words."""
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    for name, words in (("26", "boat ferry lighthouse"), ("30", "piano violin trumpet")):
+        turns = [{"speaker": "Ann", "dia_id": f"D1:{n}", "text": f"I saw a {word}."} for n, word in enumerate(words.split(), 1)]
+        asked = [
+            {
+                "question": f"Where is the {word}?" if name == "26" else "Where?",
+                "answer": "",
+                "evidence": [f"D1:{n}"],
+                "category": 4,
+            }
+            for n, word in enumerate(words.split(), 1)
+        ]
+        conversation = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns, "qa": asked}
+        (folder / f"{name}.json").write_text(json.dumps(conversation), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("is_pooled", [True, False])
+def test_a_row_names_its_conversation_and_the_scorecard_counts_them(talks: Path, tmp_path: Path, is_pooled: bool):
+    source = DataSource("talks", "locomo", talks, is_pooled=is_pooled)
+    experiment = Experiment("talks", (source,), (Arm(),), (Retrieval("lexical", "lexical"),))
+
+    done = run(RunOrder(experiment, tmp_path / "run", WORDS, tmp_path / "vectors"), quiet)
+
+    lines = (done.folder / "cells" / "talks-single-lexical-s1" / "rows.jsonl").read_text().splitlines()
+    told = {row["question"]: row["group"] for row in map(json.loads, lines)}
+    assert told == {f"{talk}/q{number}": talk for talk in ("26", "30") for number in (1, 2, 3)}
+    assert {cell.groups for cell in write_scorecard(done.folder).cells} == {2}
+
+
+def test_one_conversation_alone_is_no_group(talks: Path):
+    assert load_dataset(talks / "26.json", "", "locomo").groups == {}
+
+
+def test_pooling_keeps_which_question_is_of_which_conversation(talks: Path):
+    dataset = load_dataset(talks, "", "locomo")
+
+    assert len(dataset.groups) == dataset.questions == 6
+    assert (
+        {question.id for question in pooled(dataset).scopes[0].questions}
+        == dataset.groups.keys()
+        == pooled(dataset).groups.keys()
+    )
+
+
+@pytest.mark.parametrize("scope", ["per-conversation", "pooled"])
+def test_one_measurement_at_once_draws_conversations_too(talks: Path, scope):
+    (row,) = asyncio.run(evaluate(RetrievalRun("locomo", talks, "keyword", scope), WORDS))
+
+    # One conversation is found whole and the other not at all: two of them rule out nothing.
+    assert row["groups"] == 2
+    assert row["metrics"]["recall@10"] == 0.5
+    assert row["intervals"]["recall@10"] == [0.0, 1.0]
