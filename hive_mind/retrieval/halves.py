@@ -8,12 +8,19 @@ from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.evaluation import held_out
 from hive_mind.retrieval.golden import Golden, GoldenQuery
 
+# Half of fewer than thirty questions, the number that a beginner is told to label, is too little to tune on and to decide.
+CROSSED_BELOW = 30
+CROSSED = "cross-validated"
+"""What the questions are called where all of them tune and all of them decide."""
+
 Questions = tuple[GoldenQuery, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """The golden set in two parts. Training questions come in an order that has nothing to do with that of the file.
+    """The golden set in two parts, or twice the whole where it is small.
+
+    Training questions come in an order that has nothing to do with that of the file.
 
     `note` says how they were parted where nobody had marked them.
     """
@@ -23,9 +30,16 @@ class Halves:
     split: str
     note: str = ""
 
+    @property
+    def is_crossed(self) -> bool:
+        """Whether both parts are the same questions: then only cross-validation can tell anything."""
+        return self.split == CROSSED
+
 
 def halves(golden: Golden) -> Halves:
     """The parts as they are marked; where nothing is marked, every other question, in an order that stays the same.
+
+    Of a small set of which nothing is marked both parts are the whole.
 
     Raises `InvalidInput` where one part is empty.
     """
@@ -47,5 +61,8 @@ def _parted(questions: Sequence[GoldenQuery]) -> Halves:
     if len(questions) < 2:
         raise InvalidInput("one golden question can't be tuned on and decide as well: label more, thirty are a good beginning")
     ordered = mixed(questions)
+    if len(ordered) < CROSSED_BELOW:
+        told = "all {} questions tune, since none is marked and they are few: figures are cross-validated"
+        return Halves(ordered, ordered, CROSSED, told.format(len(ordered)))
     note = 'no question is marked: every other one was held out here. Mark them "train" and "test", or deploy measures with all'
     return Halves(ordered[::2], ordered[1::2], "unmarked", note)

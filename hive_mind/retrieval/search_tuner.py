@@ -9,7 +9,7 @@ import random
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from hive_mind.retrieval.changing import changed, differences, is_same, without
+from hive_mind.retrieval.changing import changed, differences, is_same, values_written, without
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.tuner import GAIN_MIN, Proposal, Situation, Step
 from hive_mind.retrieval.tuning_space import Change, compatible, space
@@ -97,7 +97,7 @@ class SearchTuner:
             for one in candidates:
                 situation = yield Proposal(one.config, one.reason, share)
                 scored.append((situation.last, one))
-            # Stable: of equals the one that was drawn first goes on.
+            # Stable: of equals the simplest goes on, and of these the one that was drawn first.
             scored.sort(key=lambda pair: _rank(pair[0]))
             candidates = [one for _, one in scored[: max(1, round(wide * kept))]]
         for one in candidates[: max(1, wide // 8)]:
@@ -137,6 +137,6 @@ class SearchTuner:
         return any(is_same(config, other) for other in self._tried)
 
 
-def _rank(step: Step) -> tuple[float, int, int]:
+def _rank(step: Step) -> tuple[float, int, int, int]:
     """What comes first goes on."""
-    return (-round(step.nudcg, 9), step.misleading, step.measured.distractors)
+    return (-round(step.nudcg, 9), step.misleading, step.measured.distractors, values_written(step.config))

@@ -1,7 +1,8 @@
 """Tuning: somebody proposes a configuration, it is measured, and what was seen decides what is proposed next (document 000).
 
 Only training questions are used on the way. At the end the best is compared once, with questions that nobody saw, with what is
-in use; that verdict is the gate's. Nothing is deployed here. A stop at any time keeps the best, on disk too.
+in use, or with the start where nothing is; that verdict is the gate's. A small set is cross-validated instead. Nothing is
+deployed here. A stop at any time keeps the best, on disk too.
 """
 
 import asyncio
@@ -12,16 +13,20 @@ from typing import TypeVar
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.retrieval import tuning_files
 from hive_mind.retrieval.bench import Bench, Measurable
+from hive_mind.retrieval.changing import is_same
+from hive_mind.retrieval.choosing import cross_validated, takes_over
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.evaluation import measured
 from hive_mind.retrieval.halves import Halves, halves
 from hive_mind.retrieval.measured import Evaluation
-from hive_mind.retrieval.tuner import Proposal, Situation, Step, Tuner, is_better, shows_more_distractors
+from hive_mind.retrieval.tuner import Proposal, Situation, Step, Tuner
 from hive_mind.retrieval.validation import check_golden
 from hive_mind.retrieval.verdict import Verdict, decide
 
 # Room for eight rounds of a search and for taking back what is not needed; nobody reads the files of more.
 STEPS_MAX = 40
+# Nearly everything answers one or two questions as well as they can be: a try with so few would choose by chance.
+TRIED_MIN = 5
 
 Report = Callable[[Step, bool], None]
 """Gets every step when it was measured, and whether it is the best so far."""
@@ -122,17 +127,19 @@ class _Tuning:
 
     async def verdict(self) -> Verdict | None:
         """What the held-out questions say about the best, against what is in use."""
-        best = self.situation.best
+        best, start = self.situation.best, self.situation.start
         if best.number == 0:
             return None
-        candidate = await self._deciding(self.index, best.config.model_copy(update={"name": self.name}))
-        active = self.bench.workspace.active()
-        if active is None:
-            return decide(None, candidate)
-        if active.collection == best.config.collection:
-            return decide(await self._deciding(self.index, active), candidate)
-        async with self.bench.open(active.collection) as index:
-            return decide(await self._deciding(index, active), candidate)
+        named = best.config.model_copy(update={"name": self.name})
+        crossed = self.parts.is_crossed
+        candidate = cross_validated(self.situation.steps, named) if crossed else await self._deciding(self.index, named)
+        former = self.bench.workspace.active() or start.config
+        if crossed and is_same(former, start.config):
+            return decide(replace(start.measured, config=former, split=self.parts.split), candidate)
+        if former.collection == best.config.collection:
+            return decide(await self._deciding(self.index, former), candidate)
+        async with self.bench.open(former.collection) as index:
+            return decide(await self._deciding(index, former), candidate)
 
     async def _try(self, proposal: Proposal) -> None:
         """Measure a proposal; with all training questions it becomes a file."""
@@ -149,7 +156,7 @@ class _Tuning:
 
     async def _take(self, proposal: Proposal, number: int | None) -> None:
         """Measure and remember. What is stopped half-way is as if it had never been proposed, but for its file."""
-        count = max(1, round(proposal.share * len(self.parts.training)))
+        count = max(TRIED_MIN, round(proposal.share * len(self.parts.training)))
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
         if found := await _unless(self.stop, work):
@@ -160,7 +167,7 @@ class _Tuning:
         known, origin = self.situation, self._origin(step.number or 0)
         if step.is_whole:
             tuning_files.write_measured(self.bench.workspace, step, known.start, origin)
-        is_best = step.is_whole and is_better(step, known.best) and not shows_more_distractors(step, known.start)
+        is_best = takes_over(step, known.best, known.start)
         self.situation = replace(known, steps=(*known.steps, step), best=step if is_best else known.best)
         if is_best:
             tuning_files.write_best(self.bench.workspace, self.name, step, known.start, origin)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from hive_mind.retrieval.comparing import Comparison, Move, compare
 from hive_mind.retrieval.golden import QUESTIONS_MIN
+from hive_mind.retrieval.halves import CROSSED
 from hive_mind.retrieval.measured import Evaluation
 
 Level = Literal["syntactic", "semantic", "behavioural"]
@@ -80,9 +81,7 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     """What is against it, or else why it may."""
-    questions = len(comparison.after.rows)
-    if questions < QUESTIONS_MIN:
-        told = f"{questions} held-out questions decide nothing: label at least {QUESTIONS_MIN}, better 30, in evals/golden.json"
+    if told := _too_few(comparison.after):
         return [Ground("too_few_questions", told), *_losses(comparison)], ""
     if grounds := _losses(comparison):
         return grounds, ""
@@ -90,6 +89,15 @@ def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
         cheaper = _cheaper(comparison)
         return ([], f"no question changes, and it takes {cheaper}") if cheaper else ([_tie(comparison)], "")
     return [], f"nUDCG {_change(comparison)}, distractors {_distractors(comparison)}"
+
+
+def _too_few(measured: Evaluation) -> str:
+    """What to do about too few questions; "" where there are enough."""
+    count = len(measured.rows)
+    if count >= QUESTIONS_MIN:
+        return ""
+    held_out = "questions decide" if measured.split == CROSSED else "held-out questions decide"
+    return f"{count} {held_out} nothing: label at least {QUESTIONS_MIN}, better 30, in evals/golden.json"
 
 
 def _losses(comparison: Comparison) -> list[Ground]:
@@ -117,7 +125,8 @@ def _first(candidate: Evaluation) -> Verdict:
     if candidate.nudcg < -_SAME:
         grounds.append(Ground("misleads", f"it misleads more than it helps ({found}): showing nothing would be better"))
     why = "" if grounds else f"nothing was in use before; {found}"
-    return Verdict("behavioural", tuple(grounds), why, candidate, None, _remarks(candidate))
+    few = [f"it is taken because nothing was in use; {told}"] if (told := _too_few(candidate)) and why else []
+    return Verdict("behavioural", tuple(grounds), why, candidate, None, (*few, *_remarks(candidate)))
 
 
 def _is_tie(comparison: Comparison) -> bool:
@@ -171,7 +180,7 @@ def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
         for note in one.notes
         if not (_tells_of_a_failure(note) or note.startswith("only identifiers"))
     ]
-    if evaluations[-1].split != "test":
+    if evaluations[-1].split not in ("test", CROSSED):
         told.append('no question is marked "split": "test", so what was tuned on may have decided; mark some')
     return tuple(told)
 

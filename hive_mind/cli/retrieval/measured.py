@@ -17,7 +17,13 @@ SHOWN_AS: Mapping["Metric", str] = {
     "mrr": "MRR",
     "contamination": "contamination",
 }
-_QUESTIONS = {"test": "held-out questions", "train": "training questions", "all": "questions", "unmarked": "unmarked questions"}
+_QUESTIONS = {
+    "test": "held-out questions",
+    "train": "training questions",
+    "all": "questions",
+    "unmarked": "unmarked questions",
+    "cross-validated": "questions, each answered by what the others choose",
+}
 _QUESTION_CHARACTERS = 60
 
 
@@ -53,7 +59,8 @@ def plain_evaluation(one: "Evaluation", *, with_questions: bool = True) -> dict[
 def questions_of(one: "Evaluation") -> str:
     """Which questions were asked, and how many of the results count."""
     asked = _QUESTIONS.get(one.split, one.split)
-    return f"{len(one.rows)} {asked.removesuffix('s') if len(one.rows) == 1 else asked}, the first {one.k} results of each"
+    named = asked.replace("questions", "question") if len(one.rows) == 1 else asked
+    return f"{len(one.rows)} {named}, the first {one.k} results of each"
 
 
 def show_evaluation(one: "Evaluation") -> None:

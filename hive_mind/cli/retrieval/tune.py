@@ -179,7 +179,7 @@ def _show(found: "Tuned", output: Format) -> None:
     if verdict.allowed:
         show(f"{found.name} may be deployed: hive-mind retrieval deploy {found.name}", style="green")
         return
-    show(f"{found.name} is the best with training questions, and would be refused:", style="yellow")
+    show(f"{found.name} is the best of what was tried, and this speaks against deploying it:", style="yellow")
     for ground in verdict.grounds:
         show(f"  {ground.message}", style="yellow")
 

@@ -56,6 +56,13 @@ class TestTheRules:
     def test_everything_that_is_wrong_is_told_at_once(self):
         assert kinds(verdict(*[("rs", "rD")] * 8)) == ["lower_nudcg", "more_distractors"]
 
+    def test_a_first_configuration_is_taken_with_few_questions_and_that_they_say_little_is_told(self):
+        few, enough = (decide(None, evaluation(*["rs"] * count)) for count in (QUESTIONS_MIN - 1, QUESTIONS_MIN))
+
+        assert few.allowed
+        assert "it is taken because nothing was in use; 5 held-out questions decide nothing: label at least 6" in few.remarks[0]
+        assert not any("decide nothing" in one for one in enough.remarks)
+
     @pytest.mark.parametrize("count", [1, QUESTIONS_MIN - 1])
     def test_too_few_questions_decide_nothing(self, count):
         found = verdict(*[("D", "rst")] * count)

@@ -6,9 +6,9 @@ import pytest
 from hive_mind.errors import BackendUnavailable, InvalidInput, ModelOutputError
 from hive_mind.retrieval.changing import changed, differences, is_same, without, written
 from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.halves import halves
+from hive_mind.retrieval.halves import CROSSED_BELOW, halves
 from hive_mind.retrieval.tuner import Step, is_better
-from hive_mind.retrieval.tuning import Order
+from hive_mind.retrieval.tuning import TRIED_MIN, Order
 from hive_mind.retrieval.validation import check_config
 from tests.unit.retrieval.measuring import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
@@ -134,7 +134,7 @@ def test_steps_are_bounded(tmp_path):
 def test_a_try_with_a_part_of_the_questions_is_no_step_and_never_the_best(tmp_path):
     found = tuned(bench(tmp_path), Scripted(only("api"), share=1 / 3))
 
-    assert [(step.number, len(step.measured.rows)) for step in found.steps] == [(0, 7), (None, 2)]
+    assert [(step.number, len(step.measured.rows)) for step in found.steps] == [(0, 7), (None, TRIED_MIN)]
     assert found.name == ""
     assert len(list((tmp_path / "configs").glob("better*"))) == 0
 
@@ -177,14 +177,14 @@ def test_a_name_that_would_be_no_file_or_a_step_is_refused(tmp_path, name):
 
 
 def test_a_golden_set_that_nobody_marked_is_parted_and_that_is_said(tmp_path):
-    found = tuned(bench(tmp_path, marked=False), Scripted(only("api")))
+    found = tuned(bench(tmp_path, marked=False, questions=CROSSED_BELOW), Scripted(only("api")))
 
-    assert len(found.start.measured.rows) == len(found.verdict.candidate.rows) == 7
+    assert len(found.start.measured.rows) == len(found.verdict.candidate.rows) == CROSSED_BELOW // 2
     assert "every other one was held out" in found.notes[0]
 
 
 def test_questions_are_mixed_in_a_way_that_stays_the_same(tmp_path):
-    golden = world(tmp_path, marked=False).golden()
+    golden = world(tmp_path, marked=False, questions=CROSSED_BELOW).golden()
     backwards = golden.model_copy(update={"queries": golden.queries[::-1]})
 
     assert halves(golden) == halves(backwards)

@@ -68,22 +68,24 @@ def only(*categories: str) -> dict:
     return {("filters", "category"): list(categories)}
 
 
-def bench(folder: Path, index: HelpfulIndex | None = None, *, marked: bool = True, **files: str) -> Bench:
+def bench(
+    folder: Path, index: HelpfulIndex | None = None, *, marked: bool = True, questions: int = QUESTIONS, **files: str
+) -> Bench:
     one = index or HelpfulIndex()
 
     @asynccontextmanager
     async def open(_collection: str):
         yield one
 
-    return Bench(world(folder, marked=marked, **files), open)
+    return Bench(world(folder, marked=marked, questions=questions, **files), open)
 
 
-def world(folder: Path, *, marked: bool = True, golden: str = "") -> Workspace:
+def world(folder: Path, *, marked: bool = True, questions: int = QUESTIONS, golden: str = "") -> Workspace:
     files = {
         "collections/kb.json": COLLECTION,
         "configs/naive.json": NAIVE,
         "configs/active.json": '{"config": "naive"}',
-        "evals/golden.json": golden or _golden(marked),
+        "evals/golden.json": golden or _golden(questions, marked),
         **{f"documents/{one}": f"# {one}\n\ntext\n" for one in DOCUMENTS},
     }
     for name, text in files.items():
@@ -110,7 +112,7 @@ def reasons(steps: tuple[Step, ...]) -> list[str]:
     return [step.reason for step in steps]
 
 
-def _golden(marked: bool) -> str:
+def _golden(questions: int, marked: bool) -> str:
     queries = [
         {
             "query": f"question {number}",
@@ -118,6 +120,6 @@ def _golden(marked: bool) -> str:
             "distractors": ["faqs/a.md", "faqs/b.md"],
             **({"split": "train" if number % 2 else "test"} if marked else {}),
         }
-        for number in range(QUESTIONS)
+        for number in range(questions)
     ]
     return json.dumps({"queries": queries})
