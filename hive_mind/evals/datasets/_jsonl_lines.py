@@ -36,6 +36,8 @@ class QuestionMeta(msgspec.Struct, frozen=True, omit_defaults=True):
     is_answerable: bool = True
     gap: str = ""
     asked_at: str = ""
+    group: str = ""
+    """what it came from together with others, such as a conversation: a field of the set, not of the question"""
 
 
 class QueryLine(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -40,8 +40,10 @@ def load_jsonl(path: Path, name: str = "") -> Dataset:
     files = _files_in(path, name) if path.is_dir() else _files_beside(path)
     corpus = _read_corpus(files)
     left_out = Counter({SILENT_DOCUMENT: len(corpus.silent)})
-    questions = tuple(_questions(files, corpus, left_out))
-    return Dataset(files.name, (Scope(files.name, tuple(corpus.documents.values()), questions),), dict(+left_out))
+    groups: dict[str, str] = {}
+    questions = tuple(_questions(files, corpus, left_out, groups))
+    scope = Scope(files.name, tuple(corpus.documents.values()), questions)
+    return Dataset(files.name, (scope,), dict(+left_out), groups=groups)
 
 
 def derived_before(previous: Document | None, section: str) -> str:
@@ -94,11 +96,13 @@ def _document(name: str, line: CorpusLine, previous: Document | None) -> Documen
     return Document(line.id, line.text, **known, meta=meta)
 
 
-def _questions(files: _Files, corpus: Corpus, left_out: Counter[str]) -> Iterator[LabelledQuestion]:
+def _questions(files: _Files, corpus: Corpus, left_out: Counter[str], groups: dict[str, str]) -> Iterator[LabelledQuestion]:
     for _, line in read_lines(files.queries, QueryLine):
         if not says_something(line.text):
             left_out[SILENT_QUESTION] += 1
             continue
+        if line.meta.group:
+            groups[line.id] = line.meta.group
         yield _labelled(line, corpus.usable(line.qrels, left_out))
 
 

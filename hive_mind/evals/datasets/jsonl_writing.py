@@ -30,7 +30,7 @@ def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
     (scope,) = dataset.scopes
     corpus, queries = folder / f"{dataset.name}{CORPUS_SUFFIX}", folder / f"{dataset.name}.queries.jsonl"
     _write(corpus, _corpus_lines(dataset.name, scope.documents))
-    _write(queries, map(_query_line, scope.questions))
+    _write(queries, (_query_line(question, dataset.groups.get(question.id, "")) for question in scope.questions))
     return corpus, queries
 
 
@@ -57,6 +57,6 @@ def _told(name: str, document: Document, previous: Document | None) -> dict[str,
     return {key: getattr(document, key) for key in DOCUMENT_FIELDS if getattr(document, key) != assumed[key]}
 
 
-def _query_line(question: LabelledQuestion) -> QueryLine:
-    meta = {key: getattr(question, key) for key in QuestionMeta.__struct_fields__}
-    return QueryLine(question.id, question.text, dict(question.relevant), QuestionMeta(**meta))
+def _query_line(question: LabelledQuestion, group: str) -> QueryLine:
+    meta = {key: getattr(question, key) for key in QuestionMeta.__struct_fields__ if key != "group"}
+    return QueryLine(question.id, question.text, dict(question.relevant), QuestionMeta(**meta, group=group))
