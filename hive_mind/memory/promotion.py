@@ -10,18 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hive_mind.memory.sensitive import credential_in, personal_data_in
+from hive_mind.memory.small_talk import is_small_talk
 from hive_mind.model.fact import KEPT_HOME, Fact
 
 _TAG = re.compile(r"<[^<>]{1,500}>")
 _WORD = re.compile(r"[^\W_]+")
 # Scripts written without spaces: each character is about half a word.
 _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_SMALL_TALK = frozenset(
-    "a ah alright alrighty and bye cheers congrats congratulations cool danke day dear evening exactly fine for glad good "
-    "goodbye got great haha hello hey hi hm hmm i indeed is it later lol lovely me morning much nice night no nope of oh ok "
-    "okay perfect please really right see so sorry super sure thank thanks that that's the then there too totally u uh um "
-    "very welcome well will wow yeah yep yes you your".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +32,7 @@ class PromotionSettings:
     hold_back_secrets: bool = True
     """Keys, tokens, passwords, connection strings."""
     hold_back_personal: bool = True
-    """E-mail addresses, telephone numbers, card and bank account numbers; names are fine."""
+    """E-mail addresses, telephone, card, bank account and identity numbers; names are fine."""
     is_open: bool = False
     """Everything passes, secrets too: for measuring topologies against one another, not for use."""
 
@@ -77,9 +72,10 @@ def _too_poor(fact: Fact, settings: PromotionSettings) -> str:
     solid = sum(not c.isspace() for c in said)
     if sum(map(len, words)) + _marks(said) < settings.letters_share_min * solid or len(said) < len(fact.content) / 3:
         return "its text is mostly symbols or markup"
-    if len(words) + len(_WITHOUT_SPACES.findall(said)) // 2 < settings.words_min:
+    # A word said three times says no more than once.
+    if len({word.casefold() for word in words}) + len(_WITHOUT_SPACES.findall(said)) // 2 < settings.words_min:
         return "its text is too short to say something to others"
-    if all(word.casefold() in _SMALL_TALK for word in words):
+    if is_small_talk(words):
         return "its text is small talk"
     return ""
 

@@ -10,51 +10,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from math import log2
 
+from hive_mind.memory.identities import holds_identity_number
+from hive_mind.memory.key_formats import holds_key
 from hive_mind.memory.telephone import holds_telephone_number
+from hive_mind.memory.told_secrets import tells_secret
 
 CREDENTIAL, CARD, EMAIL = "a credential", "a card number", "an e-mail address"
-TELEPHONE, ACCOUNT = "a telephone number", "a bank account number"
-
-_SHAPES = re.compile(
-    r"""
-      -----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY
-    | \b(?:AKIA|ASIA|AIDA|AROA|ABIA|ACCA)[A-Z0-9]{16}\b             # Amazon
-    | \bgh[pousr]_[A-Za-z0-9]{30} | \bgithub_pat_\w{22}
-    | \bglpat-[\w-]{20}
-    | \bxox[abeoprs]-[A-Za-z0-9-]{10} | \bhooks\.slack\.com/services/\w{5,30}/
-    | \bAIza[\w-]{35} | \bya29\.[\w-]{20}                       # Google
-    | \bsk-[\w-]{20} | \b[prs]k_(?:live|test)_\w{10}                # OpenAI, Anthropic, Stripe
-    | \bnpm_[A-Za-z0-9]{36} | \bpypi-[\w-]{50} | \bhf_[A-Za-z0-9]{30}
-    | \bSG\.[\w-]{16,64}\.[\w-]{16}                                 # SendGrid
-    | \b\d{8,10}:[\w-]{35}\b                                        # Telegram
-    | \beyJ[\w-]{8,600}\.[\w-]{8}                                    # JSON web token
-    | \b(?:AccountKey|SharedAccessKey)=[\w+/]{20} | [?&;]sig=[\w%+/]{20}
-    | \b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@]{0,100}:[^\s/@]{1,200}@
-    | \b(?:[Bb]earer|[Bb]asic|BEARER|BASIC)\ {1,3}(?=[A-Za-z+/._~-]{0,40}\d)[\w+/.~-]{16}
-    """,
-    re.VERBOSE,
-)
-
-# "password: …", "DB_PASSWORD=…", '"api_key": "…"', "the PIN is …"
-_NAMED = re.compile(
-    r"""
-    (?P<name> pass(?:word|wort|wd|phrase|code) | (?<![a-z])pwd | (?<![a-z])pin(?![a-z]) | kennwort
-            | secret | token(?!s) | credential | api[ _-]?key | (?:access|private|secret|account|encryption|signing)[ _-]?key )
-    [\w-]{0,24} ["'`\])]{0,2}
-    \s{0,3} (?P<is> := | => | = | : | (?<=\s)(?:is|was|are|lautet|ist)(?=\s) ) \s{0,3}
-    (?P<quote> ["'`]? ) (?P<value> [^\s"'`]{1,200} ) (?P<rest> .? )
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
-_PLACEHOLDER = re.compile(r"[<${\[(*•.…_-].*|x{3,200}|\W{1,200}|(?:none|null|nil|true|false|n/a|todo)\W{0,3}", re.IGNORECASE)
-_ORDINARY = frozenset(
-    "a about all also always an and any ask at be because been being by can case changed choose click contact correct "
-    "create different empty enough enter expired for forgot from good has hashed have hidden how i important in incorrect "
-    "invalid it kept known long lost may minimum missing must my necessary needed never new no not now of off old on one "
-    "only optional or our out part per please public required reset right rotated safe same secret secure see set short "
-    "should simple so some stored strong that the their there this to too unique unknown use used valid very weak what when "
-    "where which will with without wrong you your".split()
-)
+TELEPHONE, ACCOUNT, IDENTITY = "a telephone number", "a bank account number", "an identity number"
 
 # Something = a long run of characters nobody would say.
 _ASSIGNED = re.compile(r"[=:]\s{0,3}[\"'`]?([A-Za-z0-9+/_-]{20,512})={0,2}")
@@ -64,6 +26,7 @@ _KIND_CHANGES_MIN = 0.4
 
 _EMAIL = re.compile(
     r"[\w%+-](?<!\bgit)@[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,5}\.[^\W\d_]{2,24}\b"
+    r"|\w (?:dot \w{1,30} )?at [\w-]{2,30} dot (?:com|org|net|de|fr|es|it|pt|eu|uk|io|example)\b"
     r"|\w\s?[\[(]\s?at\s?[\])]\s?[\w-]{1,63}\s?(?:\.|[\[(]\s?dot\s?[\])])\s?[^\W\d_]{2,24}\b"
 )
 _DIGITS_OF_A_CARD = re.compile(r"(?<![\d.,+])\d(?:[ -]?\d){12,18}(?![\d])")
@@ -77,8 +40,8 @@ _IBAN = re.compile(r"\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]
 
 def credential_in(text: str) -> str:
     """`CREDENTIAL` where the text holds one, else ""."""
-    is_told = any(map(_is_told, _NAMED.finditer(text)))
-    return CREDENTIAL if is_told or _SHAPES.search(text) or any(map(_is_random, _ASSIGNED.findall(text))) else ""
+    is_one = holds_key(text) or tells_secret(text) or any(map(_is_random, _ASSIGNED.findall(text)))
+    return CREDENTIAL if is_one else ""
 
 
 def personal_data_in(text: str) -> str:
@@ -87,26 +50,10 @@ def personal_data_in(text: str) -> str:
         (EMAIL, lambda t: bool(_EMAIL.search(t))),
         (ACCOUNT, lambda t: any(map(_is_iban, _IBAN.findall(t)))),
         (CARD, lambda t: any(map(_is_card, _DIGITS_OF_A_CARD.findall(t)))),
+        (IDENTITY, holds_identity_number),
         (TELEPHONE, holds_telephone_number),
     )
     return next((kind for kind, holds in kinds if holds(text)), "")
-
-
-def _is_told(match: re.Match[str]) -> bool:
-    """Whether what stands behind "password is" is one, and not a word about it."""
-    value = match["value"].rstrip(".,;!?)]}")
-    if _PLACEHOLDER.fullmatch(match["value"]) or len(value) < 4:
-        return False
-    if value.isdecimal():
-        return "token" not in match["name"].lower() or len(value) >= 6
-    if any(c.isdigit() for c in value) or match["quote"]:
-        return True
-    is_last_word = not match["rest"].strip() or value != match["value"]
-    is_assigned = match["is"] in {"=", ":", ":=", "=>"}
-    if value.lower() in _ORDINARY or (not is_assigned and value.lower().endswith(("ed", "ing"))):
-        return False
-    is_password = match["name"].lower().startswith(("pass", "pwd", "kennwort"))
-    return is_last_word or (is_assigned and (is_password or not value.isalpha()))
 
 
 def _is_random(run: str) -> bool:

@@ -17,7 +17,7 @@ _NATIONAL = re.compile(
 )
 # "call me at 555 0123"
 _LABELLED = re.compile(
-    r"\b(?:tele(?:ph|f)on(?:e|nummer)?|phone|mobile|cell(?:phone)?|fax|tel|handy(?:nummer)?|mobil|whatsapp|sms|call|ruf)\b"
+    r"\b(?:t[eé]l[eé](?:ph|f)on(?:[eo]|nummer)?|m[oó]vil|portable|cellulare|celular|telem[oó]vel|phone|mobile|cell(?:phone)?|fax|tel|handy(?:nummer)?|mobil|whatsapp|sms|call|ruf)\b"
     r"[^\d+\n(]{0,24}(?P<number>[+(]{0,2}\d(?:[ ()./-]{0,2}\d){6,14})(?![\w:]|[.,]\d)",
     re.IGNORECASE,
 )

@@ -212,7 +212,8 @@ PIECES = [
     *"a0+@-(<1.= é", "0 ", "+1 ", "password", "password=", "password =", "a@", "1-", "eyJ", "eyJ-", "-----BEGIN ", "aA1=", "x:",
     "://:", "a://b:", "01 ", "call ", "call", "phone 1", "< ", "DE89 ", "[at]", "a(at)a", "sig=", "=aB3", "token is ",
     "bearer ", "a.", "4111 ", "pin:", "://a:a", "a-a+", "xox", "sk-", "SG.aaaaaaaaaaaaaaaaaa", "1234567890:", "ghp_",
-    "a@a.a.a.", "0171 ", "(0171)", "2-", 'password"\'', "\u3040", "\u0301", "\u200b",
+    "pin ", "door code ", "is ", "open 1 ", "passport 1", "enter ", "user ", "as ", "code is 1", "the PIN \"", "A1 ", "set to ",
+    "licence ", "curl -u ", "a dot b at ", "a@a.a.a.", "0171 ", "(0171)", "2-", 'password"\'', "\u3040", "\u0301", "\u200b",
 ]  # fmt: skip
 
 

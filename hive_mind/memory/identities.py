@@ -1,0 +1,56 @@
+"""Numbers that a state, a tax office or an insurance knows a person by.
+
+Those with an unmistakable shape or a check are found wherever they stand; the others only behind what they are called, because a
+part number looks the same.
+"""
+
+import re
+
+_SHAPES = re.compile(
+    r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-])"  # United States
+    r"|\b[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]\b"  # Italy
+)
+_BRAZILIAN = re.compile(r"(?<![\d.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\d)")
+_SPANISH = re.compile(r"\b[XYZ\d]-?\d{7}-?[A-Z]\b")
+_FRENCH = re.compile(r"(?<!\d)[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d(?!\d)")
+
+_NAMES = (
+    r"social security|national insurance|passport|driver'?s?'? licen[cs]e|driving licen[cs]e|tax (?:id|number)|taxpayer id"
+    r"|identity card|ssn|nhs|steuer-?id\w{0,24}|steuernummer|(?:sozial|renten)versicherungs\w{0,8}|reisepass\w{0,8}"
+    r"|(?:personal)?ausweis\w{0,8}|führerschein\w{0,8}|sécurité sociale|passeport|permis de conduire|carte d'identité|pasaporte"
+    r"|seguridad social|\bdni|\bnie|carn[eé] de conducir|codice fiscale|passaporto|patente di guida|carta d'identità|\bcpf|\bnif"
+    r"|passaporte|segurança social|cartão de cidadão|carta de condução|\bbsn|burgerservicenummer|\bpesel"
+)
+_NAMED = re.compile(
+    rf"(?<!\w)(?i:{_NAMES})(?:[^.!?\n]{{0,40}}?(?i:\b(?:is|was|number|num[eé]ro|número|nr|no|n[°º]|lautet|ist|nummer|est|es|è|é)\b\.?|[:=]))?\s{{0,3}}"
+    r"(?P<number>[A-Z\d](?:[ ./-]?[A-Z\d]){5,20})\b"
+)
+_DATE = re.compile(r"(?:19|20)\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d")
+# German passports have no more.
+_DIGITS_MIN = 3
+
+
+def holds_identity_number(text: str) -> bool:
+    """Whether a part of the text is one."""
+    if _SHAPES.search(text) or any(map(_is_brazilian, _BRAZILIAN.findall(text))):
+        return True
+    if any(map(_is_spanish, _SPANISH.findall(text))) or any(map(_is_french, _FRENCH.findall(text))):
+        return True
+    named = (match["number"] for match in _NAMED.finditer(text))
+    return any(sum(c.isdigit() for c in number) >= _DIGITS_MIN and not _DATE.match(number) for number in named)
+
+
+def _is_brazilian(number: str) -> bool:
+    digits = [int(c) for c in number if c.isdigit()]
+    checks = (sum((n + 2) * d for n, d in enumerate(reversed(digits[:length]))) * 10 % 11 % 10 for length in (9, 10))
+    return digits[9:] == list(checks)
+
+
+def _is_spanish(number: str) -> bool:
+    bare = number.replace("-", "")
+    return bare[-1] == "TRWAGMYFPDXBNJZSQVHLCKE"[int(bare[:-1].translate(str.maketrans("XYZ", "012"))) % 23]
+
+
+def _is_french(number: str) -> bool:
+    bare = number.replace(" ", "").replace("2A", "19").replace("2B", "18")
+    return int(bare[-2:]) == 97 - int(bare[:-2]) % 97

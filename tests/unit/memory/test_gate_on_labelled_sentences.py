@@ -1,0 +1,58 @@
+"""The gate on labelled sentences that people might say: what it misses and what it holds back for nothing, within bounds."""
+
+import pytest
+
+from benchmarks.gate import PARTS, PRIVATE, Figures, figures, sentences
+from hive_mind.memory.promotion import PromotionSettings, decide
+from tests.builders import fact
+
+GATE = PromotionSettings()
+
+TOLD_IN_PASSING = """
+The password of pump 0 is hunter0Xy!
+The wifi password for guests is sunshine42
+Ann's password for the portal is Summer2024!
+The PIN of the door is 4711
+user admin and password admin123
+The passphrase for the backup is correct horse battery staple
+the secret of the webhook is 9f8e7d6c5b
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def counted() -> dict[str, Figures]:
+    return {part: figures(sentences(part)) for part in PARTS}
+
+
+@pytest.mark.parametrize("text", TOLD_IN_PASSING)
+def test_words_between_a_secret_and_what_it_is_called_do_not_let_it_out(text: str):
+    assert decide(fact(text), GATE).reason == "its text holds a credential"
+
+
+@pytest.mark.parametrize("text", ["stuff idk maybe whatever", "idk dunno etc", "test test test", "sei lá, tanto faz"])
+def test_what_says_nothing_to_others_stays_home(text: str):
+    assert not decide(fact(text), GATE).is_shared
+
+
+@pytest.mark.parametrize(("part", "share"), [("development", 0.98), ("held_out", 0.98), ("unseen", 0.9)])
+def test_secrets_and_personal_data_are_kept_home(counted: dict[str, Figures], part: str, share: float):
+    assert counted[part].share(*PRIVATE) >= share
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_harmless_sentences_with_the_same_words_are_shared(counted: dict[str, Figures], part: str):
+    assert counted[part].share("harmless") <= 0.02
+
+
+@pytest.mark.parametrize(("part", "share"), [("development", 0.95), ("held_out", 0.95), ("unseen", 0.5)])
+def test_small_talk_is_kept_home(counted: dict[str, Figures], part: str, share: float):
+    assert counted[part].share("junk") >= share
+
+
+def test_the_sentences_are_many_and_each_is_there_once():
+    told = [one for part in PARTS for one in sentences(part)]
+
+    assert len({one.text for one in told}) == len(told)
+    assert sum(one.kind in PRIVATE for one in told) >= 400
+    assert sum(one.kind == "harmless" for one in told) >= 200
+    assert {one.language for one in told} >= {"en", "de", "fr", "es", "it", "pt"}
