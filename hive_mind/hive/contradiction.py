@@ -3,9 +3,9 @@
 Two statements conflict when they are about the same concept, one does not merely add to the other, and
   * they differ in a value only (a number, a date, one of two opposites), or one denies what the other says; or
   * their words overlap by more than 0.4 (004's rule) and each says something that the other does not.
-Not when the words show that both may be true: they are about different things ("server 12 …", "server 13 …"), about
-different occasions (dates differ and something else too), both deny, or are questions. And a speaker who says other things
-does not contradict itself, nor do two who speak of themselves.
+Not when the words show that both may be true: they are about different things ("server 12 …", "server 13 …"; "ferry A",
+"ferry B"), about different occasions (dates differ and something else too), both deny, or are questions. And a speaker who says
+other things does not contradict itself, nor do two who speak of themselves.
 """
 
 from collections import Counter, defaultdict
@@ -91,7 +91,12 @@ def _differ_in_value(one: Wording, other: Wording) -> bool:
 def _is_denied(one: Wording, other: Wording) -> bool:
     """One says no to what the other says, or to a part of it. "Not 9443" and "8443" agree."""
     is_part = one.words <= other.words or other.words <= one.words
-    return is_part and _overlap(one, other) > OVERLAP_MIN and one.values == other.values
+    return is_part and _overlap(one, other) > OVERLAP_MIN and _plainly(one.values) == _plainly(other.values)
+
+
+def _plainly(values: tuple[str, ...]) -> list[str]:
+    """Without what a denial takes the place of: "always warm", "never warm"."""
+    return [value for value in values if value not in {"always", "sometimes"}]
 
 
 def _may_exclude(one: Wording, other: Wording) -> bool:

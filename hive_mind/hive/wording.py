@@ -1,7 +1,7 @@
 """What a statement says, as far as its words tell: who or what it is about, its values, whether it denies.
 
 No parser and no model: word lists and positions, the same on every node. Good enough to tell "port 8443" from "port 9443" and
-"Alice moved" from "Bob moved"; meant for `contradiction`, which only marks and never deletes.
+"Alice moved" from "Bob moved", "ferry A" from "ferry B"; meant for `contradiction`, which only marks and never deletes.
 """
 
 import re
@@ -14,7 +14,12 @@ from hive_mind.ranking.tokens import tokenize
 # Longer is no single statement, and two of them don't contradict each other by sharing words.
 CHARACTERS_MAX = 2_000
 
-_TOKEN = re.compile(r"(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+")
+# "users_3", "INC-2024-001", "LH123" and "2b" are names and stay whole, "12h" is an amount.
+_TOKEN = re.compile(
+    r"[^\W\d_]+(?:[_-][^\W\d_]+)*[_-]?\d+\w*(?:-\w+)*|\d+[abcefABCEF]\b"
+    r"|(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+"
+)
+_HEADING = re.compile(r"[^:]{1,60}?(?=:\s|\s=\s)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _DATE = re.compile(r"(?:19|20)\d\d|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
 _COUNTED = dict(
@@ -34,7 +39,13 @@ _COPULAS = frozenset("is are was were be been am".split())
 _VERBS = _COPULAS | frozenset(
     "has have had does do did will would can could may might must shall should went ran sold bought won lost made took gave paid "
     "cost met left began built held kept spent sent set saw said told came became found grew rose fell wrote hit got drove ate "
-    "lives hold run use own cost need want like know speak".split()
+    "lives hold run use own cost need want like know speak "
+    "ist sind hatte haben wird läuft liegt steht kostet est sont était avait es está están tiene è é são tem".split()
+)
+# End as verbs do and are counted: "every two weeks".
+_MEASURES = frozenset(
+    "seconds minutes hours days weeks months years times euros dollars cents grams litres liters metres meters degrees points "
+    "requests bytes tours jours heures revoluciones horas grados volts amperes watts".split()
 )
 
 
@@ -63,8 +74,9 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     text = content.removeprefix(f"{speaker}: ") if speaker else content
     if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
         return None
-    raw = [_plain(token) for token in _TOKEN.findall(_unshortened(unicodedata.normalize("NFC", text).casefold()))]
-    verb = _verb_at(raw)
+    text = _unshortened(unicodedata.normalize("NFC", text))
+    raw = _labelled([_plain(token) for token in _TOKEN.findall(text)])
+    verb = _verb_at(raw) or _heading_end(text, raw)
     told = [(place, term) for place, token in enumerate(raw) for term in _terms(token)]
     if not told:
         return None
@@ -84,14 +96,34 @@ def wording(content: str, speaker: str = "") -> Wording | None:
 
 def _unshortened(text: str) -> str:
     """ "isn't" is "is not"; "can't" and "won't" lose a letter more."""
-    text = text.replace("’", "'").replace("can't", "can not").replace("won't", "will not")
+    text = text.replace("’", "'").replace("can't", "can not").replace("won't", "will not").replace("N'T", "n't")
     return text.replace("n't", " not")
+
+
+def _labelled(tokens: list[str]) -> list[str]:
+    """In lower case, and single letters that tell things apart marked, so that none is taken for an article: "ferry A"."""
+    lower = [token.casefold() for token in tokens]
+    following = [*lower[1:], ""]
+    letters = {place for place, token in enumerate(tokens) if place and _is_letter(token, following[place])}
+    return [f"={word}" if place in letters else word for place, word in enumerate(lower)]
+
+
+def _is_letter(word: str, after: str) -> bool:
+    return len(word) == 1 and word.isalpha() and word != "I" and (word.isupper() or _is_verb(after))
+
+
+def _heading_end(text: str, raw: list[str]) -> int:
+    """Where a statement without a verb begins to say something: behind a colon, else behind its first value if it has another."""
+    if heading := _HEADING.match(text):
+        return len(_TOKEN.findall(heading[0]))
+    values = [place for place, token in enumerate(raw) if _is_value(token)]
+    return values[0] + 1 if len(values) > 1 else 0
 
 
 def _plain(token: str) -> str:
     """Numbers in one form: 1,000 is 1000, 5.0 is 5, seven is 7."""
-    if token in _COUNTED:
-        return _COUNTED[token]
+    if token.casefold() in _COUNTED:
+        return _COUNTED[token.casefold()]
     if _THOUSANDS.fullmatch(token):
         return token.replace(",", "")
     return token[: token.index(".")] if re.fullmatch(r"\d+\.0+", token) else token.replace("−", "-")
@@ -107,13 +139,13 @@ def _is_verb(token: str) -> bool:
     if token in _VERBS:
         return True
     is_inflected = len(token) > 3 and token.endswith(("s", "ed")) and not token.endswith(("ss", "us", "is", "'s"))
-    return is_inflected and token not in _DATED and token.isalpha()
+    return is_inflected and token not in _DATED and token not in _MEASURES and token.isalpha()
 
 
 @lru_cache(maxsize=16_384)
 def _terms(token: str) -> tuple[str, ...]:
-    """As they are compared: values as they are, other words stemmed, those that say little left out, denials too."""
-    if _is_value(token):
+    """As they are compared: values and letters as they are, other words stemmed, those that say little left out, denials too."""
+    if token.startswith("=") or _is_value(token):
         return (token.removesuffix("s") if token in _DATED else token,)
     return () if token in _DENIALS else tuple(tokenize(token.removesuffix("'s")))
 
