@@ -1,6 +1,7 @@
 """`hive-mind ask`: an answer with its sources, or an honest "I don't know", which is a success like any other."""
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Annotated, cast
 
 import typer
@@ -12,7 +13,9 @@ from hive_mind.cli.output import plain, printable, say, short_id, show, show_ind
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
+from hive_mind.memory.disputes import dispute_told
 from hive_mind.model.answer import Answer
+from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit, Method
 from hive_mind.runtime.wiring import open_agent
 
@@ -85,12 +88,14 @@ def show_answer(answer: Answer, *, explain: bool = False) -> None:
 
 def show_hits(hits: Sequence[Hit], *, explain: bool = False) -> None:
     """Found facts, numbered: text, then who said it and when."""
-    _show_numbered([_told(hit) for hit in hits], hits, explain=explain)
+    _show_numbered([_told(hit) for hit in hits], hits, explain=explain, disputes=[dispute_told(hit) for hit in hits])
 
 
-def _show_numbered(texts: Sequence[str], hits: Sequence[Hit], *, explain: bool) -> None:
-    for number, (text, hit) in enumerate(zip(texts, hits, strict=False), start=1):
+def _show_numbered(texts: Sequence[str], hits: Sequence[Hit], *, explain: bool, disputes: Sequence[str] = ()) -> None:
+    for number, (text, hit, dispute) in enumerate(zip(texts, hits, chain(disputes, repeat("")), strict=False), start=1):
         show_indented(text, lead=f"{number:>3}.")
+        if dispute:
+            show_indented(dispute, style="yellow")
         show_indented(provenance(hit), style="dim")
         if explain:
             show_indented(explanation(hit), style="cyan")
@@ -108,15 +113,19 @@ def provenance(hit: Hit) -> str:
 
 
 def explanation(hit: Hit) -> str:
-    """The raw figure of each arm, and what each added to the score."""
+    """The raw figure of each arm, what each added to the score, and what can't be true beside it."""
     raw, added = hit.components, hit.contributions
     semantic = "none" if raw.semantic is None else f"{raw.semantic:.3f}"
     return (
         f"raw: keyword (BM25) {raw.keyword:.2f}, cosine {semantic}, identifiers named {raw.exact:.2f}, "
         f"confirmed {raw.confirmations:.2f}, trust {raw.trust:.2f}\n"
         f"adds: keyword {added.keyword:.3f} + semantic {added.semantic:.3f} + evidence {added.evidence:.3f} "
-        f"+ exact {added.exact:.3f} = {hit.score:.3f}"
+        f"+ exact {added.exact:.3f} = {hit.score:.3f}" + "".join(map(_rival, hit.rivals))
     )
+
+
+def _rival(fact: Fact) -> str:
+    return f"\ndisputed by: {fact.content} ({' · '.join((*_sources(fact.sources), f'id {short_id(fact.id)}'))})"
 
 
 def _sources(sources: Sequence[str]) -> list[str]:

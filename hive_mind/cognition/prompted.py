@@ -29,6 +29,7 @@ from hive_mind.cognition.replies import (
 from hive_mind.cognition.temporal import normalised, resolved_dates
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
+from hive_mind.memory.disputes import dispute_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical
@@ -112,7 +113,9 @@ class PromptedReader:
             return _not_known()
         sources = tuple(shown[number - 1] for number in reply.citations)
         confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
-        return Answer(reply.answer, sources, "reasoned", round(confidence, 2))
+        # Whatever the model made of it.
+        disputes = [f"“{hit.fact.content}” is {told}" for hit in sources if (told := dispute_told(hit))]
+        return Answer("\n".join([reply.answer, *disputes]), sources, "reasoned", round(confidence, 2))
 
     async def _said_at(self, content: Content) -> str:
         data = f"{content.title}\n\n{content.text[: self._settings.dated_chars_max]}".strip()
@@ -182,7 +185,8 @@ def _shown(hit: Hit) -> str:
     fact = hit.fact
     told = ", ".join(part for part in (fact.speaker, fact.said_at) if part)
     past = " (no longer true)" if fact.superseded_by else ""
-    return f"{fact.content}{f' ({told})' if told else ''}{past}"
+    disputed = f" ({dispute})" if (dispute := dispute_told(hit)) else ""
+    return f"{fact.content}{f' ({told})' if told else ''}{past}{disputed}"
 
 
 def _not_known() -> Answer:

@@ -12,6 +12,7 @@ from hive_mind.cognition.logs import message_of
 from hive_mind.cognition.relevance import Judgement, RelevanceSettings, asked_of, relevant
 from hive_mind.cognition.selection import ordered, strong
 from hive_mind.cognition.temporal import relative_moments
+from hive_mind.memory.disputes import dispute_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import Hit
 
@@ -63,4 +64,6 @@ def _quotation(hit: Hit) -> str:
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
     if fact.superseded_by:
         notes.append("no longer true")
+    if dispute := dispute_told(hit):
+        notes.append(dispute)
     return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")

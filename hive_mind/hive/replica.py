@@ -4,7 +4,7 @@ Facts whose home is here and copies of others' facts lie in two indexes, because
 merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
@@ -31,6 +31,7 @@ from hive_mind.ranking.vector import Vector, VectorArm
 
 # A concept such as "note" may have thousands of facts; a person is helped by the first few that disagree.
 _COMPARED_MAX = 64
+_RIVALS_MAX = 8
 
 
 class Judge(Protocol):
@@ -160,7 +161,8 @@ class Replica:
         known = self._known.get(fact_id)
         if known is not None:
             given = self._shares.visible(fact_id, known.partitions, judge)
-            return self._fact(fact_id, given, judge, self._status(fact_id, known)) if given else None
+            rivals = self.conflicting(fact_id) if known.statement.concept else []
+            return self._fact(fact_id, given, judge, _status(known, rivals), rivals) if given else None
         given = [one for share in self._shares.by_partition.values() for one in share.assertions(fact_id)]
         return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
 
@@ -292,12 +294,7 @@ class Replica:
 
         return is_wanted
 
-    def _status(self, fact_id: str, known: _Known) -> Status:
-        if known.statement.concept and self.conflicting(fact_id):
-            return "disputed"
-        return "confirmed" if known.confirmations > 0 else "held"
-
-    def _fact(self, fact_id: str, given: list[Sealed], judge: Judge, status: Status) -> HiveFact:
+    def _fact(self, fact_id: str, given: list[Sealed], judge: Judge, status: Status, rivals: Sequence[str] = ()) -> HiveFact:
         """The same assertion in its home and in a copy's partition is one."""
         assertions = {(a.agent, a.root): a for a in sorted((one.assertion for one in given), key=lambda a: a.stamp, reverse=True)}
         ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
@@ -309,7 +306,14 @@ class Replica:
             confirmations=len({a.root for a in ordered}) - 1,
             trust=max(judge.trust(a.agent) for a in ordered),
             status=status,
+            disputed_by=tuple(rivals[:_RIVALS_MAX]),
         )
+
+
+def _status(known: _Known, rivals: Sequence[str]) -> Status:
+    if rivals:
+        return "disputed"
+    return "confirmed" if known.confirmations > 0 else "held"
 
 
 def _is_indexed_alike(one: _Known, other: _Known) -> bool:

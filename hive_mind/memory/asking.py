@@ -4,15 +4,17 @@ The agent's own unshared facts are one more shard: their statistics go along wit
 statistics of all. So an agent's own facts are neither favoured nor found twice.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hive_mind.memory.base import Hive
+from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.home import Home, is_at_home
 from hive_mind.memory.travel import fact_of
 from hive_mind.memory.vectors import Vector
+from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
@@ -28,6 +30,8 @@ from hive_mind.ranking.tokens import tokenize
 _FETCHES_MAX = 4
 # More than any hive holds; a depth travels as a number.
 _DEPTH_MAX = 1 << 31
+# Facts that contradict those shown and were not found themselves: more than a few nobody reads.
+_RIVALS_FETCHED_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Asking:
 
     async def hits(self, found: Candidates, limit: int) -> list[Hit]:
         """The best candidates as facts, best first. Raises `BackendError`."""
-        facts: dict[str, Fact] = {}
+        facts: dict[str, HiveFact | Fact] = {}
         for _ in range(_FETCHES_MAX):
             ranked = rank(found.pool, in_columns(found.pool, found.evidence), limit, found.method, self.home.recall.settings)
             wanted = [one.id for one in ranked if one.id not in facts]
@@ -88,13 +92,25 @@ class Asking:
             if not gone:
                 break
             found = _without(found, gone)
-        return [_hit(facts[one.id], one) for one in ranked if one.id in facts]
+        rivals = await self._rivals(
+            [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered
+        )
+        return with_rivals([_hit(_as_fact(facts[one.id]), one) for one in ranked if one.id in facts], rivals)
 
-    async def _facts(self, wanted: Iterable[str], holders: Mapping[str, str]) -> dict[str, Fact]:
+    async def _rivals(
+        self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered
+    ) -> dict[str, list[Fact]]:
+        """What the nodes say contradicts the facts that are shown; those that hold them have it too."""
+        away = {rival: gathered.holders.get(fact.id, "") for fact in shown for rival in fact.disputed_by if rival not in facts}
+        wanted = dict(list(away.items())[:_RIVALS_FETCHED_MAX])
+        known = {**facts, **(await self._facts(wanted, wanted) if wanted else {})}
+        return {fact.id: [_as_fact(known[rival]) for rival in fact.disputed_by if rival in known] for fact in shown}
+
+    async def _facts(self, wanted: Iterable[str], holders: Mapping[str, str]) -> dict[str, HiveFact | Fact]:
         known = self.home.recall.facts
-        own = {fact_id: known[fact_id] for fact_id in wanted if fact_id in known}
+        own: dict[str, HiveFact | Fact] = {fact_id: known[fact_id] for fact_id in wanted if fact_id in known}
         away = [(fact_id, holders.get(fact_id, "")) for fact_id in wanted if fact_id not in known]
-        return own | {found.id: fact_of(found) for found in (await self.hive.fetch(away) if away else ())}
+        return own | {found.id: found for found in (await self.hive.fetch(away) if away else ())}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:
         """What the hive has, without what this agent knows to be past: it asks for more until that leaves enough."""
@@ -151,6 +167,10 @@ def _rows(pool: Pool, rows: list[int]) -> Pool:
 
 def _evidence_rows(evidence: EvidenceColumns, rows: list[int]) -> EvidenceColumns:
     return EvidenceColumns(evidence.confirmations[rows], evidence.trust[rows], evidence.confidence[rows])
+
+
+def _as_fact(found: HiveFact | Fact) -> Fact:
+    return fact_of(found) if isinstance(found, HiveFact) else found
 
 
 def _hit(fact: Fact, ranked: Ranked) -> Hit:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
@@ -81,7 +82,8 @@ class Recall:
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         ranked = rank(self._pool(probe, query), self._evidence, query.limit, method, self.settings)
-        return [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
+        hits = [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
+        return with_rivals(hits, {})
 
     def names_exactly(self, query: Query) -> bool:
         """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""

@@ -136,7 +136,8 @@ class HiveFact(msgspec.Struct, frozen=True):
     """A fact as a replica sees it now: the statement first made of it, and everything that follows from its live assertions.
 
     `confidence` in [0, 1] is the highest that was asserted, faded by age where the hive decays. `confirmations` counts further
-    roots. `trust` in [0, 2] is that of the most trusted agent that vouches for it.
+    roots. `trust` in [0, 2] is that of the most trusted agent that vouches for it. `disputed_by` are facts that can't be true
+    beside it, of those its node keeps.
     """
 
     id: str
@@ -146,6 +147,7 @@ class HiveFact(msgspec.Struct, frozen=True):
     confirmations: int
     trust: float
     status: Status = "held"
+    disputed_by: tuple[str, ...] = ()
 
     @property
     def content(self) -> str:

@@ -23,9 +23,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact found for a query: its score, the raw figures behind it, and what each of them added."""
+    """A fact found for a query: its score, the raw figures behind it, and what each of them added.
+
+    `rivals` are facts that can't be true beside it, as far as their words tell.
+    """
 
     fact: Fact
     score: float
     components: ComponentScores
     contributions: Contributions = field(default=Contributions())
+    rivals: tuple[Fact, ...] = ()

@@ -15,6 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.rights import rating_key
 from hive_mind.hive.trust import rating_value
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
@@ -178,6 +179,8 @@ class AgentCalls:
             "score": hit.score,
             "sources": list(hit.fact.sources),
             "from": gathered.holders.get(hit.fact.id, "") if gathered else "",
+            "disputed": dispute_told(hit),
+            "rivals": [{"fact_id": fact.id, "content": fact.content, "sources": list(fact.sources)} for fact in hit.rivals],
         }
 
     def _reached(self) -> Reply:

@@ -62,3 +62,23 @@ def test_text_from_a_file_can_not_steer_the_terminal(hive_mind):
     hive_mind("learn", "-", stdin="The ferry \x1b[31mleaves\x1b]0;x\x07 at nine.")
 
     assert "\x1b" not in hive_mind("ask", "When does the ferry leave?").out
+
+
+def test_what_contradicts_an_answer_is_shown_with_which_is_newer_and_better_supported(hive_mind, tmp_path):
+    for folder, port in (("one", 8443), ("two", 9443), ("three", 9443)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "gateway.txt").write_text(f"The gateway listens on port {port}.")
+        hive_mind("learn", str(tmp_path / folder / "gateway.txt"))
+    newer = "“The gateway listens on port 9443.” is newer and better supported (2 sources against 1)"
+
+    asked = hive_mind("ask", "Which port does the gateway listen on?", "--explain").out
+    searched = hive_mind("facts", "search", "gateway port").out
+    hits = hive_mind("facts", "search", "gateway port", "--output", "json").json
+
+    assert newer in asked.replace("\n     ", " ")
+    assert "disputed by: The gateway listens on port 8443." in asked
+    assert newer in searched.replace("\n     ", " ")
+    assert {hit["fact"]["content"]: [rival["content"] for rival in hit["rivals"]] for hit in hits} == {
+        "The gateway listens on port 8443.": ["The gateway listens on port 9443."],
+        "The gateway listens on port 9443.": ["The gateway listens on port 8443."],
+    }

@@ -303,3 +303,32 @@ def holders(topology: Topology, asker: str, fact_id: str) -> set[str]:
 
 def shares_of(hosted: HostedNode) -> list[Share]:
     return list(hosted.node.holdings.shares.values())
+
+
+def test_an_agent_that_asks_sees_which_facts_of_others_contradict_each_other(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_, eve = agents
+        await ada.store_fact("gateway", "The gateway listens on port 8443.")
+        await ben.store_fact("gateway", "The gateway listens on port 9443.")
+        await members.settled()
+
+        rivals = {hit.fact.content: [rival.content for rival in hit.rivals] for hit in await eve.search_facts("gateway port")}
+        assert rivals == {
+            "The gateway listens on port 8443.": ["The gateway listens on port 9443."],
+            "The gateway listens on port 9443.": ["The gateway listens on port 8443."],
+        }
+
+    among(topology, scenario)
+
+
+def test_what_contradicts_a_fact_is_shown_with_it_though_it_was_not_found_itself():
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, *_, eve = agents
+        await ada.store_fact("gateway", "The gateway listens on port 8443.")
+        await ben.store_fact("gateway", "The gateway listens on port 9443.")
+        await members.settled()
+
+        (hit,) = await eve.search_facts("gateway port 8443", 1)
+        assert [rival.content for rival in hit.rivals] == ["The gateway listens on port 9443."]
+
+    among("flat", scenario)

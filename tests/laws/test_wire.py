@@ -71,7 +71,7 @@ POOL = st.builds(Pool, TEXTS, COLUMN, COLUMN, COLUMN)
 COLUMNS = st.builds(EvidenceColumns, COLUMN, COLUMN, COLUMN)
 STATUS = st.sampled_from(["held", "confirmed", "disputed", "quarantined"])
 FACT = st.builds(
-    HiveFact, TEXT, STATEMENT, some(st.builds(Provenance, TEXT, TEXT, SHARE, STAMP)), SHARE, MS, st.floats(0, 2), STATUS
+    HiveFact, TEXT, STATEMENT, some(st.builds(Provenance, TEXT, TEXT, SHARE, STAMP)), SHARE, MS, st.floats(0, 2), STATUS, TEXTS
 )
 
 MESSAGES = {

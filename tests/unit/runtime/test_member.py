@@ -247,6 +247,8 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
         "score": 0,
         "sources": ["user"],
         "from": "ann",
+        "disputed": "",
+        "rivals": [],
     }
     assert found["completeness"] == 1.0
     assert "blue" in answer["answer"]

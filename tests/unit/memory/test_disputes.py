@@ -1,0 +1,71 @@
+"""Facts that contradict each other are shown as such, with what speaks for each of them."""
+
+import pytest
+
+from hive_mind.cognition.quoting import QuotingSettings, quoted_answer
+from hive_mind.memory.disputes import dispute_told, with_rivals
+from hive_mind.model.answer import Question
+from hive_mind.model.query import Hit
+from hive_mind.model.scores import ComponentScores
+from tests.builders import FIRST_US, Home, fact, run
+
+OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
+
+
+def hit(content: str, sources: int = 1, later_us: int = 0, **fields: str) -> Hit:
+    names = tuple(f"source {n}" for n in range(sources))
+    told = fact(content, concept="gateway", sources=names, learned_at_us=FIRST_US + later_us, **fields)
+    return Hit(told, 0.9, ComponentScores(1.0, None, 0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        (hit(OLD), hit(NEW, 3, 1), "is newer and better supported (3 sources against 1)"),
+        (hit(OLD, 3, 1), hit(NEW), "is older and less supported (1 source against 3)"),
+        (hit(OLD, 2), hit(NEW, 1, 1), "is newer but less supported (1 source against 2)"),
+        (hit(OLD, 1, 1), hit(NEW, 2), "is older but better supported (2 sources against 1)"),
+        (hit(OLD), hit(NEW, 1, 1), "is newer and as well supported (1 source each)"),
+        (
+            hit(OLD, said_at="2024-05"),
+            hit(NEW, later_us=-9, said_at="2024-06-01"),
+            "is newer and as well supported (1 source each)",
+        ),
+        (hit(OLD, said_at="2024"), hit(NEW, later_us=-9, said_at="2024-06-01"), "is older and as well supported (1 source each)"),
+    ],
+)
+def test_a_dispute_says_which_is_newer_and_which_is_better_supported(here: Hit, there: Hit, told: str):
+    (shown, _) = with_rivals([here, there], {})
+
+    assert dispute_told(shown) == f"disputed: “{NEW}” {told}"
+
+
+def test_what_agrees_or_is_past_is_in_no_dispute():
+    agreeing, past = hit("The gateway speaks TLS."), hit(NEW, superseded_by="x")
+
+    assert [one.rivals for one in with_rivals([hit(OLD), agreeing, past], {})] == [(), (), ()]
+
+
+def test_more_rivals_than_anybody_reads_are_counted():
+    ports = [hit(f"The gateway listens on port {port}.") for port in (1, 2, 3, 4)]
+
+    assert dispute_told(with_rivals(ports, {})[0]).endswith("; 1 more")
+
+
+def test_an_answer_says_that_what_it_quotes_is_disputed():
+    hits = with_rivals([hit(OLD), hit(NEW, 3, 1)], {})
+
+    answer = quoted_answer(Question("Which port does the gateway listen on?"), hits, QuotingSettings())
+
+    assert f"“{OLD}” (disputed: “{NEW}” is newer and better supported (3 sources against 1))" in answer.text
+
+
+def test_a_single_memory_shows_disputes_among_its_own_facts():
+    async def scenario() -> None:
+        async with Home().memory() as memory:
+            for text in (OLD, NEW, "The gateway speaks TLS."):
+                await memory.store_fact("gateway", text)
+            rivals = {one.fact.content: [rival.content for rival in one.rivals] for one in await memory.search_facts("gateway")}
+            assert rivals == {OLD: [NEW], NEW: [OLD], "The gateway speaks TLS.": []}
+
+    run(scenario())
