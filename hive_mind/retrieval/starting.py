@@ -22,9 +22,13 @@ def init(folder: Path, *, has_embeddings: bool = True) -> Workspace:
     What an interrupted call left is completed. Raises `InvalidInput` where anything else lies in the folder, and then changes
     nothing.
     """
-    wanted = example(has_embeddings=has_embeddings)
-    _refuse_others(folder, wanted)
-    for name, text in wanted.items():
+    return begin(folder, example(has_embeddings=has_embeddings))
+
+
+def begin(folder: Path, files: dict[str, str]) -> Workspace:
+    """The same with other files, given by their path."""
+    _refuse_others(folder, files)
+    for name, text in files.items():
         write_whole(folder / name, text)
     return Workspace.open(folder)
 

@@ -10,6 +10,7 @@ import pytest
 from hive_mind.cli.retrieval import workspaces
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import COMMANDS, GOOD, NAIVE, in_a_process
+from tests.unit.retrieval.test_taking_over import project
 from tests.unit.retrieval.workspaces import public, workspace, written
 
 ROOT = Path(__file__).parents[2]
@@ -220,3 +221,20 @@ def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path
         ended = at_home(*shlex.split(command, comments=True)[1:])
         assert ended.code == int(command.partition("# exit code ")[2] or 0), (command, ended.err)
     assert hive_mind.home.exists() is False
+
+
+def test_a_workspace_of_another_project_is_taken_over_and_what_was_changed_is_told(hive_mind, tmp_path):
+    source, here = project(tmp_path / "repository"), tmp_path / "ours"
+
+    before = in_a_process(hive_mind, "validate", "-w", source)
+    taken = in_a_process(hive_mind, "init", "--from", source, "-w", here)
+    after = in_a_process(hive_mind, "evaluate", "v2-filtered", "-w", here, "-o", "json")
+
+    assert before.code == 2
+    assert taken.code == 0, taken.err
+    assert "configs/v1.json is configs/v1-naive.json, as it calls itself" in taken.out
+    assert f"hive-mind retrieval validate -w {here}" in taken.out
+    assert after.code == 0, after.err
+    assert after.json["count"] == 2
+    again = in_a_process(hive_mind, "init", "--from", tmp_path / "nowhere", "-w", here)
+    assert (again.code, "is no workspace" in again.err) == (2, True)

@@ -1,14 +1,29 @@
 """`hive-mind retrieval init`: a workspace to begin with, in which the configuration most people start with does badly."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import show, show_json, shown_source
+from hive_mind.cli.output import show, show_indented, show_json, shown_source
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import command
 
-_EPILOG = examples("hive-mind retrieval init", "hive-mind retrieval init --workspace search/")
+if TYPE_CHECKING:
+    from hive_mind.retrieval.workspace import Workspace
+
+_EPILOG = examples(
+    "hive-mind retrieval init",
+    "hive-mind retrieval init --workspace search/",
+    "hive-mind retrieval init --workspace search/ --from ../hive/workspace",
+)
+
+From = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="DIR", help="Take over a workspace of document 000's project, and say what is changed."),
+]
 
 
 def register(group: typer.Typer) -> None:
@@ -19,6 +34,7 @@ def register(group: typer.Typer) -> None:
 @command
 async def init(
     workspace: workspaces.Folder = None,
+    source: From = None,
     embed: options.Embed = None,
     model: options.Model = None,
     output: options.Output = Format.TEXT,
@@ -26,14 +42,17 @@ async def init(
     """Write a workspace to begin with: documents, questions with labels, and a naive configuration.
 
     The folder has to be empty; nothing is overwritten. To begin with documents of your own, put them in place of those in
-    documents/ and write your questions into evals/golden.json.
+    documents/ and write your questions into evals/golden.json. With --from the files are another project's, converted.
     """
+    if source is not None:
+        _take_over(source, workspaces.folder_of(workspace), output, is_told=workspace is not None)
+        return
     from hive_mind.retrieval.starting import NAIVE
     from hive_mind.retrieval.starting import init as begun
 
     folder = workspaces.folder_of(workspace)
     written = begun(folder, has_embeddings=await workspaces.has_embeddings(embed, model))
-    documents = sum(len(written.documents(written.collection(name)).seen) for name in written.collections())
+    documents = _documents(written)
     golden = written.golden()
     held_out = len(golden.split("test"))
     told = {
@@ -50,6 +69,31 @@ async def init(
     show(f"{shown_source(str(folder.absolute()))} is written", style="bold")
     show(f"{documents} documents, {len(golden.queries)} questions ({held_out} of them held out), and the configuration {NAIVE},")
     show(f"which searches by {told['method']}. Next:")
-    at = f" -w {folder}" if workspace is not None else ""
-    for line in ("index", "evaluate", "tune --name better", "deploy better"):
+    _show_next(folder, ("index", "evaluate", "tune --name better", "deploy better"), is_told=workspace is not None)
+
+
+def _take_over(source: Path, folder: Path, output: Format, *, is_told: bool) -> None:
+    from hive_mind.retrieval.starting import begin
+    from hive_mind.retrieval.taking_over import taken_over
+
+    taken = taken_over(source)
+    written = begin(folder, taken.files)
+    documents = _documents(written)
+    if output is Format.JSON:
+        show_json({"workspace": str(folder), "from": str(source), "documents": documents, "changes": taken.changes})
+        return
+    show(f"{shown_source(str(folder.absolute()))} is written, {source} is as it was", style="bold")
+    show(f"{documents} documents, {len(written.configs())} configurations; changed:" if taken.changes else "nothing was changed")
+    for change in taken.changes:
+        show_indented(change)
+    _show_next(folder, ("validate", "index", "evaluate"), is_told=is_told)
+
+
+def _documents(written: "Workspace") -> int:
+    return sum(len(written.documents(written.collection(name)).seen) for name in written.collections())
+
+
+def _show_next(folder: Path, lines: tuple[str, ...], *, is_told: bool) -> None:
+    at = f" -w {folder}" if is_told else ""
+    for line in lines:
         show(f"  hive-mind retrieval {line}{at}")
