@@ -21,6 +21,8 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     facts: list[str] = []
     scores: list[float] = []
     metrics: dict[str, float | None] = {}
+    asked: str = ""
+    """The question in words."""
     group: str = ""
     """What it shares with others, such as its conversation: questions of a group are alike. "" where the data has no groups."""
     category: str = ""

@@ -110,7 +110,7 @@ def _row(one: "MetricChange") -> list[Cell]:
 def _verdict(one: "MetricChange") -> Cell:
     found = one.difference
     if found is None or not found.is_real:
-        return ""
+        return "too few questions" if found and found.has_too_few_questions else ""
     if one.sense == "neither":
         return "really different"
     is_better = (found.difference > 0) == (one.sense == "better")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _NOTHING = "–"
 # What a terminal has room for beside the costs.
 _FOUND = ("recall", "ndcg")
-_ANSWERED = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "grounded")
 _LEGEND = """\
 Means over questions; in brackets their 95 % bootstrap intervals, drawn by conversation where the data has several. \
 Δ: difference from single, paired by question; * marks those that are real (randomisation test, p < 0.05 after Holm's correction \
@@ -46,6 +45,8 @@ def show_without_figures(card: "Scorecard") -> None:
 
 
 def _show_setting(setting: "Setting", limit: int) -> None:
+    from hive_mind.evals.scorecards.card import JUDGED_MIN
+
     first = setting.cells[0]
     by = f", embedded by {first.embedding}" if first.embedding else ""
     show(f"{setting.name}{by}", style="bold")
@@ -56,6 +57,8 @@ def _show_setting(setting: "Setting", limit: int) -> None:
     titles = ["", *_titles(names), "same", "messages", "bytes", "asked", "reached", "CPU", "wall"]
     show_wide_table(titles, [_row(setting, cell, names) for cell in setting.cells])
     _show_answers(setting)
+    if too_few := sorted({cell.questions for cell in setting.cells if cell.has_too_few_questions}):
+        say(f"note: {too_few[0]} questions are too few to judge by: ask {JUDGED_MIN} or more", style="yellow")
     for cell in setting.cells:
         for reason, count in cell.errors.items():
             say(f"note: {cell.id}: {count} questions without a result: {reason}", style="yellow")
@@ -88,8 +91,9 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
 def _show_answers(setting: "Setting") -> None:
     """What answers were like, where somebody answered. A judge is named, because its figures are only its opinion."""
     from hive_mind.evals.report.naming import cell_name, metric_name
+    from hive_mind.evals.report.selecting import ANSWERS
 
-    names = [name for name in _ANSWERED if any(name in cell.metrics for cell in setting.cells)]
+    names = [name for name in ANSWERS if any(name in cell.metrics for cell in setting.cells)]
     if not names:
         return
     answerers = ", ".join(dict.fromkeys(cell.answerer for cell in setting.cells if cell.answerer)) or "nobody"

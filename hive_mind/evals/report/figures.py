@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 NOTHING = "–"
+MORE = "…"
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 _MINUS = "\N{MINUS SIGN}"
 

@@ -9,8 +9,8 @@ KINDS: dict[str, str] = {
     "flat": "flat",
     "federated": "federated",
     "sharded": "sharded",
-    "seed-federated": "004's federated RRF",
-    "routed": "bounded fan-out",
+    "seed-federated": "lists merged by rank",
+    "routed": "nearest agents only",
     "bm25": "BM25 alone",
     "random": "random",
     "full-context": "full context",
@@ -34,7 +34,7 @@ _METRICS = {
     "forbidden_hit": "forbidden keywords",
     "stale": "stale answers",
     "abstained": "abstained",
-    "abstention_right": "abstention right",
+    "abstention_right": "knew when to decline",
     "grounded": "grounded",
 }
 

@@ -7,6 +7,7 @@ from string import Template
 from hive_mind.evals.report.markup import Markup, joined, tag
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.palette import declarations
+from hive_mind.evals.report.sections.answers import examples
 from hive_mind.evals.report.sections.cost import cost
 from hive_mind.evals.report.sections.failures import failures
 from hive_mind.evals.report.sections.gaps import failed, left_out
@@ -14,15 +15,16 @@ from hive_mind.evals.report.sections.placement import fan_out
 from hive_mind.evals.report.sections.provenance import environment, reading, repeating
 from hive_mind.evals.report.sections.results import results
 from hive_mind.evals.report.sections.summary import summary
-from hive_mind.evals.report.sections.topologies import baselines, parity, ranking_of_004
+from hive_mind.evals.report.sections.topologies import baselines, merged_by_rank, parity
 
 _SECTIONS = (
     summary,
     parity,
-    ranking_of_004,
+    merged_by_rank,
     fan_out,
     baselines,
     results,
+    examples,
     failures,
     cost,
     failed,

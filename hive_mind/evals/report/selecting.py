@@ -17,6 +17,9 @@ from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, S
 EXACT = ("flat", "federated", "sharded")
 """Topologies that promise what one memory would find."""
 
+ANSWERS = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "grounded")
+"""What an answer is measured by, in the order in which it is shown."""
+
 CATEGORIES_MAX = 16
 """What a drawing has room for; the tables have all."""
 

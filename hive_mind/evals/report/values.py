@@ -25,11 +25,11 @@ def difference(one: Difference | None, metric: str) -> Markup:
 
 
 def verdict(one: Difference, metric: str) -> Markup:
-    """ "better", "worse" (or "higher", "lower"), "equal", or that chance is not ruled out."""
+    """ "better", "worse" (or "higher", "lower"), "equal", or why nothing can be said."""
     if one.difference == one.low == one.high == 0:
         return tag("span", "equal", class_="verdict")
     if not one.is_real:
-        return tag("span", "may be chance", class_="verdict")
+        return tag("span", "too few questions" if one.has_too_few_questions else "may be chance", class_="verdict")
     sense = sense_of(metric)
     if sense == "neither":
         return tag("span", "higher" if one.difference > 0 else "lower", class_="verdict")

@@ -96,7 +96,9 @@ def _paid(row: Row, asking: Asking, before: Sequence[Usage]) -> Row:
 
 
 def _labelled(row: Row, question: LabelledQuestion) -> Row:
-    return msgspec.structs.replace(row, category=question.category, intent=question.intent, source_bias=question.source_bias)
+    return msgspec.structs.replace(
+        row, asked=question.text, category=question.category, intent=question.intent, source_bias=question.source_bias
+    )
 
 
 def _found(asking: Asking, hits: Sequence[Hit]) -> list[str]:

@@ -15,6 +15,9 @@ from hive_mind.retrieval.writing import writable
 from hive_mind.runtime.files import write_whole
 
 FILE = "scorecard.json"
+JUDGED_MIN = 20
+"""Questions from which on anything is judged. With eleven the least p there is, 2 to the power of -10, does not survive sixty
+comparisons, and an interval is too narrow."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -53,6 +56,11 @@ class Difference(msgspec.Struct, frozen=True):
     def is_real(self) -> bool:
         """Whether chance is ruled out, with all that was compared taken into account."""
         return self.p_holm < 0.05
+
+    @property
+    def has_too_few_questions(self) -> bool:
+        """Whether nothing could have been found out; what is real all the same is real."""
+        return self.n < JUDGED_MIN and not self.is_real
 
 
 class AgainstSingle(msgspec.Struct, frozen=True):
@@ -137,6 +145,11 @@ class CellCard(msgspec.Struct, frozen=True):
     figures: dict[str, float | None] = {}
     system: System | None = None
     against_single: AgainstSingle | None = None
+
+    @property
+    def has_too_few_questions(self) -> bool:
+        """Whether it was asked fewer than can be judged by."""
+        return self.questions < JUDGED_MIN
 
 
 class Scorecard(msgspec.Struct, frozen=True):

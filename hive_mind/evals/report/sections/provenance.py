@@ -23,6 +23,8 @@ _WORDS = {
     "source diversity": "how evenly the first k come from different kinds of sources; 0 one kind, 1 all alike",
     "near-duplicates": "share of pairs of the first k whose embeddings are all but the same",
     "coverage gap": "share of the first k with a weak score; lower is better",
+    "knew when to decline": "share of questions that were answered where something answers them, and declined where nothing "
+    "does; it does not say whether an answer is right",
     "identical top k": "share of questions to which an arm finds the same facts as one memory with everything, in the same order",
     "completeness": "share of the hive that was reached, as the answer itself says",
     "interval": "how far a mean moves with other questions to these documents, at 95 %, and where the data has several "

@@ -8,13 +8,18 @@ from hive_mind.evals.report.figures import counted
 from hive_mind.evals.report.markup import Content, Markup, joined, tag
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, fault_name, metric_name
+from hive_mind.evals.report.sections.answers import at_a_glance
 from hive_mind.evals.report.selecting import EXACT, Setting, data_name, representatives
 from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, estimate, paragraph, section
-from hive_mind.evals.scorecards.card import CellCard, Difference
+from hive_mind.evals.scorecards.card import JUDGED_MIN, CellCard, Difference
+from hive_mind.measure.statistics import share_ruled_out
 
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""
+
+# Whoever can't rule out that one question in twenty differs has not tested parity: 59 questions without a difference do.
+_OPEN_MAX = 0.05
 
 Finding = Iterator[Markup]
 Beside = tuple[Difference, CellCard, Setting]
@@ -22,10 +27,18 @@ Beside = tuple[Difference, CellCard, Setting]
 
 def summary(material: Material) -> Markup:
     """What was compared in a paragraph, what is real in a list, the rest at a glance."""
-    parts: tuple[Callable[[Material], Finding], ...] = (_parity, _ranking_of_004, _fan_out, _failures, _baselines, _messages)
+    parts: tuple[Callable[[Material], Finding], ...] = (
+        _too_few,
+        _parity,
+        _merged_by_rank,
+        _fan_out,
+        _failures,
+        _baselines,
+        _messages,
+    )
     found = [tag("li", one) for part in parts for one in part(material)]
     real = joined(tag("h3", "What came out"), tag("ul", found, class_="findings")) if found else Markup()
-    return section("summary", "In short", _compared(material), _failed(material), real, _glance(material))
+    return section("summary", "In short", _compared(material), _failed(material), real, _glance(material), at_a_glance(material))
 
 
 def _compared(material: Material) -> Markup:
@@ -38,8 +51,8 @@ def _compared(material: Material) -> Markup:
     return joined(
         paragraph(f"{counted(len(cells), 'cell')} in which {asked} were asked: {kinds}. Data: {_data(material)}. Ran {places}."),
         paragraph(
-            "Every arm learned the same documents and was asked the same questions; apart from the baselines and document 004's "
-            "ranking, all rank in the same way. Intervals are 95 %. A difference is called better or worse only where chance is "
+            "Every arm learned the same documents and was asked the same questions; apart from the baselines and lists merged by "
+            "rank, all rank in the same way. Intervals are 95 %. A difference is called better or worse only where chance is "
             "ruled out with all that was compared here taken into account (paired randomisation test, Holm's correction)."
         ),
     )
@@ -60,6 +73,13 @@ def _failed(material: Material) -> Markup:
     return paragraph(tag("strong", words, class_="bad"), ": ", tag("a", "which, and why", href="#failed"), ".")
 
 
+def _too_few(material: Material) -> Finding:
+    few = {data_name(material.card, cell.data): cell.questions for cell in material.card.done if cell.has_too_few_questions}
+    for name, questions in few.items():
+        told = f" {name} has {counted(questions, 'question')}, and from {JUDGED_MIN} on anything is judged."
+        yield joined(tag("strong", "Too few questions to judge.", class_="bad"), told)
+
+
 def _parity(material: Material) -> Finding:
     cells = [
         (share, cell) for setting in material.settings for cell in setting.of_kind(*EXACT) if (share := _share(cell)) is not None
@@ -67,19 +87,34 @@ def _parity(material: Material) -> Finding:
     if not cells:
         return
     lowest, worst = min(cells, key=lambda one: one[0])
-    holds = lowest >= PROMISED_SHARE
+    open_share = max(_share_open(cell) for _, cell in cells)
+    verdict, css = _parity_verdict(lowest, open_share)
     kinds = ", ".join(kind for kind in EXACT if any(cell.arm.kind == kind for _, cell in cells))
     mean = figures.share(fmean(share for share, _ in cells), digits=2)
     least = "" if lowest == 1 else f" The lowest is {figures.share(lowest, digits=2)} ({arm_name(worst.arm)})."
     yield joined(
-        tag("strong", "Parity holds." if holds else "Parity does not hold.", class_="good" if holds else "bad"),
+        tag("strong", verdict, class_=css),
         f" {kinds}: the identical top {material.card.limit} of one memory for {mean} of questions, ",
-        f"over {counted(len(cells), 'cell')}.{least} Promised are {figures.share(PROMISED_SHARE)} or more in each.",
+        f"over {counted(len(cells), 'cell')}.{least} Promised are {figures.share(PROMISED_SHARE)} or more in each; ",
+        f"that more than {figures.share(open_share, digits=2)} of questions differ is ruled out in each.",
     )
 
 
-def _ranking_of_004(material: Material) -> Finding:
-    yield from _spread(material, ("seed-federated",), "Document 004's own federated ranking")
+def _parity_verdict(lowest: float, open_share: float) -> tuple[str, str]:
+    """In words, and whether that is good; what was found to differ differs, however few questions there were."""
+    if lowest < PROMISED_SHARE:
+        return "Parity does not hold.", "bad"
+    return ("Parity holds.", "good") if open_share <= _OPEN_MAX else ("Too few questions to judge parity.", "bad")
+
+
+def _share_open(cell: CellCard) -> float:
+    """The share of questions that could differ from the single memory, at 95 %."""
+    found = cell.against_single.identical_top_k if cell.against_single else None
+    return share_ruled_out(found.n - round(found.mean * found.n), found.n) if found else 1.0
+
+
+def _merged_by_rank(material: Material) -> Finding:
+    yield from _spread(material, ("seed-federated",), "Lists merged by rank, as the first design had it (document 004)")
 
 
 def _fan_out(material: Material) -> Finding:
@@ -172,7 +207,7 @@ def _told(beside: Beside, *, with_place: bool = True) -> str:
     place = f" on {setting.name}" + (f" with {size}" if size else "") if with_place else ""
     if one.difference == one.low == one.high == 0:
         return f"equal{place}"
-    sure = "" if one.is_real else ", may be chance"
+    sure = "" if one.is_real else ", too few questions to judge" if one.has_too_few_questions else ", may be chance"
     return f"{figures.change(one.difference)} ({figures.between(one.low, one.high, is_change=True)}{sure}){place}"
 
 

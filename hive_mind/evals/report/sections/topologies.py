@@ -1,4 +1,4 @@
-"""Arms beside one memory: does a topology find the same, what does 004's ranking lose, what does asking fewer cost, and what do
+"""Arms beside one memory: does a topology find the same, what does merging by rank lose, what does asking fewer cost, and what do
 baselines find."""
 
 from collections.abc import Callable
@@ -35,15 +35,14 @@ def parity(material: Material) -> Markup:
     return section("parity", "Parity", paragraph(words), shown) if rows else Markup()
 
 
-def ranking_of_004(material: Material) -> Markup:
-    """The named arm with its loss."""
+def merged_by_rank(material: Material) -> Markup:
+    """The arm of the first design, with its loss."""
     words = (
-        "Document 004 merges what the groups found by reciprocal rank fusion of a keyword list and a list ordered by confidence. "
-        "It runs here as an arm of its own, on the same facts and questions. Beside single:"
+        "The design that hive-mind began with (document 004) merges what groups found by reciprocal rank fusion of a keyword "
+        "list and a list ordered by confidence. It runs here as an arm of its own (seed-federated), on the same facts and "
+        "questions. Beside single:"
     )
-    return beside_single(
-        material, ("seed-federated",), "ranking-of-004", "What document 004's own federated ranking loses", words
-    )
+    return beside_single(material, ("seed-federated",), "merged-by-rank", "What merging lists by rank loses", words)
 
 
 def baselines(material: Material) -> Markup:

@@ -122,6 +122,7 @@ def _row(cell: Cell, number: int, words: str) -> Row:
         metrics,
         category=words + CATEGORIES[number % len(CATEGORIES)],
         intent=words + ("why-decision", "state-lookup")[number % 2],
+        asked=f"{words}Who wrote letter {number}?",
         answer=f"{words}it says so.",
         messages=sent,
         bytes=800 * sent,

@@ -67,7 +67,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     wanted = experiment("Letters", arms=ARMS, faults=[Fault(), Fault(down=2), Fault(loss=0.1)], answerer="model")
-    folder = write_run(tmp_path_factory.mktemp("run"), wanted, failed={"flat": "node 3 <stopped>"})
+    folder = write_run(tmp_path_factory.mktemp("run"), wanted, questions=60, failed={"flat": "node 3 <stopped>"})
     return Page(write_report(folder))
 
 
@@ -90,8 +90,9 @@ def test_it_tells_what_was_compared_and_that_parity_holds(page):
     told = page.words["summary"]
 
     assert "Parity holds." in told
-    assert "Letters (500 documents, 40 questions)" in told
-    assert "004's federated RRF" in told
+    assert "that more than 4.87\N{NARROW NO-BREAK SPACE}% of questions differ is ruled out in each" in told
+    assert "Letters (500 documents, 60 questions)" in told
+    assert "lists merged by rank" in told
 
 
 def test_coherent_placement_stands_beside_the_same_arm_dealt_round_robin(page):
@@ -99,13 +100,13 @@ def test_coherent_placement_stands_beside_the_same_arm_dealt_round_robin(page):
 
     assert "recall@10 beside the same dealt round robin" in told
     assert (
-        "bounded fan-out, 3 of 10 agents asked, dealt by session Letters"
+        "nearest agents only, 3 of 10 agents asked, dealt by session Letters"
         in told.split("Coherent placement beside round robin")[1]
     )
 
 
-def test_document_004_has_its_loss_with_an_interval(page):
-    told = page.words["ranking-of-004"].replace("\N{MINUS SIGN}", "-")
+def test_the_first_design_has_its_loss_with_an_interval(page):
+    told = page.words["merged-by-rank"].replace("\N{MINUS SIGN}", "-")
 
     assert re.search(r"-0\.\d{3} +-0\.\d{3} to", told)
 
@@ -140,7 +141,7 @@ def test_faults_have_a_section_of_their_own_with_completeness(page):
 
 def test_tokens_and_money_are_shown_where_a_model_was_called(page):
     assert "full context" in page.words["cost"]
-    assert "$0.012" in page.words["cost"]
+    assert "$0.018" in page.words["cost"]
 
 
 def test_what_a_judge_cost_does_not_pass_for_the_price_of_answers(tmp_path):

@@ -75,7 +75,7 @@ def test_two_parts_of_one_data_set_have_two_names(card):
 def test_names_say_what_tells_arms_apart_and_nothing_else():
     assert arm_name(Arm("federated", 10, 5)) == "federated, 10 agents in 5 groups"
     assert arm_name(Arm("sharded", 10, replicas=2)) == "sharded, 10 agents, 2 replicas"
-    assert arm_name(Arm("routed", 10, fan_out=3, deal="session")) == "bounded fan-out, 3 of 10 agents asked, dealt by session"
+    assert arm_name(Arm("routed", 10, fan_out=3, deal="session")) == "nearest agents only, 3 of 10 agents asked, dealt by session"
     assert arm_name(Arm("bm25")) == "BM25 alone"
     assert fault_name(Fault(down=1, loss=0.1)) == "1 node down, 10\N{NARROW NO-BREAK SPACE}% of messages lost"
     assert (metric_name("ndcg@10"), metric_name("own_figure@5")) == ("nDCG@10", "own figure@5")

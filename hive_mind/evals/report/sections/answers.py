@@ -1,0 +1,79 @@
+"""What was answered: how good answers are by their keywords, at a glance, and three of them to read.
+
+A figure of answers means little to who has not seen any. So one that has its keywords is shown, one that lacks them and one that
+was declined, where there are such; the first of each, so that nobody chose.
+"""
+
+from collections.abc import Sequence
+
+from hive_mind.evals.report import figures
+from hive_mind.evals.report.markup import Content, Markup, joined
+from hive_mind.evals.report.material import Material
+from hive_mind.evals.report.naming import KINDS, cell_name, metric_name
+from hive_mind.evals.report.selecting import ANSWERS, Setting, representatives
+from hive_mind.evals.report.tables import Column, table
+from hive_mind.evals.report.values import estimate, paragraph, section
+from hive_mind.evals.rows import Row
+
+_SHOWN = 3
+_CHARACTERS_MAX = 400
+
+
+def at_a_glance(material: Material) -> Markup:
+    """Answers of one arm of each kind, a table for each setting in which somebody answered."""
+    return joined(_of_setting(setting) for setting in material.settings)
+
+
+def examples(material: Material) -> Markup:
+    """Three questions with their answers, of the first cell that has answers."""
+    for setting in material.settings:
+        for cell in setting.healthy:
+            rows = [row for row in material.run.cell(cell.id).rows.values() if row.answer]
+            if rows:
+                name = cell_name(cell, with_seed=setting.has_seeds)
+                words = f"Of {name} on {setting.name}, answered by {cell.answerer or 'nobody'}."
+                columns = [Column(name, is_number=False) for name in ("question", "answer", "by its labels")]
+                shown = table("Three questions", columns, [_row(row) for row in chosen(rows)])
+                return section("answers", "Questions and their answers", paragraph(words), shown)
+    return Markup()
+
+
+def chosen(rows: Sequence[Row]) -> list[Row]:
+    """The first that has its keywords, the first that lacks them, the first that was declined; others where one is missing."""
+    kinds = ("has its keywords", "lacks its keywords", "declined")
+    firsts = [next((row for row in rows if _verdict(row) == kind), None) for kind in kinds]
+    found = [row for row in firsts if row is not None]
+    return [*found, *(row for row in rows if row not in found)][:_SHOWN]
+
+
+def _of_setting(setting: Setting) -> Markup:
+    cells = representatives(setting.healthy, tuple(KINDS))
+    names = [name for name in ANSWERS if any(name in cell.metrics for cell in cells)]
+    if not names:
+        return Markup()
+    rows: list[list[Content]] = [
+        [KINDS[cell.arm.kind], *(estimate(cell.metrics.get(name)) for name in names)]
+        for cell in cells
+        if any(name in cell.metrics for name in names)
+    ]
+    who = ", ".join(dict.fromkeys(cell.answerer for cell in cells if cell.answerer)) or "nobody"
+    columns = (Column("arm"), *(Column(metric_name(name)) for name in names))
+    return table(f"Answers at a glance, {setting.name}", columns, rows, note=f"answered by {who}; by keywords, where labelled")
+
+
+def _row(row: Row) -> list[Content]:
+    return [row.asked or row.question, _clipped(row.answer), _verdict(row) or "not labelled"]
+
+
+def _verdict(row: Row) -> str:
+    """What the labels say of an answer; "" where nothing is labelled."""
+    if row.metrics.get("abstained"):
+        return "declined"
+    if any(row.metrics.get(name) for name in ("forbidden_hit", "stale")):
+        return "lacks its keywords"
+    hits = [hit for name in ("keyword_hit", "required_hit") if (hit := row.metrics.get(name)) is not None]
+    return ("has its keywords" if all(hits) else "lacks its keywords") if hits else ""
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _CHARACTERS_MAX else f"{text[: _CHARACTERS_MAX - 1]}{figures.MORE}"
