@@ -1,10 +1,11 @@
 """Two runs, or two cells, side by side: by how much each metric differs, and which of the differences are real.
 
-Cells of the same name are compared; where each side has one cell only, those two. Everything that can't be compared is named with
-its reason: questions that only one was asked or answered, cells that only one has, cells without figures.
+Cells of the same name are compared, and cells that differ in their ranking alone; where each side has one cell only, those two.
+Everything that can't be compared is named with its reason: questions that only one was asked or answered, cells that only one
+has, cells without figures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -134,17 +135,35 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
 
 
 def paired_cells(before: Side, after: Side) -> tuple[list[tuple[MeasuredCell, MeasuredCell]], list[tuple[str, str]]]:
-    """Cells of the same name that both have figures of, or the only ones; and the others, each with the reason."""
+    """Cells with figures: of one name, or alike but for their ranking, or the only ones; and the others, each with the reason."""
     old, new = ({cell.id: cell for cell in side.cells} for side in (before, after))
     both = [(old[id], new[id]) for id in old if id in new]
     if len(old) == len(new) == 1:
         both = list(zip(old.values(), new.values(), strict=True))
+    else:
+        both += _ranked_otherwise(before, after)
     met = {id for pair in both for id in (pair[0].id, pair[1].id)}
     left_out = [(id, f"only in {side.name}") for side, cells in ((before, old), (after, new)) for id in cells if id not in met]
     for pair in both:
         sides = zip((before, after), pair, strict=True)
         left_out += [(cell.id, f"no figures in {side.name}: {cell.why}") for side, cell in sides if not cell.is_done]
     return [pair for pair in both if all(cell.is_done for cell in pair)], left_out
+
+
+def _ranked_otherwise(before: Side, after: Side) -> list[tuple[MeasuredCell, MeasuredCell]]:
+    """Cells that have none of the same name, and one alone that is alike but for its ranking: two runs with another --mode."""
+    met = {cell.id for cell in before.cells} & {cell.id for cell in after.cells}
+    old, new = (_by_all_but_ranking(side, met) for side in (before, after))
+    return [(old[key][0], new[key][0]) for key in old if len(old[key]) == len(new.get(key, ())) == 1]
+
+
+def _by_all_but_ranking(side: Side, without: Set[str]) -> dict[tuple[object, ...], list[MeasuredCell]]:
+    found: dict[tuple[object, ...], list[MeasuredCell]] = {}
+    for cell in side.cells:
+        if cell.id not in without:
+            plan = side.run.planned[cell.id]
+            found.setdefault((plan.data.name, plan.arm, plan.seed, plan.fault), []).append(cell)
+    return found
 
 
 def has_other_data(before: Side, after: Side, old: str, new: str) -> bool:
