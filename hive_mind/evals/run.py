@@ -94,7 +94,10 @@ def _group(dataset: Dataset, scope: Scope, one: Asked) -> str:
 
 def load(run: RetrievalRun) -> Dataset:
     """The data of a run, pooled where it says so. Raises `InvalidInput`."""
-    dataset = load_dataset(run.data, run.name, run.dataset)
+    # As for `eval run`, --data may also be the folder of all sets.
+    inner = run.data / run.name
+    is_inner = bool(run.name) and inner.is_dir()
+    dataset = load_dataset(inner if is_inner else run.data, "" if is_inner else run.name, run.dataset)
     return pooled(dataset) if run.scope == "pooled" else dataset
 
 

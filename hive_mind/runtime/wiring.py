@@ -25,6 +25,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.unindexed import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.memory.waking import NewVectorArm, OpenStore
+from hive_mind.model.fact import Fact
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
@@ -49,6 +50,15 @@ def is_kept(settings: Settings, agent: str) -> bool:
     """Whether an agent has a database: its record, or one of an older version that will be converted when it is opened."""
     path = database_path(settings, agent)
     return path.exists() or path.with_suffix(".kuzu").exists()
+
+
+def kept_facts(settings: Settings, agent: str) -> list[Fact]:
+    """What an agent's record holds at this moment, also while another process uses the agent; nothing where there is none.
+
+    Raises `DatabaseUnreadable` or `BackendError`.
+    """
+    path = database_path(settings, agent)
+    return cast(list[Fact], backends.load("store", "sqlite").facts_in(path)) if path.exists() else []
 
 
 async def open_memory(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> CognitiveMemory:

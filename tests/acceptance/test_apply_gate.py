@@ -4,6 +4,8 @@ What was applied is written down by the parts that do so in an apply; `--dry-run
 process is started.
 """
 
+import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.evals.experiments.values import DataSource
 from hive_mind.evals.scorecards.cells import read_run
 from hive_mind.evals.scorecards.fleet_gate import applied_in, fleet_change, judge_runs
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_memory
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 from tests.unit.evals.scorecards.written_runs import NOTES, SINGLE_ID, rows, written_run
 
@@ -142,6 +146,48 @@ def test_data_sets_may_lie_elsewhere(town: Town, tmp_path_factory: pytest.TempPa
     assert "notes" in here.err
     assert there.code == 0, there.err
     assert "ndcg@10 1.000" in there.err
+
+
+def test_a_question_file_is_asked_of_what_the_agents_know_while_they_run(town: Town):
+    town.applied(FLAT)
+
+    async def asked() -> Ended:
+        settings = Settings(home=town.home, embed="none")
+        async with await open_memory(settings, "reader-1") as one, await open_memory(settings, "reader-2") as two:
+            port = await one.store_fact("gateway", "The gateway listens on port 8443.")
+            tide = await two.store_fact("tide", "High tide is at nine in the evening.")
+            questions = [
+                {"id": "q1", "question": "Which port has the gateway?", "relevant_knowledge_node_uuids": [port.id]},
+                {"id": "q2", "question": "When is high tide?", "relevant_knowledge_node_uuids": [tide.id]},
+            ]
+            (town.folder / "questions.json").write_text(json.dumps({"questions": questions}))
+            # Both have their databases open, as agents of a fleet that runs.
+            return await asyncio.to_thread(town.apply, SHARDED, gate=town.folder / "questions.json")
+
+    ended = asyncio.run(asked())
+
+    assert ended.code == 0, ended.err
+    assert "ndcg@10 1.000 after 1.000" in ended.err
+    assert "2 questions" in ended.err
+
+
+def test_questions_to_a_fleet_that_knows_nothing_are_refused(town: Town):
+    town.applied(FLAT)
+    (town.folder / "questions.json").write_text('{"questions": [{"id": "q1", "question": "Who?"}]}')
+
+    ended = town.apply(SHARDED, gate=town.folder / "questions.json")
+
+    assert ended.code == 2
+    assert "asked of what the fleet's agents know, and that is nothing yet" in ended.err
+
+
+def test_an_experiment_for_a_gate_names_no_arms(town: Town):
+    town.applied(FLAT)
+    (town.folder / "gate.yaml").write_text("name: gate\ndata: [{name: demo, format: demo}]\n")
+
+    ended = town.gate(SHARDED)
+
+    assert ended.code == 0, ended.err
 
 
 def test_data_for_no_gate_is_refused(town: Town):

@@ -52,7 +52,7 @@ def register(group: typer.Typer) -> None:
 @command
 async def retrieval(
     context: typer.Context,
-    data: Annotated[Path, typer.Option(help="The data set's file or folder.")],
+    data: Annotated[Path, typer.Option(help="The data set's file or folder, or the folder of all of them and --name.")],
     dataset: Annotated[str, typer.Option(help=f"Its format: auto, {', '.join(FORMATS)}.")] = "jsonl",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "hybrid",
     scope: Annotated[Scope, typer.Option(help="Ask each conversation alone, or all of them together.")] = Scope.PER_CONVERSATION,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _EPILOG = examples(
     "hive-mind apply -f manifests/flat.yaml",
     "hive-mind apply -f fleet.yaml --dry-run",
-    "hive-mind apply -f fleet.yaml --gate questions.yaml",
+    "hive-mind apply -f fleet.yaml --gate questions.json",
     "hive-mind apply -f fleet.yaml --render objects/",
 )
 
@@ -42,7 +42,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and do no
 Gate = Annotated[
     str,
     typer.Option(
-        "--gate", metavar="EXPERIMENT", help="Ask this experiment's questions first, and refuse what may find worse than now."
+        "--gate",
+        metavar="FILE",
+        help="Ask the questions of a file (or an experiment) first, and refuse what may find worse.",
     ),
 ]
 GateData = Annotated[

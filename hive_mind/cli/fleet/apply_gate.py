@@ -11,33 +11,44 @@ from hive_mind.cli.running import FAILED, USAGE
 
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
+    from hive_mind.evals.experiments.values import Experiment
     from hive_mind.evals.scorecards.fleet_gate import FleetChange
     from hive_mind.evals.scorecards.gating import Judgement
 
 
-def pass_or_end(source: "Source", home: Path, experiment: str, data: Path | None = None) -> None:
+def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = None) -> None:
     """Return where the change may be made; end with exit code 1 where it is refused, and with 2 where that can't be judged.
 
-    `data` is where the experiment's paths begin, if not beside it. Not for a coroutine: cells run in processes of their own, and
-    Ctrl-C ends them. Raises `HiveError`.
+    `asked` is an experiment or a question file, `data` where the experiment's paths are looked for first. Not for a coroutine:
+    cells run in processes of their own, and Ctrl-C ends them. Raises `HiveError`.
     """
     from hive_mind.control.state import FleetFolder
-    from hive_mind.evals.experiments.reading import read_experiment
     from hive_mind.evals.scorecards.fleet_gate import fleet_change, judge_change
+    from hive_mind.evals.scorecards.fleet_questions import is_question_file, questions_asked
 
-    found, change = read_experiment(experiment, data), fleet_change(source, home)
-    asked = found.experiment
-    if found.absent:
-        say(f"note: --gate does not ask {', '.join(found.absent)}: their files are not there", style="yellow")
+    # Read in any case: what is wrong with it is told even where nothing is to be asked.
+    experiment = None if is_question_file(Path(asked)) else _experiment(asked, data)
+    change = fleet_change(source, home)
     _tell(change)
     if not change.is_asked:
         return
-    folder = FleetFolder(home, source.manifest.metadata.name).path / "gate"
+    folder, settings = FleetFolder(home, source.manifest.metadata.name).path / "gate", settings_for(home)
+    experiment = experiment or questions_asked(Path(asked), change.agents, folder, settings)
     with progress("cells") as report:
-        judged = judge_change(change, asked, folder, settings_for(home), report)
+        judged = judge_change(change, experiment, folder, settings, report)
     _show(judged, folder)
     if not judged.allowed:
         raise typer.Exit(USAGE if judged.unjudged else FAILED)
+
+
+def _experiment(named: str, data: Path | None) -> "Experiment":
+    from hive_mind.evals.experiments.form import GATE
+    from hive_mind.evals.experiments.reading import read_experiment
+
+    found = read_experiment(named, data, GATE)
+    if found.absent:
+        say(f"note: --gate does not ask {', '.join(found.absent)}: their files are not there", style="yellow")
+    return found.experiment
 
 
 def _tell(change: "FleetChange") -> None:

@@ -5,6 +5,7 @@ arms. One value and a list of one are the same. Nothing is required but a name, 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -50,13 +51,13 @@ class DataForm(_Part):
 
     name: Name = Field(description="What reports call it.")
     format: Format = Field("auto", description="How it is written; auto looks at the files.")
-    path: str = Field("", description="File or folder, seen from --data or else from the experiment's file.")
+    path: str = Field("", description="File or folder, looked for in --data and then beside the experiment's file.")
     part: str = Field("", description="Which set, where a folder holds several.")
     pooled: bool = Field(True, description="Ask of all its scopes together; false: of each alone.")
     turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: how long it is.")
     agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: how many speak in it; 10.")
     memory: str = Field("", description="memory: the agent of this home whose own facts are searched.")
-    questions: str = Field("", description="A question file instead of the set's own questions.")
+    questions: str = Field("", description="A question file instead of the set's own questions, looked for alike.")
     optional: bool = Field(False, description="Leave it out, and say so, where its files are not there.")
 
 
@@ -121,6 +122,12 @@ class ExperimentForm(_Part):
     per_category: int = Field(0, ge=0, le=100_000, description="Questions asked of each category; 0: all.")
 
 
+class GateForm(ExperimentForm):
+    """The same for a gate, which makes its arms of the fleet: what the file says of arms is not asked."""
+
+    arms: Many[Annotated[ArmForm, _called("kind")]] = Field([ArmForm(kind=["single"])], description="Not asked.")
+
+
 EXPERIMENT = Form(
     "experiment",
     ExperimentForm,
@@ -129,6 +136,8 @@ EXPERIMENT = Form(
     levels="five",
     patterns={NAME: "has to be lower-case letters, digits, dots, dashes and underscores, at most 40, a letter or digit first"},
 )
+
+GATE: Form[ExperimentForm] = replace(EXPERIMENT, model=GateForm)
 
 
 def explained() -> Iterable[tuple[str, str]]:

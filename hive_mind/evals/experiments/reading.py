@@ -1,11 +1,11 @@
 """From a file to an experiment, or to everything that is wrong with it at once, each with its line and what to do.
 
-Paths in it are seen from `--data` where that is given, or else from the file's own folder. A data set that is `optional` and
+Paths in it are looked for in `--data`, where that is given, and then in the file's own folder. A data set that is `optional` and
 not there is left out and named; without the mark it is an error.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -17,11 +17,14 @@ from hive_mind.evals.experiments.checking import contradictions
 from hive_mind.evals.experiments.form import EXPERIMENT, DataForm, ExperimentForm, RetrievalForm
 from hive_mind.evals.experiments.values import Chosen, DataSource, Experiment, Retrieval
 from hive_mind.forms.finding import Finding
+from hive_mind.forms.form import Form
 from hive_mind.forms.reading import in_order, located, read, text_of, validated
 from hive_mind.forms.tree import Tree
 from hive_mind.ranking.pipeline import RankingSettings
 
 _BUNDLED = "hive_mind.evals.experiments"
+
+Folders = Sequence[Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,33 +41,34 @@ def bundled() -> list[str]:
     return sorted(one.name.removesuffix(".yaml") for one in files(_BUNDLED).iterdir() if one.name.endswith(".yaml"))
 
 
-def read_experiment(named: str, data: Path | None = None) -> ReadExperiment:
+def read_experiment(named: str, data: Path | None = None, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
     """A file's experiment, or one that comes along by its name. Raises `ExperimentError` with all that is wrong."""
+    folders = (data,) if data else ()
     if named in bundled():
         text = files(_BUNDLED).joinpath(f"{named}.yaml").read_text(encoding="utf-8")
         # What comes along has no files beside it, so without --data its optional sets are not there.
-        return read_text(text, data, f"{named}.yaml")
+        return read_text(text, folders, f"{named}.yaml", form)
     path = Path(named)
     if not path.exists():
         raise InvalidInput(f"there is no experiment {named}: give a file, or one of {', '.join(bundled())}")
-    text, problems = text_of(path, EXPERIMENT)
+    text, problems = text_of(path, form)
     if problems:
         raise ExperimentError(problems, named)
-    return read_text(text, data or path.absolute().parent, named)
+    return read_text(text, (*folders, path.absolute().parent), named, form)
 
 
-def read_text(text: str, folder: Path | None, name: str) -> ReadExperiment:
-    """An experiment without a file. `folder` is where its paths begin. Raises `ExperimentError`."""
-    found = read(text, EXPERIMENT)
-    form, tree = found.value, found.tree
-    if form is None or tree is None:
+def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
+    """An experiment without a file. Its paths are looked for in the folders, in their order. Raises `ExperimentError`."""
+    found = read(text, form)
+    told, tree = found.value, found.tree
+    if told is None or tree is None:
         raise ExperimentError(in_order([*found.problems, *_also(found.tree, found.problems)]), name)
-    if wrong := [located(one, tree, EXPERIMENT) for one in (*contradictions(form), *_missing_files(form, folder))]:
+    if wrong := [located(one, tree, form) for one in (*contradictions(told), *_missing_files(told, folders))]:
         raise ExperimentError(in_order(wrong), name)
-    absent = tuple(one.name for one in form.data if _is_absent(one, folder))
-    if len(absent) == len(form.data):
+    absent = tuple(one.name for one in told.data if _is_absent(one, folders))
+    if len(absent) == len(told.data):
         raise ExperimentError([Problem("data", 0, "none of its data sets is there; give --data the folder that has them")], name)
-    return ReadExperiment(_experiment(form, folder, absent), absent, form.about)
+    return ReadExperiment(_experiment(told, folders, absent), absent, told.about)
 
 
 def _also(tree: Tree | None, problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -99,31 +103,33 @@ def _harmless(key: str, number: int, entry: Any) -> Any:
     return {"name": named if isinstance(named, str) else f"unnamed-{number}", "format": "demo"}
 
 
-def _missing_files(form: ExperimentForm, folder: Path | None) -> Iterator[Finding]:
+def _missing_files(form: ExperimentForm, folders: Folders) -> Iterator[Finding]:
     for number, source in enumerate(form.data):
         for key in ("path", "questions"):
             named = getattr(source, key)
-            if named and not source.optional and not _at(folder, named).exists():
-                yield Finding(("data", number, key), f"there is no {_at(folder, named)}; correct it, or give --data its folder")
+            if named and not source.optional and not _at(folders, named).exists():
+                yield Finding(("data", number, key), f"there is no {_at(folders, named)}; correct it, or give --data its folder")
 
 
-def _is_absent(source: DataForm, folder: Path | None) -> bool:
+def _is_absent(source: DataForm, folders: Folders) -> bool:
     named = [one for one in (source.path, source.questions) if one]
     is_relative = any(not Path(one).is_absolute() for one in named)
-    return source.optional and ((folder is None and is_relative) or any(not _at(folder, one).exists() for one in named))
+    return source.optional and ((not folders and is_relative) or any(not _at(folders, one).exists() for one in named))
 
 
-def _at(folder: Path | None, named: str) -> Path:
-    return ((folder or Path()) / Path(named).expanduser()).absolute()
+def _at(folders: Folders, named: str) -> Path:
+    """In the first folder that has it; the first of all where none has."""
+    places = [(folder / Path(named).expanduser()).absolute() for folder in folders or (Path(),)]
+    return next((place for place in places if place.exists()), places[0])
 
 
-def _experiment(form: ExperimentForm, folder: Path | None, absent: tuple[str, ...]) -> Experiment:
+def _experiment(form: ExperimentForm, folders: Folders, absent: tuple[str, ...]) -> Experiment:
     plain = [arm for arm in form.arms if not arm.data and not arm.faults]
     special = [arm for arm in form.arms if arm.data or arm.faults]
     chosen = [Chosen(arms_in(arm), tuple(arm.data), faults_in(arm.faults) if arm.faults else ()) for arm in special]
     return Experiment(
         form.name,
-        data=tuple(_source(one, folder) for one in form.data if one.name not in absent),
+        data=tuple(_source(one, folders) for one in form.data if one.name not in absent),
         arms=tuple(dict.fromkeys(one for arm in plain for one in arms_in(arm))),
         retrieval=tuple(_retrieval(one) for one in form.retrieval),
         seeds=tuple(dict.fromkeys(form.seeds)),
@@ -137,17 +143,17 @@ def _experiment(form: ExperimentForm, folder: Path | None, absent: tuple[str, ..
     )
 
 
-def _source(form: DataForm, folder: Path | None) -> DataSource:
+def _source(form: DataForm, folders: Folders) -> DataSource:
     return DataSource(
         form.name,
         form.format,
-        _at(folder, form.path) if form.path else None,
+        _at(folders, form.path) if form.path else None,
         form.part,
         form.pooled,
         form.turns,
         form.agents or (AGENTS if form.turns else 0),
         form.memory,
-        _at(folder, form.questions) if form.questions else None,
+        _at(folders, form.questions) if form.questions else None,
     )
 
 

@@ -53,6 +53,8 @@ class FleetChange:
     applied: Findable | None
     wanted: Findable
     unmeasured: tuple[Change, ...] = ()
+    agents: tuple[str, ...] = ()
+    """Who is applied now."""
 
     @property
     def is_asked(self) -> bool:
@@ -64,7 +66,8 @@ def fleet_change(source: Source, home: Path) -> FleetChange:
     """What an apply would change. Raises `ManifestError`."""
     folder = FleetFolder(home, source.manifest.metadata.name)
     before, after = applied_in(folder), wanted_by(source, folder)
-    return FleetChange(findable(before) if before else None, findable(after), tuple(_unmeasured(before, after)))
+    agents = tuple(dict.fromkeys(agent.name for config in before for agent in config.agents))
+    return FleetChange(findable(before) if before else None, findable(after), tuple(_unmeasured(before, after)), agents)
 
 
 def applied_in(folder: FleetFolder) -> list[WorkerConfig]:

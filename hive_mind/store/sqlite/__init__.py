@@ -1,25 +1,27 @@
 """An agent's record in an SQLite file: what it acknowledged, durable when `write` returns, safe to kill at any moment.
 
-`open` is all that memories need; `problems`, `repair`, `backup` and `restore` are for who looks after files. `hive_mind.sqlite`
-owns the file; `schema` says what is in it and `rows` how; `batch` and `committing` write, `reading` reads. Every row carries a
-checksum, and what is damaged is named and left out. Beside `name.sqlite` lie `name.sqlite-wal` and `-shm` while it is open (part
-of the data: copy all or none) and `name.sqlite.lock`.
+`open` is all that memories need; `facts_in` reads while another process writes; `problems`, `repair`, `backup` and `restore` are
+for who looks after files. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `batch` and `committing`
+write, `reading` reads. Every row carries a checksum, and what is damaged is named and left out. Beside `name.sqlite` lie
+`name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none) and `name.sqlite.lock`.
 """
 
 from functools import partial
 from pathlib import Path
 
+from hive_mind.model.fact import Fact
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
 from hive_mind.store.sqlite.backup import backup, restore
 from hive_mind.store.sqlite.checking import problems
 from hive_mind.store.sqlite.converting import convert_if_former
 from hive_mind.store.sqlite.health import Health
+from hive_mind.store.sqlite.history import RecordReader
 from hive_mind.store.sqlite.record import Record
 from hive_mind.store.sqlite.repair import repair
 from hive_mind.store.sqlite.store import SqliteStore
 
-__all__ = ["backup", "open", "problems", "repair", "restore"]
+__all__ = ["backup", "facts_in", "open", "problems", "repair", "restore"]
 
 
 async def open(path: Path) -> FactStore:
@@ -33,3 +35,9 @@ async def open(path: Path) -> FactStore:
     worker = Worker[Record, Change](partial(Record, path, health), name=f"record {path.name}")
     await worker.start()
     return SqliteStore(worker, health)
+
+
+def facts_in(path: Path) -> list[Fact]:
+    """All facts of a record as it is at this moment, whoever has it open. Raises like `RecordReader`."""
+    with RecordReader(path) as reader:
+        return [node.value for node in reader.nodes_since(0) if isinstance(node.value, Fact)]

@@ -16,3 +16,18 @@ def test_a_data_set_may_be_called_what_no_agent_may_be_called(tmp_path):
 
     assert row["dataset"] == "mün chen+1"
     assert row["metrics"]["recall@10"] == 1.0
+
+
+def test_the_folder_of_all_data_sets_is_as_good_as_that_of_one(tmp_path):
+    notes = tmp_path / "sets" / "notes"
+    notes.mkdir(parents=True)
+    (notes / "notes.corpus.jsonl").write_text('{"_id": "d1", "text": "The ferry leaves at nine."}\n')
+    (notes / "notes.queries.jsonl").write_text('{"_id": "q1", "text": "When does the ferry leave?", "qrels": {"d1": 1}}\n')
+
+    inside, above = (
+        asyncio.run(evaluate(run, Settings(embed="none")))
+        for run in (RetrievalRun("auto", notes, "keyword"), RetrievalRun("auto", tmp_path / "sets", "keyword", name="notes"))
+    )
+
+    assert inside[0]["metrics"] == above[0]["metrics"]
+    assert above[0]["questions"] == 1

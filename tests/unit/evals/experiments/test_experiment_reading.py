@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import ExperimentError, InvalidInput
+from hive_mind.evals.experiments.form import GATE
 from hive_mind.evals.experiments.reading import ReadExperiment, bundled, read_experiment, read_text
 from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
 from hive_mind.ranking.pipeline import RankingSettings
@@ -13,7 +14,7 @@ SMALL = "name: x\ndata: {name: a, format: demo}\n"
 
 
 def reading(text: str, folder: Path | None = None) -> ReadExperiment:
-    return read_text(text, folder, "x.yaml")
+    return read_text(text, (folder,) if folder else (), "x.yaml")
 
 
 def experiment(arms: str, more: str = "") -> Experiment:
@@ -126,6 +127,27 @@ def test_paths_are_seen_from_the_folder_and_a_missing_file_is_told_with_its_line
     assert problems(text, tmp_path) == [
         f"x.yaml:4: data[1].path: there is no {tmp_path / 'gone'}; correct it, or give --data its folder"
     ]
+
+
+def test_a_question_file_beside_the_experiment_is_found_though_the_data_lie_elsewhere(tmp_path: Path):
+    data, here = tmp_path / "data", tmp_path / "here"
+    (data / "notes").mkdir(parents=True)
+    here.mkdir()
+    (here / "questions.json").write_text('{"questions": []}')
+    (here / "x.yaml").write_text("name: x\ndata: {name: a, path: notes, questions: questions.json}\narms: single\n")
+
+    (source,) = read_experiment(str(here / "x.yaml"), data).experiment.data
+
+    assert (source.path, source.questions) == (data / "notes", here / "questions.json")
+
+
+def test_a_gate_needs_no_arms_and_an_experiment_does(tmp_path: Path):
+    file = tmp_path / "x.yaml"
+    file.write_text("name: x\ndata: {name: a, format: demo}\n")
+
+    assert read_experiment(str(file), form=GATE).experiment.data[0].name == "a"
+    with pytest.raises(ExperimentError, match="arms"):
+        read_experiment(str(file))
 
 
 def test_an_optional_data_set_that_is_not_there_is_left_out_and_named(tmp_path: Path):
