@@ -22,7 +22,7 @@ from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, record, refuse_another_loop, wake
+from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, refuse_another_loop, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
@@ -303,10 +303,8 @@ class CognitiveMemory:
         self._times_woken += 1
 
     async def _fall_asleep(self, state: Awake) -> None:
-        # The index goes first: closing the store gives what is free back to the system.
-        store, self._state = state.store, None
-        del state
-        await store.close()
+        self._state = None
+        await fall_asleep(state)
 
     @property
     def model(self) -> str:

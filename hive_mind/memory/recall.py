@@ -5,9 +5,9 @@ here can be rebuilt from the store; nothing here waits.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.bulk import Vocabulary
+from hive_mind.ranking.bulk import Vocabulary, joined
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.hybrid import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
@@ -31,6 +32,9 @@ _OWN_TRUST = trust_share(1.0)
 # An index keeps the place of what was taken out. Beyond so many empty places for each fact, and some, it is made anew: where the
 # same few facts hold in turn, at once; where there are many, after so many changes that nobody minds the time it takes.
 _EMPTY_PLACES_EACH, _EMPTY_PLACES_MIN = 4, 256
+# Facts that are loaded at once: some 50 ms, and more at once would take no less time for each.
+_AT_ONCE = 4096
+_Item = TypeVar("_Item")
 
 
 @dataclass(slots=True)
@@ -42,20 +46,35 @@ class Recall:
     facts: KnownFacts = field(default_factory=KnownFacts)
     current: FactIndex = field(init=False)
     past: FactIndex = field(init=False)
+    tokenized: int = 0
+    """How many facts were, as their terms were not known."""
     _empty_places: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.current = FactIndex(self.new_arm())
         self.past = FactIndex(self.new_arm())
 
-    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Narrow], vocabulary: Vocabulary) -> None:
-        """Hold facts that are new here, many at once. `vectors` by id; `vocabulary` goes from one batch to the next."""
+    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Narrow], known: KnownTerms) -> Iterator[None]:
+        """Hold facts that are new here, step by step: between two others may have a turn. `vectors` by id."""
         for fact in facts:
             self.facts.keep(fact)
+        vocabulary = Vocabulary()
         for index in (self.current, self.past):
-            if some := [fact for fact in facts if self._index_for(fact) is index]:
-                by_row = {row: vector for row, fact in enumerate(some) if (vector := vectors.get(fact.id)) is not None}
-                index.add_all([fact.id for fact in some], vocabulary.weighted_terms(some), by_row)
+            there, terms, rest = known.take(fact for fact in facts if self._index_for(fact) is index)
+            index.add_all([fact.id for fact in there], terms)
+            yield
+            for some in _batches(rest):
+                index.add_all([fact.id for fact in some], vocabulary.weighted_terms(some))
+                yield
+            for ids in _batches([fact.id for fact in (*there, *rest) if fact.id in vectors]):
+                index.set_vectors({id: vectors[id] for id in ids})
+                yield
+            self.tokenized += len(rest)
+
+    def sealed(self) -> bytes:
+        """The terms of all that can be found, for `load` to know."""
+        parts = [index.everything() for index in (self.current, self.past)]
+        return seal([self.facts[id] for ids, _ in parts for id in ids], joined([terms for _, terms in parts]))
 
     def keep(self, fact: Fact, vector: Vector | None = None) -> None:
         """Hold a fact, new or revised, where searches look for one in its state. A vector it had before stays."""
@@ -72,6 +91,7 @@ class Recall:
             former.remove(fact.id, weighted_terms(earlier))
         if index is not None:
             index.add(fact.id, weighted_terms(fact), vector)
+            self.tokenized += former is None
         if former is not None:
             self._renew("current" if former is self.current else "past")
 
@@ -147,3 +167,7 @@ class Recall:
         if fact is None or fact.is_retracted:
             return None
         return self.past if fact.superseded_by else self.current
+
+
+def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
-from hive_mind.model.ids import vector_key
+from hive_mind.model.ids import vector_key, vector_keys
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
 from hive_mind.store.base import Change, Narrow, PutVector, SetMeta
 
@@ -108,14 +108,16 @@ class VectorSource:
                 return None
         return self._recent[key]
 
-    def mixed_all(self, facts: Iterable[Fact], cached: Mapping[str, Narrow]) -> dict[str, Narrow]:
+    def mixed_all(self, facts: Sequence[Fact], cached: Mapping[str, Narrow]) -> dict[str, Narrow]:
         """By fact id, the vectors of those that have one."""
         found: dict[str, Narrow] = {}
-        for fact in facts if cached else ():
-            own, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))
-            if own is not None:
-                with_it = before[0] if before else None
-                found[fact.id] = own if with_it is None else _narrow(mixed_vector(_wide(own), _wide(with_it)))
+        if not cached:
+            return found
+        for fact, key in zip(facts, vector_keys(self.model, (fact.content for fact in facts)), strict=True):
+            if (own := cached.get(key)) is None:
+                continue
+            before = cached.get(vector_key(self.model, fact.before)) if fact.before else None
+            found[fact.id] = own if before is None else _narrow(mixed_vector(_wide(own), _wide(before)))
         return found
 
     def mixed(self, fact: Fact, cached: Mapping[str, Vector]) -> Vector | None:

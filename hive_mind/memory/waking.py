@@ -5,8 +5,10 @@ vectors of two models can't be compared.
 """
 
 import asyncio
+import gc
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +16,17 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.ranking.bulk import Vocabulary
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.sealed import KnownTerms
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.store.base import FactStore, Narrow, SetMeta
 
 _log = logging.getLogger(__name__)
 
 MODEL_KEY, DIMENSION_KEY = "embedding.model", "embedding.dimension"
+
+# Terms are sealed again when more facts than these, and than this share, were tokenized since.
+_TOKENIZED_MIN, _TOKENIZED_SHARE = 100, 0.1
 
 OpenStore = Callable[[], Awaitable[FactStore]]
 NewVectorArm = Callable[[int], VectorArm]
@@ -86,7 +91,8 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
         recorded = (await store.meta()).get(MODEL_KEY, "")
         facts = KnownFacts(store.fetch)
         awake = Awake(store, Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, facts), recorded)
-        await _load(awake, vectors)
+        with _no_collections():
+            await _load(awake, vectors)
     except BaseException:
         await store.close()
         raise
@@ -94,9 +100,34 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     return awake
 
 
+async def fall_asleep(awake: Awake) -> None:
+    """Leave the terms of the facts behind for the next time, if many had to be made; let go of everything."""
+    recall = awake.recall
+    # The index goes before the store is closed, which gives what is free back to the system.
+    del awake.recall
+    try:
+        if recall.tokenized > max(_TOKENIZED_MIN, len(recall.current) * _TOKENIZED_SHARE):
+            await awake.store.put_aside(recall.sealed())
+    finally:
+        del recall
+        await awake.store.close()
+
+
 def record(vectors: VectorSource) -> tuple[SetMeta, ...]:
     """The changes that make a database remember its model."""
     return SetMeta(MODEL_KEY, vectors.model), SetMeta(DIMENSION_KEY, str(vectors.dimension))
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Garbage collections would look at all that has been loaded again and again, and find nothing: a tenth of the time."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 async def _load(awake: Awake, vectors: VectorSource) -> None:
@@ -104,10 +135,11 @@ async def _load(awake: Awake, vectors: VectorSource) -> None:
     if vectors.is_on and awake.recorded == vectors.model:
         async for some in awake.store.vectors(vectors.model):
             cached.update(usable(some, vectors.dimension))
-    vocabulary = Vocabulary()
     awake.recall.current.reserve(len(cached))
-    async for batch in awake.store.facts():
-        awake.recall.load(batch, vectors.mixed_all(batch, cached), vocabulary)
+    facts = [fact async for batch in awake.store.facts() for fact in batch]
+    known = KnownTerms(await awake.store.aside())
+    for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), known):
+        await asyncio.sleep(0)
 
 
 def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow]:

@@ -4,6 +4,7 @@ A fact's id depends on its tenant and its text, and on nothing else: one content
 """
 
 import unicodedata
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -33,6 +34,15 @@ def entity_id(name: str, tenant: str = DEFAULT_TENANT) -> str:
 def vector_key(model: str, text: str) -> str:
     """Where the embedding of `text` by `model` is cached: 32 hexadecimal digits."""
     return _digest("vector", model, text)
+
+
+def vector_keys(model: str, texts: Iterable[str]) -> Iterator[str]:
+    """The key of each text, for many."""
+    begun = _begun("vector", model)
+    for text in texts:
+        digest = begun.copy()
+        digest.update(_framed(text))
+        yield digest.hexdigest()
 
 
 def _digest(*parts: str) -> str:

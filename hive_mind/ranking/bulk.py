@@ -7,7 +7,7 @@ first met, and numpy does the rest. `tests/laws/test_bulk.py` holds both to the 
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,20 @@ class Terms:
     numbers: NDArray[np.int64]
     weights: NDArray[np.float32]
     lengths: NDArray[np.float32]
+
+
+def joined(parts: Sequence[Terms]) -> Terms:
+    """The documents of several parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    names = list(dict.fromkeys(chain.from_iterable(part.names for part in parts)))
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = np.concatenate([np.array([number_of[name] for name in part.names], np.int64)[part.numbers] for part in parts])
+    firsts = accumulate([len(part.lengths) for part in parts], initial=0)
+    rows = np.concatenate([part.rows + first for part, first in zip(parts, firsts, strict=False)])
+    order = np.lexsort((rows, numbers))
+    weights = np.concatenate([part.weights for part in parts])[order]
+    return Terms(names, rows[order], numbers[order], weights, np.concatenate([part.lengths for part in parts]))
 
 
 class Vocabulary:

@@ -68,8 +68,8 @@ class FactIndex:
         if vector is not None and self._vectors is not None:
             self._vectors.add(position, vector)
 
-    def add_all(self, ids: Sequence[str], terms: Terms, vectors: Mapping[int, Narrow]) -> None:
-        """Make many findable; `vectors` by row."""
+    def add_all(self, ids: Sequence[str], terms: Terms) -> None:
+        """Make many findable by words."""
         if not self._positions.keys().isdisjoint(ids):
             raise ValueError("one of these is in the index already")
         first = len(self._ids)
@@ -77,8 +77,11 @@ class FactIndex:
         self._positions.update(zip(ids, range(first, first + len(ids)), strict=True))
         self._ids += ids
         self._id_keys.extend(map(_id_key, ids))
-        if vectors and self._vectors is not None:
-            self._vectors.add_all(np.fromiter(vectors, np.int64, len(vectors)) + first, np.stack(list(vectors.values())))
+
+    def everything(self) -> tuple[list[str], Terms]:
+        """The ids of all documents, and their terms as `add_all` takes them."""
+        positions, terms = self._keywords.everything()
+        return [self._ids[position] for position in positions.tolist()], terms
 
     def reserve(self, vectors: int) -> None:
         """Make room for so many vectors, and some, at once."""
@@ -89,6 +92,12 @@ class FactIndex:
         """Give a document its vector, or another one."""
         if self._vectors is not None:
             self._vectors.add(self._positions[id], vector)
+
+    def set_vectors(self, vectors: Mapping[str, Narrow]) -> None:
+        """Give many documents their vectors, by id in the order in which the documents came."""
+        if vectors and self._vectors is not None:
+            positions = np.fromiter(map(self._positions.__getitem__, vectors), np.int64, len(vectors))
+            self._vectors.add_all(positions, np.stack(list(vectors.values())))
 
     def vector(self, id: str) -> Vector | None:
         """A document's vector, or None."""

@@ -80,11 +80,25 @@ class Bm25Index:
         firsts = np.flatnonzero(np.diff(terms.numbers, prepend=-1))
         bounds = pairwise([*(firsts * _ENTRY.itemsize).tolist(), len(packed)])
         for number, (start, end) in zip(terms.numbers[firsts].tolist(), bounds, strict=True):
-            postings.setdefault(terms.names[number], bytearray()).extend(packed[start:end])
+            if (known := postings.get(term := terms.names[number])) is None:
+                postings[term] = bytearray(packed[start:end])
+            else:
+                known += packed[start:end]
         self._lengths[first : first + count] = terms.lengths
         self._size += count
         self._documents += count
         self._total_length += float(terms.lengths.sum(dtype=np.float64))
+
+    def everything(self) -> tuple[Positions, Terms]:
+        """The live positions, and their documents' terms as `add_all` takes them."""
+        is_live = np.isfinite(self._lengths[: self._size])
+        entries = np.frombuffer(b"".join(self._postings.values()), dtype=_ENTRY)
+        counts = [len(posting) // _ENTRY.itemsize for posting in self._postings.values()]
+        kept = is_live[entries["position"]]
+        rows = (np.cumsum(is_live) - 1)[entries["position"][kept]]
+        numbers = np.repeat(np.arange(len(counts)), counts)[kept]
+        terms = Terms(list(self._postings), rows, numbers, entries["weight"][kept], self._lengths[: self._size][is_live])
+        return is_live.nonzero()[0], terms
 
     def remove(self, position: int, terms: Iterable[str]) -> None:
         """Take a document out of scores and statistics; `terms` are those it was added with. Twice is once."""

@@ -140,6 +140,14 @@ class FactStore(Protocol):
         """How many `facts`, `episodes`, `entities` and `vectors` are kept."""
         ...
 
+    async def put_aside(self, made: bytes) -> None:
+        """Keep something that was made of what is kept, in place of what was put aside before; it may be gone at any time."""
+        ...
+
+    async def aside(self) -> bytes:
+        """What was put aside, whole and unaltered, or nothing."""
+        ...
+
     async def tidy(self) -> None:
         """Give back what only makes the next writes faster. Changes nothing that is kept; for when nobody writes."""
         ...

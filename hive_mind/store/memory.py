@@ -53,6 +53,7 @@ class MemoryStore:
         self._back: dict[tuple[Relation, str], dict[str, None]] = {}
         self._vectors: dict[str, dict[str, NDArray[np.float16]]] = {}
         self._meta: dict[str, str] = {}
+        self._aside = b""
         self._is_closed = False
 
     @property
@@ -127,6 +128,16 @@ class MemoryStore:
             "entities": len(self._entities),
             "vectors": sum(map(len, self._vectors.values())),
         }
+
+    async def put_aside(self, made: bytes) -> None:
+        """Kept like the rest."""
+        self._refuse_if_closed()
+        self._aside = made
+
+    async def aside(self) -> bytes:
+        """What was put aside."""
+        self._refuse_if_closed()
+        return self._aside
 
     async def tidy(self) -> None:
         """Nothing to give back."""

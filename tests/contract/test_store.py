@@ -355,3 +355,15 @@ def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(with_store: Ru
             await store.counts()
 
     with_store(scenario)
+
+
+def test_what_is_put_aside_comes_back_and_replaces_what_was_there(with_store: Run) -> None:
+    async def scenario(store: FactStore) -> None:
+        assert await store.aside() == b""
+        await store.put_aside(b"first")
+        await store.put_aside(b"second \x00")
+
+        assert await store.aside() == b"second \x00"
+        assert await all_facts(store) == []
+
+    with_store(scenario)

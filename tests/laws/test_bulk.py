@@ -104,16 +104,17 @@ def assert_equal(together: VectorArm, singly: VectorArm, query: np.ndarray) -> N
 
 def test_an_index_finds_what_was_added_together_and_refuses_it_twice() -> None:
     index, said = FactIndex(ExactVectors(2)), [Said(f"valve {n}", "", "", "", "", ()) for n in range(4)]
-    vectors = {1: np.array([1, 0], np.float16), 3: np.array([0, 1], np.float16)}
+    vectors = {"b": np.array([1, 0], np.float16), "d": np.array([0, 1], np.float16)}
 
     index.add("first", {"pump": 1.0})
-    index.add_all(list("abcd"), Vocabulary().weighted_terms(said), vectors)
+    index.add_all(list("abcd"), Vocabulary().weighted_terms(said))
+    index.set_vectors(vectors)
 
     assert found(index, ["2"]) == ["c"]
     assert index.vectors_missing == 3
     assert index.vector("d") is not None
     with pytest.raises(ValueError, match="already"):
-        index.add_all(["a"], Vocabulary().weighted_terms(said[:1]), {})
+        index.add_all(["a"], Vocabulary().weighted_terms(said[:1]))
 
 
 def found(index: FactIndex, terms: Sequence[str]) -> list[str]:

@@ -3,7 +3,8 @@
 `open` is all that memories need; `facts_in` reads while another process writes; `problems`, `repair`, `backup` and `restore` are
 for who looks after files. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `batch` and `committing`
 write, `reading` reads. Every row carries a checksum, and what is damaged is named and left out. Beside `name.sqlite` lie
-`name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none) and `name.sqlite.lock`.
+`name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none), `name.sqlite.lock`, and `name.sqlite-aside`,
+which can be made again.
 """
 
 from functools import partial

@@ -1,5 +1,6 @@
 """The store over a record: a queue in front of its thread, and pages for whoever reads everything."""
 
+import asyncio
 import ctypes
 import sqlite3
 import sys
@@ -13,7 +14,7 @@ from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Narrow
-from hive_mind.store.sqlite import reading
+from hive_mind.store.sqlite import aside, reading
 from hive_mind.store.sqlite.health import Health
 from hive_mind.store.sqlite.reading import Part
 from hive_mind.store.sqlite.record import Record
@@ -105,6 +106,14 @@ class SqliteStore:
         """How many of each."""
         return await self._worker.read(lambda record: record.ask(reading.counts))
 
+    async def put_aside(self, made: bytes) -> None:
+        """Written beside the record."""
+        await self._worker.read(lambda record: aside.put(record.health.path, made))
+
+    async def aside(self) -> bytes:
+        """What lies beside the record."""
+        return await self._worker.read(lambda record: aside.get(record.health.path))
+
     async def tidy(self) -> None:
         """Write the log back."""
         await self._worker.read(Record.tidy)
@@ -134,13 +143,24 @@ class SqliteStore:
 
     async def _pages(self, page: Callable[[Record, Part], tuple[_Page, int]]) -> AsyncIterator[_Page]:
         """All pages of what there was when the first was asked for."""
-        after, upto = 0, await self._worker.read(lambda record: record.tick)
-        while True:
-            part = after, upto
-            found, after = await self._worker.read(lambda record, part=part: page(record, part))  # type: ignore[misc]
-            if not after:
-                return
-            yield found
+        upto = await self._worker.read(lambda record: record.tick)
+        coming = self._begun(page, (0, upto))
+        try:
+            while True:
+                found, after = await coming
+                if not after:
+                    return
+                # The thread reads the next one meanwhile.
+                coming = self._begun(page, (after, upto))
+                yield found
+        finally:
+            coming.cancel()
+
+    def _begun(self, page: Callable[[Record, Part], tuple[_Page, int]], part: Part) -> asyncio.Task[tuple[_Page, int]]:
+        task = asyncio.create_task(self._worker.read(lambda record: page(record, part)))
+        # Whoever stops reading halfway doesn't want to hear of it.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return task
 
 
 def _return_freed_memory() -> None:

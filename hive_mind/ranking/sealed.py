@@ -1,0 +1,113 @@
+"""The terms of documents as bytes and back: what was tokenized once need not be tokenized again when a memory wakes.
+
+A document is known by a digest of all its words, so what was changed since is simply not known; neither is anything that another
+`VERSION` of the tokenizer, another stemmer or other bytes say. `tests/laws/test_sealed_terms.py` holds both ways to the same.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+import Stemmer
+
+from hive_mind.ranking.bulk import Terms
+from hive_mind.ranking.form import Worded
+
+VERSION = 1
+"""Of what `tokens` and `form` make of a text: counted up whenever either gives other terms or weights."""
+
+_MAKER = f"{VERSION} {Stemmer.version()}"
+_MARK_BYTES = 8
+_encode = msgspec.msgpack.Encoder().encode
+_Document = TypeVar("_Document", bound=Worded)
+
+
+class _Sealed(msgspec.Struct, array_like=True):
+    """`counts` entries for each name, one name after the other; `lengths` and `marks` for each row."""
+
+    maker: str
+    names: list[str]
+    counts: bytes
+    rows: bytes
+    weights: bytes
+    lengths: bytes
+    marks: bytes
+
+
+def seal(documents: Sequence[Worded], terms: Terms) -> bytes:
+    """Documents and their terms, whose rows they are, as bytes."""
+    numbers, counts = np.unique(terms.numbers, return_counts=True)
+    return _encode(
+        _Sealed(
+            _MAKER,
+            [terms.names[number] for number in numbers.tolist()],
+            counts.astype("<i4").tobytes(),
+            terms.rows.astype("<i4").tobytes(),
+            terms.weights.astype("<f4").tobytes(),
+            terms.lengths.astype("<f4").tobytes(),
+            b"".join(map(_mark, documents)),
+        )
+    )
+
+
+class KnownTerms:
+    """What was sealed. Other bytes are no error: they know nothing."""
+
+    def __init__(self, sealed: bytes = b"") -> None:
+        self._terms, self._rows = _NONE, dict[bytes, int]()
+        try:
+            read = msgspec.msgpack.decode(sealed, type=_Sealed) if sealed else None
+        except msgspec.DecodeError:
+            return
+        if read is not None and read.maker == _MAKER:
+            self._terms = _terms(read)
+            self._rows = {mark: row for row, mark in enumerate(_cut(read.marks)) if mark != _NO_MARK}
+
+    def take(self, documents: Iterable[_Document]) -> tuple[list[_Document], Terms, list[_Document]]:
+        """Those whose terms are known; these terms, whose rows they are; and the rest."""
+        known: dict[int, _Document] = {}
+        rest: list[_Document] = []
+        for document in documents:
+            row = self._rows.get(_mark(document)) if self._rows else None
+            if row is None or row in known:
+                rest.append(document)
+            else:
+                known[row] = document
+        rows = sorted(known)
+        return [known[row] for row in rows], _only(self._terms, rows), rest
+
+
+def _terms(read: _Sealed) -> Terms:
+    numbers = np.repeat(np.arange(len(read.names)), np.frombuffer(read.counts, "<i4"))
+    rows = np.frombuffer(read.rows, "<i4").astype(np.int64)
+    return Terms(read.names, rows, numbers, np.frombuffer(read.weights, "<f4"), np.frombuffer(read.lengths, "<f4"))
+
+
+def _only(terms: Terms, rows: Sequence[int]) -> Terms:
+    """Some rows, ascending, as all there are."""
+    if len(rows) == len(terms.lengths):
+        return terms
+    place = np.full(len(terms.lengths), -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    places = place[terms.rows]
+    kept = places >= 0
+    return Terms(terms.names, places[kept], terms.numbers[kept], terms.weights[kept], terms.lengths[rows])
+
+
+def _cut(marks: bytes) -> Iterator[bytes]:
+    return (marks[start : start + _MARK_BYTES] for start in range(0, len(marks), _MARK_BYTES))
+
+
+def _mark(document: Worded) -> bytes:
+    """Of all that a document's terms are made of; `_NO_MARK` where that is no text that can be written down."""
+    said = (document.content, document.concept, document.said_at, document.speaker, document.before, document.labels)
+    try:
+        return blake2b(_encode(said), digest_size=_MARK_BYTES).digest()
+    except UnicodeEncodeError:
+        return _NO_MARK
+
+
+_NO_MARK = bytes(_MARK_BYTES)
+_NONE = Terms([], np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
