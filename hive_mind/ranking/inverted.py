@@ -77,9 +77,10 @@ class Bm25Index:
         entries = np.empty(len(terms.rows), dtype=_ENTRY)
         entries["position"], entries["weight"] = terms.rows + first, terms.weights
         packed, postings = entries.tobytes(), self._postings
-        firsts = np.flatnonzero(np.diff(terms.numbers, prepend=-1))
+        numbers = terms.numbers
+        firsts = np.concatenate([np.flatnonzero(numbers[:1] >= 0), np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
         bounds = pairwise([*(firsts * _ENTRY.itemsize).tolist(), len(packed)])
-        for number, (start, end) in zip(terms.numbers[firsts].tolist(), bounds, strict=True):
+        for number, (start, end) in zip(numbers[firsts].tolist(), bounds, strict=True):
             if (known := postings.get(term := terms.names[number])) is None:
                 postings[term] = bytearray(packed[start:end])
             else:

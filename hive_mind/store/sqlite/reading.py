@@ -65,16 +65,16 @@ def _sound(rows: Iterable[NodeRow], damage: Damage) -> Iterator[NodeRow]:
 
 def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Narrow], int]:
     """The embeddings of the next page, and where it ends."""
-    query = f"SELECT seq, {VECTOR_COLUMNS} FROM vector WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq LIMIT ?"  # noqa: S608
+    query = f"SELECT {VECTOR_COLUMNS}, seq FROM vector WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq LIMIT ?"  # noqa: S608
+    rows = connection.execute(query, (*part, model, PAGE_ROWS)).fetchall()
     found: dict[str, Narrow] = {}
-    last = 0
-    for last, *rest in connection.execute(query, (*part, model, PAGE_ROWS)):  # noqa: B007 - wanted after the loop
-        row = VectorRow(*rest)
+    for by, key, value, sum, _ in rows:
+        row = VectorRow(by, key, value, sum)
         if row.is_sound:
-            found[row.key.decode()] = row.vector
+            found[key.decode()] = row.vector
         else:
-            damage(f"embedding {row.key.decode(errors='replace')}")
-    return found, last
+            damage(f"embedding {key.decode(errors='replace')}")
+    return found, rows[-1][-1] if rows else 0
 
 
 def links(connection: sqlite3.Connection, part: Part, damage: Damage) -> tuple[list[Link], int]:
