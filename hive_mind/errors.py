@@ -10,7 +10,8 @@
     │   └─ ExperimentError         .problems: the same of an experiment
     ├─ BackendError                the world failed; .backend names it, the cause is kept
     │   ├─ BackendUnavailable      .retryable
-    │   │   └─ DatabaseLocked      .holder_pid: another process has the database open
+    │   │   ├─ DatabaseLocked      .holder_pid: another process has the database open
+    │   │   └─ BackendUnreachable  there was no connection: nothing was sent
     │   ├─ BackendTimeout          .retryable
     │   ├─ BackendThrottled        .retryable, .retry_after_s
     │   └─ BackendRejected         not retryable: credentials, quota, a damaged or foreign file
@@ -114,6 +115,10 @@ class DatabaseLocked(BackendUnavailable):
     def __init__(self, backend: str, message: str, holder_pid: int | None = None) -> None:
         self.holder_pid = holder_pid
         super().__init__(backend, message)
+
+
+class BackendUnreachable(BackendUnavailable):
+    """There was no connection, so nothing was sent."""
 
 
 class BackendTimeout(BackendError):

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from hive_mind.errors import BackendRejected, BackendThrottled, BudgetExceeded
+from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnreachable, BudgetExceeded
 from hive_mind.llm.base import Completion, Prompt, Usage
 
 # English text has about four bytes to a token; code and other scripts have fewer. Three errs on the safe side.
@@ -51,13 +51,14 @@ class Budget:
         """Around one call: set aside the most it can cost, then count what it did cost.
 
         Raises `BudgetExceeded` before anything is sent when it does not fit. A call that ends without telling its cost (a
-        timeout, a cancellation) may be billed all the same, so its input is counted; one that was refused costs nothing.
+        timeout, a cancellation) may be billed all the same, so its input is counted; one that was refused, or not sent, costs
+        nothing.
         """
         reserved = self._reserve(prompt)
         call = Spending(Usage(estimated_input_tokens(prompt), 0, 1))
         try:
             yield call
-        except (BackendThrottled, BackendRejected):
+        except (BackendThrottled, BackendRejected, BackendUnreachable):
             call.used = Usage(calls=1)
             raise
         finally:

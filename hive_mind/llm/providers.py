@@ -22,6 +22,7 @@ from hive_mind.errors import (
     BackendThrottled,
     BackendTimeout,
     BackendUnavailable,
+    BackendUnreachable,
     ConfigError,
     InvalidInput,
 )
@@ -112,7 +113,10 @@ class ProviderModel:
         if isinstance(error.__cause__, openai.APITimeoutError):
             return self._timed_out()
         if isinstance(error.__cause__, openai.APIConnectionError):
-            return BackendUnavailable(self._name, "can't be reached or closed the connection; check the address and the network")
+            # By its name: clients come with one HTTP library or another, and all call it so.
+            if type(error.__cause__.__cause__).__name__ == "ConnectError":
+                return BackendUnreachable(self._name, "can't be reached; check the address and the network")
+            return BackendUnavailable(self._name, "closed the connection; check the address and the network")
         return BackendUnavailable(
             self._name, f"the reply could not be read ({type(error).__name__}); is this a chat completions API?"
         )

@@ -19,7 +19,7 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.embed.base import Embedder
-from hive_mind.errors import BackendError, BackendNotInstalled, DatabaseLocked, InvalidInput
+from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.unindexed import Unindexed
@@ -27,6 +27,7 @@ from hive_mind.memory.vectors import VectorSource
 from hive_mind.memory.waking import NewVectorArm, OpenStore
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
 from hive_mind.store.graph.client import Graph, Report
@@ -118,13 +119,24 @@ def memory_with(settings: Settings, agent: str, embedder: Embedder, ranking: Ran
 
 
 async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> LearningAgent:
-    """An agent by its name, with the memory and the reader the settings say. Raises `ConfigError`."""
+    """An agent by its name, with the memory and the reader the settings say. Raises `ConfigError`.
+
+    Where the language model has no key or its client is not installed, only learning raises: questions are answered by quotation.
+    """
     if not settings.llm:
         return LearningAgent(agent, await open_memory(settings, agent, ranking), ExtractiveReader())
-    model = await open_model(settings)
-    reader = PromptedReader(model, Budget(settings.token_budget))
-    memory = await open_memory(settings, agent, ranking)
-    return LearningAgent(agent, memory, reader, release=partial(_release, model, reader.budget))
+    reader: PromptedReader | ConfigError
+    release = None
+    try:
+        model = await open_model(settings)
+    except InvalidInput:
+        raise
+    except ConfigError as error:
+        reader = error
+    else:
+        reader = PromptedReader(model, Budget(settings.token_budget))
+        release = partial(_release, model, reader.budget)
+    return LearningAgent(agent, await open_memory(settings, agent, ranking), QuotingInstead(reader), release=release)
 
 
 async def open_embedder(settings: Settings, key: str = "") -> Embedder:

@@ -21,6 +21,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runtime.nodes import Borrowed
+from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.sources_learned import LearnedSources
@@ -96,7 +97,7 @@ class WorkerParts:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):
             self._models[name] = asyncio.create_task(self._open_model(name))
         model = await asyncio.shield(self._models[name])
-        return PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt))
+        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt)))
 
     async def _open_model(self, name: str) -> LanguageModel:
         model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)

@@ -82,3 +82,35 @@ def test_what_contradicts_an_answer_is_shown_with_which_is_newer_and_better_supp
         "The gateway listens on port 8443.": ["The gateway listens on port 9443."],
         "The gateway listens on port 9443.": ["The gateway listens on port 8443."],
     }
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ({"HIVE_MIND_LLM": "openai:tiny"}, "OPENAI_API_KEY"),
+        ({"HIVE_MIND_LLM": "openai:tiny", "HIVE_MIND_LLM_URL": "http://127.0.0.1:9/v1"}, "can't be reached"),
+        ({"HIVE_MIND_LLM": "scripted:nonsense"}, "can't be used"),
+        ({"HIVE_MIND_LLM": "scripted:nonsense", "HIVE_MIND_TOKEN_BUDGET": "10"}, "token budget is spent"),
+    ],
+    ids=str,
+)
+def test_where_the_language_model_fails_it_quotes_and_says_why(hive_mind, notes, monkeypatch, model, why):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    hive_mind("learn", notes)
+
+    ended = hive_mind.with_environment(**model)("ask", "What does pump D4 cool?", "--output", "json")
+
+    assert (ended.code, ended.json["method"]) == (0, "quoted")
+    assert "transformers" in ended.json["text"]
+    assert "quoted instead of reasoned: " in ended.err
+    assert why in ended.err
+
+
+def test_learning_without_the_language_model_that_was_asked_for_is_refused(hive_mind, notes, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    ended = hive_mind.with_environment(HIVE_MIND_LLM="openai:tiny")("learn", notes)
+
+    assert ended.code == 2
+    assert "OPENAI_API_KEY" in ended.err

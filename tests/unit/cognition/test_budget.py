@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from hive_mind.cognition.budget import Budget, estimated_input_tokens, used_by
-from hive_mind.errors import BackendThrottled, BackendTimeout, BudgetExceeded
+from hive_mind.errors import BackendThrottled, BackendTimeout, BackendUnreachable, BudgetExceeded
 from hive_mind.llm.base import Completion, Prompt, Usage
 
 PROMPT = Prompt("x" * 30, "x" * 30, max_output_tokens=79)
@@ -56,14 +56,16 @@ def test_calls_side_by_side_cannot_overspend_together():
 
 
 def test_a_refused_call_costs_nothing_and_a_lost_one_its_input():
-    refused, lost = Budget(1000), Budget(1000)
+    refused, unsent, lost = Budget(1000), Budget(1000), Budget(1000)
 
     with pytest.raises(BackendThrottled):
         spend(refused, error=BackendThrottled("test", "wait"))
+    with pytest.raises(BackendUnreachable):
+        spend(unsent, error=BackendUnreachable("test", "away"))
     with pytest.raises(BackendTimeout):
         spend(lost, error=BackendTimeout("test", "slow"))
 
-    assert refused.spent == Usage(0, 0, 1)
+    assert refused.spent == unsent.spent == Usage(0, 0, 1)
     assert lost.spent == Usage(estimated_input_tokens(PROMPT), 0, 1)
 
 

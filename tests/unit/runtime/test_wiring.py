@@ -12,6 +12,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.errors import BackendNotInstalled, InvalidInput, ModelOutputError, UnknownBackend
 from hive_mind.runtime import wiring
+from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import Settings
 from tests.builders import found, run
 
@@ -114,7 +115,8 @@ def test_the_reader_is_that_of_the_settings(tmp_path: Path):
         async with await wiring.open_agent(settings(tmp_path), "ines") as plain:
             assert isinstance(plain.reader, ExtractiveReader)
         async with await wiring.open_agent(settings(tmp_path, llm="scripted:{}"), "ines") as prompted:
-            assert isinstance(prompted.reader, PromptedReader)
+            assert isinstance(prompted.reader, QuotingInstead)
+            assert isinstance(prompted.reader.reader, PromptedReader)
 
     run(whole())
 
