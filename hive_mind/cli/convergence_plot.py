@@ -6,13 +6,14 @@ The line is the median over runs, the area below it reaches down to the worst ru
 from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
+from math import floor, log10
 from statistics import median
 from typing import NamedTuple
 
 _WIDTH, _HEIGHT = 800, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 20, 40, 50
 _COLOURS = ("#1b6ca8", "#c8553d", "#588157", "#7b4b94")
-_STEPS = 5
+_STEPS, _TICKS_MAX = 5, 8
 
 
 class Curve(NamedTuple):
@@ -50,13 +51,20 @@ def drawn(curves: Sequence[Curve]) -> str:
 def _axes(last: float) -> list[str]:
     lines = []
     for step in range(_STEPS + 1):
-        share, minute = step / _STEPS, last * step / _STEPS
-        y, x = _y(share), _x(minute, last)
+        y = _y(step / _STEPS)
         lines.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#ddd"/>')
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{share:.0%}</text>')
-        lines.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{minute:.0f}</text>')
+        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{step / _STEPS:.0%}</text>')
+    y = _HEIGHT - _BOTTOM + 18
+    lines += [f'<text x="{_x(minute, last):.1f}" y="{y}" text-anchor="middle">{minute:g}</text>' for minute in ticks(last)]
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     return [*lines, f'<text x="{middle:.0f}" y="{_HEIGHT - 10}" text-anchor="middle">minutes of virtual time</text>']
+
+
+def ticks(last: float) -> list[float]:
+    """Round numbers from 0 to `last` at even distances, at most nine."""
+    tenfold = 10.0 ** floor(log10(last))
+    step = next(size for size in (tenfold * part for part in (0.1, 0.2, 0.5, 1, 2)) if last / size <= _TICKS_MAX)
+    return [round(number * step, 6) for number in range(int(last / step + 1e-9) + 1)]
 
 
 def _line(one: Curve, last: float, colour: str, number: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""How the answer of a fleet's agent looks: as that of any agent, and besides who in the hive it came from."""
+"""How the answer of a fleet's agent looks: as that of any agent, and besides which node of the hive holds what it rests on."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,5 +38,5 @@ def _show_numbered(texts: Sequence[str], hits: Sequence[Reply]) -> None:
 def _provenance(hit: Reply) -> str:
     first, *others = hit["sources"] or ("",)
     parts = [shown_source(first), f"confirmed by {len(others)} more" if others else ""]
-    parts += [f"from {hit['from']}" if hit["from"] else "", f"score {hit['score']:.2f}", f"id {short_id(hit['fact_id'])}"]
+    parts += [f"held by {hit['from']}" if hit["from"] else "", f"score {hit['score']:.2f}", f"id {short_id(hit['fact_id'])}"]
     return " · ".join(part for part in parts if part)
