@@ -38,6 +38,19 @@ def rows(folder: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in sorted((folder / "cells").glob("*/rows.jsonl"))}
 
 
+# Enough cells that there are some left to stop, however late the signal comes.
+_MANY_SEEDS = EXPERIMENT + "seeds: [1, 2, 3, 4, 5, 6]\n"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The rows of a run that nobody stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "small.yaml").write_text(_MANY_SEEDS)
+    assert HiveMind(folder / "home")("eval", "run", folder / "small.yaml", "--out", folder / "run").code == 0
+    return rows(folder / "run")
+
+
 def begun(hive_mind: HiveMind, file: Path, out: Path) -> subprocess.Popen[bytes]:
     """A run in a process of its own, as far as its first finished cell: the next ones are under way."""
     run = hive_mind.start("eval", "run", file, "--out", out, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -66,11 +79,9 @@ def test_an_experiment_gives_a_table_a_report_and_rows_for_every_figure(hive_min
 @pytest.mark.slow
 @pytest.mark.parametrize(("signalled", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
 def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
-    hive_mind: HiveMind, file: Path, tmp_path: Path, signalled: signal.Signals, code: int
+    hive_mind: HiveMind, file: Path, tmp_path: Path, whole: dict[str, bytes], signalled: signal.Signals, code: int
 ):
-    # Enough cells that there are some left to stop, however late the signal comes.
-    file.write_text(EXPERIMENT + "seeds: [1, 2, 3, 4, 5, 6]\n")
-    assert hive_mind("eval", "run", file, "--out", tmp_path / "whole").code == 0
+    file.write_text(_MANY_SEEDS)
     stopped = tmp_path / "stopped"
     run = begun(hive_mind, file, stopped)
 
@@ -81,9 +92,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
     if signalled is signal.SIGINT:
         assert b"what was asked so far is kept, and the same command goes on" in said
     finished = {path.parent.name: path.stat().st_mtime_ns for path in (stopped / "cells").glob("*/cell.json")}
-    assert 0 < len(finished) < len(rows(tmp_path / "whole"))
+    assert 0 < len(finished) < len(whole)
     assert hive_mind("eval", "run", file, "--out", stopped).code == 0
-    assert rows(stopped) == rows(tmp_path / "whole")
+    assert rows(stopped) == whole
     assert finished == {id: (stopped / "cells" / id / "cell.json").stat().st_mtime_ns for id in finished}
 
 

@@ -1,6 +1,7 @@
 """Peers that send anything at all: the broker refuses or understands, and everybody else goes on working."""
 
 import asyncio
+import os
 import socket
 import time
 from random import Random
@@ -16,6 +17,7 @@ from tests.unit.devbroker.values import damaged, section
 
 # Of the process, over the whole long run; what the entities may keep is a few MB.
 GROWTH_BYTES_MAX = 150 << 20
+FRAMES = int(os.environ.get("HIVE_SPOILED_FRAMES", "20_000"))
 
 
 def test_the_conversation_is_understood_while_nobody_spoils_it():
@@ -71,13 +73,13 @@ def test_spoiled_frames_are_refused_or_understood():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_spoiled_frames_harm_nobody_and_take_no_memory():
+def test_very_many_spoiled_frames_harm_nobody_and_take_no_memory():
     seed = Random().randrange(1 << 32)
     process = psutil.Process()
     storm(seed, 2000)
     before = process.memory_info().rss
 
-    storm(seed + 1, 100_000)
+    storm(seed + 1, FRAMES)
 
     assert process.memory_info().rss - before < GROWTH_BYTES_MAX, f"seed {seed}"
 
