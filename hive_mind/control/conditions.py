@@ -16,7 +16,7 @@ from hive_mind.runtime.worker_status import AgentStatus, NodeStatus
 
 View = ProcessView | AgentView
 
-_BUSY = frozenset({"starting", "learning", "draining"})
+_BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
 _NAMED_MAX = 5
 
 
@@ -101,9 +101,16 @@ def _agents(
 def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> AgentView:
     """How one agent is; `is_told`: whether its process said so itself."""
     node = next((one for one in process.nodes if one.name == agent.node), NodeStatus(agent.node))
-    phase = agent.phase if is_told else process.phase if process.phase != "ready" else "starting"
+    phase: str = agent.phase if is_told else process.phase if process.phase != "ready" else "starting"
     is_served = not process.nodes or node.is_ready
     is_ready = is_told and agent.phase in ("ready", "asleep") and process.phase == "ready" and is_served
+    since_ms = (agent.since_ms if is_told else 0) or process.since_ms
+    if phase in ("ready", "asleep") and not is_served:
+        # It could answer, and nobody would hear it.
+        phase = "waiting" if node.is_connected else "disconnected"
+    if is_told:
+        since_ms = max(since_ms, node.ready_since_ms if is_ready or phase == "waiting" else 0)
+        since_ms = node.connected_since_ms or since_ms if phase == "disconnected" else since_ms
     error = agent.error or node.error or process.last_error
     return AgentView(
         name=agent.name,
@@ -117,11 +124,11 @@ def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> Agent
         lag=node.lag,
         last_error=error,
         restarts=process.restarts,
-        since_ms=process.since_ms,
+        since_ms=since_ms,
         conditions=(
-            _condition("Ready", is_ready, "Ready" if is_ready else phase.capitalize(), error, process.since_ms),
+            _condition("Ready", is_ready, "Ready" if is_ready else phase.capitalize(), error, since_ms),
             _condition("Running", process.pid > 0, "Running" if process.pid else "NoProcess", "", process.since_ms),
-            _condition("Shared", is_told and agent.pending == 0, *_shared(agent, is_told), process.since_ms, is_known=is_told),
+            _condition("Shared", is_told and agent.pending == 0, *_shared(agent, is_told), is_known=is_told),
         ),
     )
 
@@ -141,22 +148,34 @@ def _conditions(
     running: Mapping[str, Running],
 ) -> tuple[Condition, ...]:
     nodes = tuple(node for process in processes for node in process.nodes)
-    since_ms = max((process.since_ms for process in processes), default=0)
+    views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes]
     is_known = bool(expected) and all(seen.status for seen in running.values()) and bool(running)
     dead = [one.name for one in processes if not one.pid]
-    waiting = [one.name for one in _views(processes, agents) if not one.is_ready]
+    waiting = [one.name for one in views if not one.is_ready]
     astray = [node.name for node in nodes if not node.is_connected]
     silent = sorted({name for node in nodes for name in node.silent})
     silent += [f"{name} knows of an older membership" for name in late_nodes(running, running)]
+    ready = _since((one.is_ready, one.since_ms) for one in views if isinstance(one, AgentView) or one.phase != "ready")
+    connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
+    heard = _since((not node.silent, node.heard_since_ms) for node in nodes)
+    even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
+    failed = [one.since_ms for one in agents if one.phase == "failed"]
     return (
-        _told("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], since_ms),
-        _told("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), since_ms),
-        _told("Connected", "Connected", "BusUnreachable", astray, since_ms, is_known=is_known),
-        _told("Members", "AllHeard", "MembersSilent", silent, since_ms, is_known=is_known),
-        _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), since_ms, is_known=is_known),
-        _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), since_ms, is_known=is_known),
-        _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), since_ms, is_known=is_known),
+        _told("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], ready),
+        _told("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
+        _told("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
+        _told("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
+        _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
+        _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
+        _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
     )
+
+
+def _since(parts: Iterable[tuple[bool, int]]) -> int:
+    """Since when all hold, or one does not, of (whether it holds, since when); 0 where that is not known."""
+    known = list(parts)
+    broken = [since_ms for holds, since_ms in known if not holds]
+    return min(broken) if broken else max((since_ms for _, since_ms in known), default=0)
 
 
 def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
@@ -176,14 +195,14 @@ def _untaught(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> 
     return [f"{one.name}: {one.last_error}" for one in agents if one.phase == "failed" and one.process in able]
 
 
-def _told(type: str, good: str, bad: str, against: list[str], since_ms: int, *, is_known: bool = True) -> Condition:
+def _told(type: str, good: str, bad: str, against: list[str], since_ms: int = 0, *, is_known: bool = True) -> Condition:
     """True when nothing speaks against it; what does is named, as far as a line has room."""
     named = dict.fromkeys(against)
     message = ", ".join([*named][:_NAMED_MAX]) + (f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else "")
     return _condition(type, not against, bad if against else good, message, since_ms, is_known=is_known or bool(against))
 
 
-def _condition(type: str, holds: bool, reason: str, message: str, since_ms: int, *, is_known: bool = True) -> Condition:
+def _condition(type: str, holds: bool, reason: str, message: str, since_ms: int = 0, *, is_known: bool = True) -> Condition:
     status: Literal["True", "False", "Unknown"] = "Unknown" if not is_known else "True" if holds else "False"
     return Condition(type, status, reason if is_known else "NotKnown", message, since_ms)
 
@@ -211,4 +230,4 @@ def _phase(
         troubled = any(one.status == "False" and one.type in ("Connected", "Members", "WithinLimits") for one in conditions)
         return "Degraded" if troubled else "Ready"
     # A process that is ready but for its nodes, or has agents that are still learning, is on its way.
-    return "Progressing" if all(phase in _BUSY or phase == "ready" for phase in late) else "Degraded"
+    return "Progressing" if all(phase in _BUSY for phase in late) else "Degraded"

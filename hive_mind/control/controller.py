@@ -77,14 +77,16 @@ class HiveController:
     async def apply(self, source: Source, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
         """Make it so; what did not get there is in the outcome.
 
-        Raises `ManifestError`, `DataLoss` and `FleetLocked` with nothing changed.
+        Raises `ManifestError`, `DataLoss`, `FleetLocked`, and `BackendError` for a bus out of reach, with nothing changed.
         """
         self._check(source)
         refuse_unresolved(source)
         patience = self._around.patience(timeout_s)
         async with self._changing():
             converging = await self._converging(source, allow_data_loss=allow_data_loss)
-            converging.refuse_loss((await converging.look(is_before_apply=True)).plan)
+            look = await converging.look(is_before_apply=True)
+            converging.refuse_loss(look.plan)
+            await converging.refuse_unreachable(look)
             await self._moved_house(source, converging.remembered)
             self._keep(source, converging.remembered)
             return await converging.run(patience)

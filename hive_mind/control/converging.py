@@ -95,6 +95,13 @@ class Converging:
         if losing and not self.allow_data_loss:
             raise DataLoss(losing)
 
+    async def refuse_unreachable(self, look: Look) -> None:
+        """Raises `BackendError` where the bus can't be reached: each process would end with that, again and again."""
+        if look.wanted.needs_redis:
+            return
+        for bus in {config.bus for config in look.wanted.processes.values()}:
+            await self.around.reach_bus(bus)
+
     async def run(self, patience: Patience) -> Outcome:
         """Until nothing is left to do, nothing helps, or the time is over. Raises `DataLoss` before anything is changed."""
         look = await self.look()
@@ -133,6 +140,7 @@ class Converging:
     async def restart(self, names: Sequence[str] | None, patience: Patience) -> Outcome:
         """Stop and start these processes, or all, and then make everything so."""
         look = await self.with_bus(await self.look())
+        await self.refuse_unreachable(look)
         applying = self._applying(look.wanted)
         known = [name for name in names or look.wanted.processes if name in look.wanted.processes]
         await applying.restart(known, look.wanted, look.running, patience)

@@ -19,7 +19,8 @@ from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime import generations
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.buses import reach
+from hive_mind.runtime.worker_config import BusConfig, HiveConfig
 
 Report = Callable[[str], None]
 
@@ -95,6 +96,7 @@ class Surroundings:
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
     private_bus: PrivateBus = field(default_factory=PrivateRedis)
     move: Move = generations.move
+    reach_bus: Callable[[BusConfig], Awaitable[None]] = reach
     now_ms: Callable[[], int] = _wall_ms
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

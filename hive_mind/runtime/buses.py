@@ -6,11 +6,15 @@ from typing import cast
 from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.routes import Routed
 from hive_mind.runtime.settings import secret
+from hive_mind.runtime.worker_config import BusConfig
 
 # A member is expected back soon after its broker; a few attempts in vain cost nobody much.
 _RECONNECT_S_MAX = 2.0
+# A person waits for it.
+_REACHED_WITHIN_S = 3.0
 
 
 async def open_bus(url: str, state: Path | None = None, credential: str = "") -> EventBus:
@@ -18,6 +22,17 @@ async def open_bus(url: str, state: Path | None = None, credential: str = "") ->
     address = address_of(url)
     given = BusSettings(credential=credential or secret("BUS_CREDENTIAL"), state=state, reconnect_s_max=_RECONNECT_S_MAX)
     return cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+
+
+async def reach(config: BusConfig) -> None:
+    """Connect to the bus of a worker, and to that of its searches, and let go. Raises what a worker would end with."""
+    asked = [(config.url, config.credential or secret("BUS_CREDENTIAL"))]
+    asked += [(config.searches, config.searches_credential or secret("SEARCHES_CREDENTIAL"))] if config.searches else []
+    for url, credential in asked:
+        address = address_of(resolved_here(url))
+        given = BusSettings(credential=resolved_here(credential), connect_timeout_s=_REACHED_WITHIN_S)
+        bus = cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+        await bus.close(drain_s=0)
 
 
 async def open_buses(

@@ -9,10 +9,12 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
 from hive_mind.bus.base import EventBus
@@ -21,6 +23,7 @@ from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, C
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.member import Report, open_node
 from hive_mind.runtime.metrics import NodeFigures
+from hive_mind.runtime.transitions import Transitions
 from hive_mind.runtime.worker_agents import WorkerAgent
 from hive_mind.runtime.worker_config import AgentConfig, WorkerConfig
 from hive_mind.runtime.worker_nodes import WorkerNode, plan_of
@@ -43,6 +46,7 @@ class Worker:
         self.config, self._given, self._report, self._digest = config, given, report, digest
         self._phase: Phase = "starting"
         self._since_ms = _now_ms()
+        self._transitions = Transitions(_now_ms)
         self._error = ""
         self.failure: BaseException | None = None
         """What ended it, for who watches `over`: a configuration that can't be, or a defect."""
@@ -63,7 +67,7 @@ class Worker:
 
     def status(self) -> WorkerStatus:
         """All of it at this moment."""
-        nodes = tuple(node.status() for node in self._nodes.values())
+        nodes = self._node_statuses()
         troubles = dict.fromkeys(node.error for node in nodes if node.error)
         with self._process.oneshot():
             memory_bytes, times = self._process.memory_info().rss, self._process.cpu_times()
@@ -205,6 +209,9 @@ class Worker:
                     self._begin(self._settle(name))
                 was_ready[name] = node.is_ready
             self._note_failures()
+            self._node_statuses()
+            for agent in self._agents.values():
+                self._transitions.since_ms(agent.name, "phase", agent.phase)
             await _all((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
 
     async def _keep_tidy(self) -> None:
@@ -245,6 +252,20 @@ class Worker:
         if phase != self._phase:
             self._phase, self._since_ms = phase, _now_ms()
 
+    def _node_statuses(self) -> tuple[NodeStatus, ...]:
+        """Asked for often: what has changed is dated by the first look that sees it."""
+        return tuple(self._dated(node.status()) for node in self._nodes.values())
+
+    def _dated(self, node: NodeStatus) -> NodeStatus:
+        since_ms = partial(self._transitions.since_ms, node.name)
+        return msgspec.structs.replace(
+            node,
+            ready_since_ms=since_ms("ready", node.is_ready),
+            connected_since_ms=since_ms("connected", node.is_connected),
+            heard_since_ms=since_ms("heard", not node.silent),
+            even_since_ms=since_ms("even", not (node.lag or node.outbox)),
+        )
+
     def _nodes_to_come(self) -> tuple[NodeStatus, ...]:
         if self.config.hive.topology == "single":
             return ()
@@ -252,7 +273,8 @@ class Worker:
 
     def _status_of(self, config: AgentConfig) -> AgentStatus:
         if (agent := self._agents.get(config.name)) is not None:
-            return agent.status()
+            since_ms = self._transitions.since_ms(agent.name, "phase", agent.phase)
+            return msgspec.structs.replace(agent.status(), since_ms=since_ms)
         why = self._refused.get(config.name, "")
         phase: AgentPhase = "failed" if why or self._phase == "failed" else "starting"
         return AgentStatus(config.name, "", config.domain, config.group, phase, error=why)

@@ -9,7 +9,10 @@ AgentPhase = Literal["starting", "learning", "ready", "asleep", "failed"]
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
-    """One node. `outbox` counts parcels not confirmed yet, `lag` dots that peers lacked when they last compared."""
+    """One node. `outbox` counts parcels not confirmed yet, `lag` dots that peers lacked when they last compared.
+
+    Each `…_since_ms` is the wall time of the last change of that (0: not known).
+    """
 
     name: str
     group: str = ""
@@ -26,6 +29,12 @@ class NodeStatus(msgspec.Struct, frozen=True):
     """Handled since it was started."""
     findings: tuple[str, ...] = ()
     error: str = ""
+    ready_since_ms: int = 0
+    connected_since_ms: int = 0
+    heard_since_ms: int = 0
+    """Since when there is somebody silent, or nobody."""
+    even_since_ms: int = 0
+    """Since when there is something on its way, or nothing."""
 
 
 class AgentStatus(msgspec.Struct, frozen=True):
@@ -40,6 +49,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     pending: int = 0
     learned: dict[str, str] = {}
     error: str = ""
+    since_ms: int = 0
+    """When its phase began."""
 
 
 class WorkerStatus(msgspec.Struct, frozen=True):

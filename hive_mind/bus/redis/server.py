@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_mind.bus.base import BusCapabilities
 from hive_mind.bus.redis.wire import SCATTERED, Place, Wire
-from hive_mind.errors import BackendRejected, BackendUnavailable
+from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
 _log = logging.getLogger(__name__)
@@ -72,4 +72,16 @@ def _refuse(told: dict[str, str]) -> None:
     if told.get("maxmemory", "0") != "0" and told.get("maxmemory_policy", "noeviction") != "noeviction":
         _log.warning(
             "this Redis server drops keys when its memory is full, and messages with them: set maxmemory-policy noeviction"
+        )
+    _refuse_full(told)
+
+
+def _refuse_full(told: dict[str, str]) -> None:
+    """Nothing can be sent over a server that is full, and one that drops nothing stays so until somebody reads."""
+    limit, used = int(told.get("maxmemory", 0)), int(told.get("used_memory", 0)) - int(told.get("mem_not_counted_for_evict", 0))
+    if 0 < limit < used and told.get("maxmemory_policy") == "noeviction":
+        raise BackendThrottled(
+            "redis",
+            f"the server's memory is full, {used:,} of {limit:,} bytes: give it more (CONFIG SET maxmemory), or delete what "
+            "nobody reads",
         )

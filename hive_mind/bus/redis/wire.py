@@ -161,9 +161,10 @@ def pairs(flat: Sequence[Any]) -> dict[bytes, Any]:
 def meaning(error: Exception) -> BackendError:
     """One of our errors. The texts of Redis name hosts and users, never passwords."""
     text, cause = f"{error}" or type(error).__name__, error.__cause__ or error.__context__
-    if isinstance(cause, OSError) and f"{cause}" not in text:
+    if isinstance(cause, OSError) and (cause.strerror or f"{cause}") not in text:
         # Some versions keep to themselves what was wrong, such as a certificate.
         text = f"{text} ({cause})"
+    text = text.rstrip(".")
     if isinstance(error, OutOfMemoryError):
         return BackendThrottled("redis", "its memory is full; let members read, or give it more (maxmemory)")
     if isinstance(error, AuthenticationError | AuthorizationError | NoPermissionError):
@@ -172,7 +173,7 @@ def meaning(error: Exception) -> BackendError:
         return BackendRejected("redis", SCATTERED)
     if isinstance(error, ResponseError) and not text.startswith(_PASSING) and type(error) is ResponseError:
         return BackendRejected("redis", text)
-    return BackendUnavailable("redis", f"not reachable or not ready: {text}")
+    return BackendUnavailable("redis", f"not reachable or not ready: {text}; look whether it runs, and may be reached from here")
 
 
 async def _reply(connection: Connection) -> Any:

@@ -18,7 +18,7 @@ from hive_mind.control.surroundings import Surroundings
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.generations import Moved
-from hive_mind.runtime.worker_config import HiveConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.worker_config import BusConfig, HiveConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, WorkerStatus
 from tests.builders import run
 
@@ -245,10 +245,14 @@ def surroundings(world: World) -> Surroundings:
     async def sleep(seconds: float) -> None:
         world.now_s += seconds
 
+    async def reach_bus(bus: BusConfig) -> None:
+        del bus
+
     return Surroundings(
         open_platform=open_platform,
         private_bus=FakeRedis(world),
         move=move,
+        reach_bus=reach_bus,
         now_ms=lambda: int(world.now_s * 1000),
         monotonic=lambda: world.now_s,
         sleep=sleep,

@@ -106,6 +106,32 @@ def test_a_bus_that_is_gone_degrades_a_fleet_whose_processes_live() -> None:
     assert (found.phase, holds(found, "Connected")) == ("Degraded", "False")
 
 
+def test_agents_that_nobody_can_reach_are_not_called_ready() -> None:
+    cut_off = {"is_connected": False, "is_ready": False, "connected_since_ms": 7_000, "ready_since_ms": 7_500}
+    found = status(running("ada", **cut_off), running("bob", agent="asleep", **cut_off))
+
+    assert found.phase == "Degraded"
+    assert [(one.phase, one.is_ready, one.since_ms) for one in found.agents] == [("disconnected", False, 7_000)] * 2
+
+
+def test_a_condition_is_as_old_as_its_last_change() -> None:
+    def since(type: str, ada: Running, bob: Running) -> int:
+        condition = status(ada, bob).condition(type)
+        assert condition is not None
+        return condition.since_ms
+
+    early = running("ada", connected_since_ms=2_000, ready_since_ms=2_100, heard_since_ms=2_200, even_since_ms=2_300)
+    late = running("bob", connected_since_ms=3_000, ready_since_ms=3_100, heard_since_ms=3_200, even_since_ms=3_300)
+    lost = running(
+        "bob", is_connected=False, silent=("ada",), lag=1, connected_since_ms=4_000, heard_since_ms=4_200, even_since_ms=4_300
+    )
+
+    # All hold since the last of them did, and one does not since it does not.
+    assert [since(type, early, late) for type in ("Connected", "Ready", "Members", "Replicated")] == [3_000, 3_100, 3_200, 3_300]
+    assert [since(type, late, lost) for type in ("Connected", "Members", "Replicated")] == [4_000, 4_200, 4_300]
+    assert since("Running", early, late) == 1_000
+
+
 def test_an_agent_whose_process_failed_has_no_source_to_blame() -> None:
     found = status(ADA, running("bob", phase="failed", agent="failed", error="redis: wrong password"))
 

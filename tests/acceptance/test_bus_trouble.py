@@ -1,0 +1,130 @@
+"""A broker that is away, full or lets nobody in: one cause, one line, the right exit code, and nothing is started in vain."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.acceptance.hive_mind_command import Ended, HiveMind
+from tests.servers.redis_server import RedisOptions, RedisServer
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S, PASSWORD = 30.0, "hunter-2-and-a-half"
+FLEET = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: harbour}}
+spec:
+  topology: flat
+  agents: [{{name: ann}}, {{name: bob}}]
+  bus: {{url: "redis://127.0.0.1:{port}", credential: "${{env:BUS_PASSWORD}}"}}
+"""
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    server = RedisServer(RedisOptions(password=PASSWORD))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def fleet(hive_mind: HiveMind, redis: RedisServer, tmp_path: Path) -> Iterator[HiveMind]:
+    (tmp_path / "fleet.yaml").write_text(FLEET.format(port=redis.port))
+    town = hive_mind.with_environment(BUS_PASSWORD=PASSWORD)
+    yield town
+    if (hive_mind.home / "fleets").exists():
+        town("delete", "--yes")
+
+
+def applied(town: HiveMind, tmp_path: Path) -> Ended:
+    return town("apply", "-f", tmp_path / "fleet.yaml")
+
+
+def children() -> list[psutil.Process]:
+    return [one for one in psutil.Process().children(recursive=True) if "agent" in one.cmdline()]
+
+
+def refused(town: HiveMind, tmp_path: Path) -> str:
+    """The one line that is told."""
+    before = children()
+
+    ended = applied(town, tmp_path)
+
+    assert ended.code == 1
+    assert children() == before
+    (line,) = ended.err.splitlines()
+    return line
+
+
+def test_a_wrong_password_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, tmp_path: Path) -> None:
+    told = refused(fleet.with_environment(BUS_PASSWORD=PASSWORD[::-1]), tmp_path)
+
+    assert "check the user, its password" in told
+    assert PASSWORD[::-1] not in told
+
+
+def test_no_server_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    redis.kill()
+
+    assert "look whether it runs" in refused(fleet, tmp_path)
+
+
+def test_a_server_whose_memory_is_full_is_told_in_one_line(hive_mind: HiveMind, tmp_path: Path) -> None:
+    full = RedisServer(RedisOptions(password=PASSWORD, maxmemory="700kb"))
+    full.start()
+    try:
+        (tmp_path / "fleet.yaml").write_text(FLEET.format(port=full.port))
+        told = refused(hive_mind.with_environment(BUS_PASSWORD=PASSWORD), tmp_path)
+    finally:
+        full.stop()
+
+    assert "memory is full" in told
+    assert "CONFIG SET maxmemory" in told
+
+
+def test_a_refused_apply_changes_nothing(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    assert applied(fleet, tmp_path).code == 0
+    redis.kill()
+    changed = FLEET.format(port=redis.port).replace("{name: bob}", "{name: bob}, {name: cid}")
+    (tmp_path / "fleet.yaml").write_text(changed)
+
+    assert "look whether it runs" in refused(fleet, tmp_path)
+
+    assert len(fleet("status", "--output", "json").json["agents"]) == 2
+
+
+def test_status_is_one_truth_while_the_broker_is_away(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    assert applied(fleet, tmp_path).code == 0
+    seen = fleet("status", "--output", "json")
+    assert (seen.code, seen.json["phase"]) == (0, "Ready")
+    redis.kill()
+    gone_ms = time.time() * 1000
+
+    ended = until(fleet, "Degraded")
+
+    assert ended.code == 1
+    assert {agent["phase"] for agent in ended.json["agents"]} == {"disconnected"}
+    connected = next(one for one in ended.json["conditions"] if one["type"] == "Connected")
+    assert connected["status"] == "False"
+    # When it happened, and not when the process began.
+    assert abs(connected["since_ms"] - gone_ms) < 1000 * PATIENCE_S
+    assert connected["since_ms"] > next(one["since_ms"] for one in ended.json["conditions"] if one["type"] == "Running")
+
+    redis.start()
+    back = until(fleet, "Ready")
+
+    assert back.code == 0
+    assert next(one for one in back.json["conditions"] if one["type"] == "Connected")["since_ms"] > connected["since_ms"]
+
+
+def until(town: HiveMind, phase: str) -> Ended:
+    end = time.monotonic() + PATIENCE_S
+    while (ended := town("status", "--output", "json")).json["phase"] != phase:
+        assert time.monotonic() < end, ended.out
+        time.sleep(0.2)
+    return ended
