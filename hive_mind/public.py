@@ -10,7 +10,8 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.hive.expiry import FactTTL
 from hive_mind.hive.gossip import convergence_check, run_gossip_round
-from hive_mind.hive.graph import HiveGraph, InMemoryHiveGraph
+from hive_mind.hive.graph import InMemoryHiveGraph
+from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -51,10 +52,12 @@ __all__ = [
     "GSet",
     "Graph",
     "Hit",
+    "HiveAgent",
     "HiveError",
     "HiveFact",
     "HiveGraph",
     "HiveSettings",
+    "HiveStatistics",
     "InMemoryHiveGraph",
     "InvalidInput",
     "LWWRegister",

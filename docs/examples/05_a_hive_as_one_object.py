@@ -23,5 +23,9 @@ rival = hive.promote_fact("bert", "The gateway listens on port 9443.", "gateway"
 for fact in hive.query_facts("Which port does the gateway listen on?"):
     print(f"{fact.status}: {fact.content}")
 
+held = hive.get_statistics()
+print(f"{held.facts} facts, {held.confirmed} confirmed; newest: {hive.list_facts(1)[0].content}")
+
 print(f"trust in bert: {hive.update_trust('bert', 0.4, by='mo')}")
+print([f"{agent.name}: {agent.trust}" for agent in hive.agents().values()])
 print(f"taken back: {hive.retract_fact(rival.id, by='mo')}; left: {len(hive.query_facts('gateway'))}")

@@ -1,24 +1,40 @@
-"""`HiveGraph`: a hive as one object that is called and answers, for notebooks, tests and programs of one process.
+"""A hive as one object that is called and answers, for notebooks, tests and programs of one process.
 
 The nodes behind it are those of a distributed hive; here they reach each other at once. Threads may share it: they take turns in
 it, and embed side by side.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Ask, Event, Fetch, Held, Now, Promote, Promotion, Received, Retract, Retracted, Tick, Write
+from hive_mind.hive.effects import (
+    Ask,
+    Event,
+    Fetch,
+    Held,
+    Listed,
+    Listing,
+    Now,
+    Promote,
+    Promotion,
+    Received,
+    Retract,
+    Retracted,
+    Tick,
+    Write,
+)
 from hive_mind.hive.embedding import GuardedEmbedder
 from hive_mind.hive.flat import Flat
+from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
 from hive_mind.hive.hosting import SynchronousHost
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.rights import rating_key
+from hive_mind.hive.rights import rating_key, subject_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import HiveFact, Statement
@@ -32,57 +48,6 @@ from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm
 
 # Members of one process answer at once; only a defect could use it up.
 _DEADLINE_MS = 10_000
-
-
-class HiveGraph(Protocol):
-    """What a hive can be asked to do, under the names of document 004."""
-
-    def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
-        """Make an agent known, at a node where there are several."""
-        ...
-
-    def promote_fact(
-        self, agent_id: str, content: str, concept: str = "", confidence: float = 0.8, *, source: str = "", ttl_ms: int = 0
-    ) -> HiveFact:
-        """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
-        ...
-
-    def retract_fact(self, fact_id: str, by: str) -> int:
-        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
-        may not."""
-        ...
-
-    def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
-        """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
-        ...
-
-    def query_federated(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
-        """The best facts of the whole hive."""
-        ...
-
-    def get_fact(self, fact_id: str) -> HiveFact | None:
-        """A fact by id, one under quarantine too."""
-        ...
-
-    def escalate_fact(self, fact_id: str) -> None:
-        """Give every group a copy, as a sure fact gets by itself. Raises `InvalidInput` for one that is not there."""
-        ...
-
-    def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
-        """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
-        ...
-
-    def merge_state(self, other: "InMemoryHiveGraph") -> None:
-        """Take over everything another replica of this hive knows, removals too."""
-        ...
-
-    def run_gossip(self, rounds: int = 1) -> None:
-        """Let every node exchange with peers, whether it is due or not."""
-        ...
-
-    def gc(self, *, dry_run: bool = False) -> list[str]:
-        """Remove what has expired for good; the ids. Nothing unless expiry is on."""
-        ...
 
 
 class InMemoryHiveGraph:
@@ -111,7 +76,6 @@ class InMemoryHiveGraph:
         self._turn = RLock()
         self._later_ms = 0
         self._numbers = count(1)
-        self._agents: dict[str, str] = {}
         arm = new_arm or self._new_exact_arm
         nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=arm) for n in self.topology.nodes]
         self.host = SynchronousHost(nodes, self._now)
@@ -119,19 +83,35 @@ class InMemoryHiveGraph:
     # ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
-        """Make an agent known, at a node; without one they are dealt in turn."""
+        """Make an agent known, at a node; without one they are dealt in turn. Raises `InvalidInput` for a name that is taken."""
         nodes = self.topology.nodes
         if node and node not in nodes:
             raise InvalidInput(f"there is no node {node!r} in this hive; there are {', '.join(nodes)}")
         with self._turn:
-            self._agents[agent_id] = node or nodes[len(self._agents) % len(nodes)]
-            value = msgspec.json.encode({"domain": domain, "node": self._agents[agent_id]}).decode()
-            self._write(agent_id, f"agent/{agent_id}", value)
+            if (known := self.agents().get(agent_id)) is not None:
+                raise InvalidInput(
+                    f"an agent {agent_id!r} is registered already, at {known.node}: unregister it first, or take another name"
+                )
+            at = node or nodes[len(self.agents()) % len(nodes)]
+            self._write(agent_id, _key(agent_id), msgspec.json.encode({"domain": domain, "node": at}).decode())
 
-    def agents(self) -> Mapping[str, str]:
-        """The node of each agent."""
+    def unregister_agent(self, agent_id: str) -> None:
+        """Let an agent go; what it said stays, and so does the trust in it. Raises `InvalidInput` for a stranger."""
         with self._turn:
-            return dict(self._agents)
+            self._refuse_stranger(agent_id)
+            self._write(agent_id, _key(agent_id), "")
+
+    def agents(self) -> Mapping[str, HiveAgent]:
+        """Who is registered, here or in a replica that was merged, by name."""
+        with self._turn:
+            node = self._first
+            node.standing.now = self._now()
+            entries = node.registry.with_prefix("agent/").items()
+            known = ((subject_of(key), value) for key, value in entries)
+            return {
+                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.standing.trust(name))
+                for name, value in known
+            }
 
     def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
         """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
@@ -149,13 +129,24 @@ class InMemoryHiveGraph:
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def promote_fact(
-        self, agent_id: str, content: str, concept: str = "", confidence: float = 0.8, *, source: str = "", ttl_ms: int = 0
+        self,
+        agent_id: str,
+        content: str,
+        concept: str = "",
+        confidence: float = 0.8,
+        *,
+        source: str = "",
+        ttl_ms: int = 0,
+        labels: Iterable[str] = (),
     ) -> HiveFact:
         """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
-        statement = self._statement(content, concept)
-        promotion = Promotion(statement, agent_id, source or agent_id, confidence, ttl_ms)
+        statement = self._statement(content, concept, tuple(labels))
+        return self._vouched(Promotion(statement, agent_id, source or agent_id, confidence, ttl_ms))
+
+    def _vouched(self, promotion: Promotion) -> HiveFact:
         with self._turn:
-            held = self._promote(self._node(agent_id).name, promotion)
+            self._refuse_stranger(promotion.agent)
+            held = self._promote(self._node(promotion.agent).name, promotion)
             if held.refused:
                 raise InvalidInput(f"the hive can't take this fact: {held.refused}")
             fact = self.get_fact(held.fact_id)
@@ -169,8 +160,7 @@ class InMemoryHiveGraph:
 
     def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = 0.8, *, source: str = "") -> HiveFact:
         """Vouch for a fact that is there, from a source of one's own."""
-        fact = self._known(fact_id)
-        return self.promote_fact(agent_id, fact.content, fact.statement.concept, confidence, source=source)
+        return self._vouched(Promotion(self._known(fact_id).statement, agent_id, source or agent_id, confidence))
 
     def retract_fact(self, fact_id: str, by: str) -> int:
         """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
@@ -204,6 +194,26 @@ class InMemoryHiveGraph:
             found = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
             return next((fact for fact in found if fact is not None), None)
 
+    def list_facts(self, limit: int = 100, concept: str = "") -> list[HiveFact]:
+        """Facts of the whole hive, newest first; where a concept is given, those about it."""
+        _refuse_limit(limit)
+        listed: Listed = self._ask("", lambda request: Listing(request, limit, _DEADLINE_MS, concept))
+        return list(listed.facts)
+
+    def get_statistics(self) -> HiveStatistics:
+        """What is held, as searches find it."""
+        with self._turn:
+            held = {name: node.counted(self._now()) for name, node in self.host.nodes.items()}
+            at_home = [(id, one) for some in held.values() for id, one in some.items() if one.is_home]
+            suspects = map(subject_of, self._first.registry.with_prefix("quarantine/"))
+            return HiveStatistics(
+                agents=len(self.agents()),
+                facts=len({id for id, _ in at_home}),
+                confirmed=len({id for id, one in at_home if one.is_confirmed}),
+                quarantined=sum(self.get_fact(id) is not None for id in suspects),
+                by_node={name: len(some) for name, some in held.items()},
+            )
+
     # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
@@ -215,8 +225,7 @@ class InMemoryHiveGraph:
         return self._query(query, limit, min_confidence, agent_id, is_local=False)
 
     def _query(self, query: str, limit: int, least: float, agent_id: str, *, is_local: bool) -> list[HiveFact]:
-        if limit < 1:
-            raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")
+        _refuse_limit(limit)
         vector = self._embedder.vector(query) if self._embedder else None
         depth = self._ranking.depth_for("hybrid", limit)
         probe = Probe(tuple(tokenize(query)), anchors(query), vector, depth)
@@ -296,8 +305,19 @@ class InMemoryHiveGraph:
             raise InvalidInput(f"there is no fact {fact_id!r} in this hive")
         return fact
 
+    def _refuse_stranger(self, agent_id: str) -> None:
+        if self._first.registry.get(_key(agent_id)) is None:
+            raise InvalidInput(f"no agent {agent_id!r} is registered in this hive: call register_agent({agent_id!r}) first")
+
+    @property
+    def _first(self) -> HiveNode:
+        """Whom to ask what all nodes know: between two calls nothing is under way."""
+        return self.host.nodes[self.topology.nodes[0]]
+
     def _node(self, agent_id: str) -> HiveNode:
-        return self.host.nodes[self._agents.get(agent_id, self.topology.nodes[0])]
+        """Where an agent is at home; somebody who is not registered, or elsewhere, is heard by the first one."""
+        known = self._first.registry.get(_key(agent_id)) or {}
+        return self.host.nodes.get(known.get("node", ""), self._first)
 
     def _write(self, by: str, key: str, value: str) -> None:
         refused: str
@@ -305,11 +325,11 @@ class InMemoryHiveGraph:
         if refused:
             raise InvalidInput(refused)
 
-    def _statement(self, content: str, concept: str) -> Statement:
+    def _statement(self, content: str, concept: str, labels: tuple[str, ...]) -> Statement:
         vector = self._embedder.vector(content) if self._embedder else None
         if vector is None:
-            return Statement(content, concept)
-        return Statement(content, concept, model=self.settings.model, vector=vector.astype("<f2").tobytes())
+            return Statement(content, concept, labels=labels)
+        return Statement(content, concept, labels=labels, model=self.settings.model, vector=vector.astype("<f2").tobytes())
 
     def _ask(self, agent_id: str, event: Callable[[str], Event]) -> Any:
         return self._ask_node(self._node(agent_id).name, event)
@@ -324,6 +344,16 @@ class InMemoryHiveGraph:
         """An index that looks at every vector; none where nobody makes vectors."""
         dimension = self._embedder.dimension if self._embedder else 0
         return ExactVectors(dimension) if dimension else None
+
+
+def _key(agent_id: str) -> str:
+    """The entry of an agent in the registry."""
+    return f"agent/{agent_id}"
+
+
+def _refuse_limit(limit: int) -> None:
+    if limit < 1:
+        raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")
 
 
 def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:

@@ -45,7 +45,7 @@ from hive_mind.hive.holdings import Holdings, tell
 from hive_mind.hive.questions import Questions
 from hive_mind.hive.registry import Registry
 from hive_mind.hive.repair import Repair
-from hive_mind.hive.replica import Replica
+from hive_mind.hive.replica import Counted, Replica
 from hive_mind.hive.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Taken
@@ -194,6 +194,11 @@ class HiveNode:
         """A fact as this node's replica has it."""
         self.standing.now = now
         return self.replica.fact(fact_id, self.standing)
+
+    def counted(self, now: Now) -> Mapping[str, Counted]:
+        """What searches of this node's replica can find, by id."""
+        self.standing.now = now
+        return self.replica.counted(self.standing)
 
     def collectable(self, now: Now) -> list[str]:
         """Facts that housekeeping would remove now: a dry run."""

@@ -7,7 +7,7 @@ merged or kept: everything follows from the shares, is brought up to date when s
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -79,6 +79,13 @@ class _Known:
     def evidence(self) -> Evidence:
         """What stands behind it."""
         return Evidence(self.confirmations, self.confidence, self.agents)
+
+
+class Counted(NamedTuple):
+    """Whether a fact counts here or is a copy, and whether several sources vouch for it."""
+
+    is_home: bool
+    is_confirmed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +187,13 @@ class Replica:
         places = (ListPlace(known.stamp, id) for id, known in about)
         rows = sorted((place for place in places if after is None or place < after), reverse=True)[:limit]
         return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
+
+    def counted(self, judge: Judge) -> dict[str, Counted]:
+        """What searches can find here, copies too, by id."""
+        self._refresh(judge)
+        accept = self._accept(0.0, judge)
+        found = ((id, known) for id, known in self._known.items() if accept is None or accept(id))
+        return {id: Counted(known.is_home, known.confirmations > 0) for id, known in found}
 
     def conflicting(self, fact_id: str) -> list[str]:
         """Facts kept here that can't be true beside this one."""

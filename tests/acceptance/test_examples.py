@@ -28,7 +28,9 @@ PROMISED = {
         "confirmed, 1 confirmation, by ['ada', 'bert']",
         "disputed: The gateway listens on port 8443.",
         "disputed: The gateway listens on port 9443.",
+        "2 facts, 1 confirmed; newest: The gateway listens on port 9443.",
         "trust in bert: 0.4",
+        "['ada: 1.0', 'bert: 0.4', 'mo: 1.0']",
         "taken back: 1; left: 1",
     ],
     "06_members_on_a_bus": [

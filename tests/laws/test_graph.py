@@ -38,6 +38,9 @@ def lived(deeds, seed: int, common=()) -> InMemoryHiveGraph:
     if shared is not None:
         hive.merge_state(shared)
     clock.pass_(1_000 + seed)
+    for who in range(3):
+        if f"agent {who}" not in hive.agents():
+            hive.register_agent(f"agent {who}")
     for what, number, who in deeds:
         clock.pass_(3)
         agent, id = f"agent {who}", fact_id(TEXTS[number])

@@ -12,6 +12,7 @@ from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.hive.federated import Federated
 from hive_mind.hive.gossip import convergence_check
 from hive_mind.hive.graph import InMemoryHiveGraph
+from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
 from hive_mind.hive.node import HiveNode
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
@@ -58,13 +59,13 @@ def test_agents_are_dealt_to_nodes_in_turn_or_put_where_they_are_wanted():
         hive.register_agent(name, "pumps")
     hive.register_agent("cy", node="n0")
 
-    assert hive.agents() == {"ann": "n0", "ben": "n1", "cy": "n0"}
+    assert {name: agent.node for name, agent in hive.agents().items()} == {"ann": "n0", "ben": "n1", "cy": "n0"}
     for node in hive.host.nodes.values():
         assert node.registry.get("agent/ann") == {"domain": "pumps", "node": "n0"}
 
 
 def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
-    assert hive.host.nodes[hive.agents()["bo"]].standing.trust("ines") == 1.0
+    assert hive.host.nodes[hive.agents()["bo"].node].standing.trust("ines") == 1.0
 
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
@@ -82,6 +83,44 @@ def test_who_is_put_at_a_node_that_is_not_there_is_refused_and_not_known(hive):
     with pytest.raises(InvalidInput, match="no node 'n77' in this hive; there are"):
         hive.register_agent("ann", node="n77")
     assert "ann" not in hive.agents()
+
+
+def test_agents_are_listed_with_their_domain_their_node_and_the_trust_in_them(hive):
+    hive.register_agent("ann", "pumps")
+    hive.update_trust("ann", 0.5, by=MODERATOR)
+
+    assert hive.agents()["ann"] == HiveAgent("ann", "pumps", hive.agents()["ann"].node, 0.5)
+    assert hive.agents()["bo"] == HiveAgent("bo", "", hive.agents()["bo"].node, 1.0)
+    assert list(hive.agents()) == sorted(["ann", "bo", "ines", MODERATOR])
+
+
+def test_a_name_is_registered_once_until_its_agent_has_gone(hive):
+    before = hive.agents()
+    with pytest.raises(InvalidInput, match=r"an agent 'bo' is registered already, at n\d: unregister it first"):
+        hive.register_agent("bo", "doors")
+    assert hive.agents() == before
+
+    hive.unregister_agent("bo")
+    assert "bo" not in hive.agents()
+    hive.register_agent("bo", "doors")
+    assert hive.agents()["bo"].domain == "doors"
+
+
+def test_who_is_not_registered_promotes_and_confirms_nothing_and_what_a_former_agent_said_stays(hive):
+    hive.promote_fact("bo", PUMP)
+    hive.unregister_agent("bo")
+
+    for name in ("bo", "nobody"):
+        with pytest.raises(InvalidInput, match=rf"no agent '{name}' is registered in this hive: call register_agent\('{name}'\)"):
+            hive.promote_fact(name, DOOR)
+        with pytest.raises(InvalidInput, match=f"no agent '{name}' is registered"):
+            hive.confirm_fact(PUMP_ID, name)
+        with pytest.raises(InvalidInput, match=f"no agent '{name}' is registered") as refused:
+            hive.unregister_agent(name)
+        assert "register_agent" in str(refused.value)
+    assert contents(hive.query_federated("pump door")) == [PUMP]
+    assert hive.retract_fact(PUMP_ID, "bo") >= 0
+    assert hive.query_federated("pump") == []
 
 
 def test_experience_moves_trust_and_nobody_rates_itself(hive):
@@ -170,6 +209,60 @@ def test_least_confidence_and_limit_are_kept(hive):
     for query in (hive.query_facts, hive.query_federated):
         with pytest.raises(InvalidInput, match="at least one fact: limit 0 is too small"):
             query("pump", limit=0)
+
+
+def test_labels_travel_with_a_fact_find_it_and_stay_when_it_is_confirmed(hive):
+    fact = hive.promote_fact("ines", PUMP, labels=["hydraulics", "hall 3"])
+    hive.promote_fact("bo", DOOR)
+
+    assert fact.statement.labels == ("hydraulics", "hall 3")
+    assert hive.confirm_fact(PUMP_ID, "bo").statement == fact.statement
+    hive.retract_fact(PUMP_ID, "ines")
+    for agent in hive.agents():
+        (found,) = hive.query_federated("hydraulics", agent_id=agent)
+        assert (found.id, found.statement.labels) == (PUMP_ID, ("hydraulics", "hall 3"))
+
+
+def test_all_facts_are_listed_newest_first_or_those_about_a_concept(hive):
+    for number in range(30):
+        hive.promote_fact(("ines", "bo")[number % 2], f"Pump {number} is red.", "pump" if number % 3 else "door", 0.95)
+    newest = [f"Pump {number} is red." for number in reversed(range(30))]
+
+    assert contents(hive.list_facts()) == newest
+    assert contents(hive.list_facts(7)) == newest[:7]
+    assert contents(hive.list_facts(concept="door")) == newest[2::3]
+    hive.retract_fact(fact_id(newest[0]), "bo")
+    assert contents(hive.list_facts(2)) == newest[1:3]
+    with pytest.raises(InvalidInput, match="at least one fact: limit 0 is too small"):
+        hive.list_facts(0)
+
+
+def test_statistics_count_each_fact_once_and_what_is_quarantined_apart(hive):
+    assert hive.get_statistics() == HiveStatistics(3, 0, 0, 0, dict.fromkeys(hive.topology.nodes, 0))
+
+    for number in range(10):
+        # Sure enough for a copy in every group.
+        hive.promote_fact("ines", f"Pump {number} is red.", confidence=0.95)
+    hive.confirm_fact(fact_id("Pump 1 is red."), "bo", 0.95)
+    hive.quarantine_fact(fact_id("Pump 2 is red."), by=MODERATOR)
+    hive.retract_fact(fact_id("Pump 3 is red."), "ines")
+    hive.unregister_agent("bo")
+
+    held = hive.get_statistics()
+    assert (held.agents, held.facts, held.confirmed, held.quarantined) == (2, 8, 1, 1)
+    left = [fact_id(f"Pump {number} is red.") for number in range(10) if number not in (2, 3)]
+    kept_by = [hive.topology.write_set(id, hive.agents()["ines"].node, 0.95) for id in left]
+    assert held.by_node == {node: sum(node in nodes for nodes in kept_by) for node in hive.topology.nodes}
+
+
+def test_statistics_leave_out_what_has_expired():
+    clock = Clock()
+    hive = graph(flat("n0"), clock, settings(expiry=ExpirySettings(is_on=True)))
+    hive.promote_fact("ines", PUMP, ttl_ms=HOUR_MS)
+    hive.promote_fact("ines", DOOR)
+    clock.pass_(2 * HOUR_MS)
+
+    assert hive.get_statistics().facts == len(hive.list_facts()) == 1
 
 
 # ── federated ─────────────────────────────────────────────────────────────────────────────────────────────────────────

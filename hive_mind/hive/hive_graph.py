@@ -1,0 +1,108 @@
+"""`HiveGraph`: what a hive can be asked to do, and what it tells of its agents and of itself.
+
+`hive/graph.py` has the one that lives in this process.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+from hive_mind.model.evidence import HiveFact
+
+
+class HiveAgent(NamedTuple):
+    """An agent as the hive knows it. `trust` is in [0, 2]; `node` is where it is heard."""
+
+    name: str
+    domain: str
+    node: str
+    trust: float
+
+
+@dataclass(frozen=True, slots=True)
+class HiveStatistics:
+    """Counts of what a hive holds: of facts that searches find, each once, whoever keeps it."""
+
+    agents: int
+    facts: int
+    confirmed: int
+    """Facts that more than one source vouches for."""
+    quarantined: int
+    """Facts that are kept from searches, and counted nowhere else."""
+    by_node: Mapping[str, int]
+    """How many facts a search of each node's own replica can find, copies included."""
+
+
+class HiveGraph(Protocol):
+    """What a hive can be asked to do, under the names of document 004."""
+
+    def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
+        """Make an agent known, at a node where there are several."""
+        ...
+
+    def unregister_agent(self, agent_id: str) -> None:
+        """Let an agent go; what it said stays."""
+        ...
+
+    def agents(self) -> Mapping[str, HiveAgent]:
+        """Who is registered, by name."""
+        ...
+
+    def promote_fact(
+        self,
+        agent_id: str,
+        content: str,
+        concept: str = "",
+        confidence: float = 0.8,
+        *,
+        source: str = "",
+        ttl_ms: int = 0,
+        labels: Iterable[str] = (),
+    ) -> HiveFact:
+        """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
+        ...
+
+    def retract_fact(self, fact_id: str, by: str) -> int:
+        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
+        may not."""
+        ...
+
+    def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+        """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
+        ...
+
+    def query_federated(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+        """The best facts of the whole hive."""
+        ...
+
+    def list_facts(self, limit: int = 100, concept: str = "") -> list[HiveFact]:
+        """Facts of the whole hive, newest first; where a concept is given, those about it."""
+        ...
+
+    def get_statistics(self) -> HiveStatistics:
+        """What is held."""
+        ...
+
+    def get_fact(self, fact_id: str) -> HiveFact | None:
+        """A fact by id, one under quarantine too."""
+        ...
+
+    def escalate_fact(self, fact_id: str) -> None:
+        """Give every group a copy, as a sure fact gets by itself. Raises `InvalidInput` for one that is not there."""
+        ...
+
+    def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
+        """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
+        ...
+
+    def merge_state(self, other: Self) -> None:
+        """Take over everything another replica of this hive knows, removals too."""
+        ...
+
+    def run_gossip(self, rounds: int = 1) -> None:
+        """Let every node exchange with peers, whether it is due or not."""
+        ...
+
+    def gc(self, *, dry_run: bool = False) -> list[str]:
+        """Remove what has expired for good; the ids. Nothing unless expiry is on."""
+        ...
