@@ -39,12 +39,16 @@ class _Flat(msgspec.Struct, frozen=True, tag_field="topology", tag="flat", forbi
         return Flat(self.nodes, self.epoch)
 
 
-class _Federated(msgspec.Struct, frozen=True, tag_field="topology", tag="federated", forbid_unknown_fields=True):
+class _Federated(
+    msgspec.Struct, frozen=True, tag_field="topology", tag="federated", forbid_unknown_fields=True, omit_defaults=True
+):
     epoch: int
     groups: dict[str, tuple[str, ...]]
     domains: dict[str, tuple[str, ...]]
     root: str | None
     broadcast_threshold: float
+    # Left out where there is none, so that members of an older version understand all others.
+    group_thresholds: dict[str, float] = {}
 
     def made(self) -> Topology:
         members = [node for nodes in self.groups.values() for node in nodes]
@@ -52,7 +56,7 @@ class _Federated(msgspec.Struct, frozen=True, tag_field="topology", tag="federat
         _check_words(self.groups)
         if not isfinite(self.broadcast_threshold):
             raise InvalidInput("the confidence from which everybody keeps a copy is a number")
-        return Federated(self.groups, self.domains, self.root, self.broadcast_threshold, self.epoch)
+        return Federated(self.groups, self.domains, self.root, self.broadcast_threshold, self.epoch, self.group_thresholds)
 
 
 class _Sharded(msgspec.Struct, frozen=True, tag_field="topology", tag="sharded", forbid_unknown_fields=True):
@@ -147,7 +151,8 @@ def _plain(topology: Topology) -> _Plain:
         case Federated():
             groups = {group: tuple(nodes) for group, nodes in topology.groups.items()}
             domains = {group: tuple(words) for group, words in topology.domains.items()}
-            return _Federated(topology.epoch, groups, domains, topology.root, topology.broadcast_threshold)
+            least = topology.broadcast_threshold
+            return _Federated(topology.epoch, groups, domains, topology.root, least, dict(topology.group_thresholds))
         case Sharded(placement):
             return _Sharded(placement.epoch, placement.sets, placement.spares, placement.table, placement.replicas)
     raise InvalidInput(f"a topology is flat, federated or sharded, not {topology.name}")

@@ -38,6 +38,8 @@ class Federated:
     broadcast_threshold: float = 0.9
     """Confidence from which everybody keeps a copy. Lower it and asking near by finds more, at the price of N copies of each."""
     epoch: int = 1
+    group_thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """The same for what single groups say, by name, where it is another one. 0: all of it, 1: what is certain."""
     name: ClassVar[str] = "federated"
 
     def __post_init__(self) -> None:
@@ -51,8 +53,13 @@ class Federated:
             raise InvalidInput("a hive needs at least one node")
         if unknown := sorted(set(self.domains) - set(groups)):
             raise InvalidInput(f"domains name groups that do not exist: {', '.join(unknown)}")
+        if unknown := sorted(set(self.group_thresholds) - set(groups)):
+            raise InvalidInput(f"thresholds name groups that do not exist: {', '.join(unknown)}")
+        if bad := sorted(group for group, least in self.group_thresholds.items() if not 0.0 <= least <= 1.0):
+            raise InvalidInput(f"a threshold is a confidence from 0 to 1; not so for: {', '.join(bad)}")
         object.__setattr__(self, "groups", {group: tuple(sorted(groups[group])) for group in sorted(groups)})
         object.__setattr__(self, "domains", {group: tuple(sorted(set(self.domains[group]))) for group in sorted(self.domains)})
+        object.__setattr__(self, "group_thresholds", dict(sorted(self.group_thresholds.items())))
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
@@ -75,8 +82,9 @@ class Federated:
             wish = wishes.get(joiner) or min(self._open_groups, key=lambda group: (len(groups[group]), group))
             groups.setdefault(wish, []).append(joiner)
         domains = {group: self.domains[group] for group in stays if group in self.domains}
+        least = {group: self.group_thresholds[group] for group in stays if group in self.group_thresholds}
         root = self.root if self.root in wanted else None
-        return replace(self, groups=groups, domains=domains, root=root, epoch=self.epoch + 1)
+        return replace(self, groups=groups, domains=domains, root=root, epoch=self.epoch + 1, group_thresholds=least)
 
     def group_of(self, node: str) -> str:
         """The group a node belongs to; of a stranger the smallest, so that its facts have a home too."""
@@ -95,8 +103,9 @@ class Federated:
         return self._homes.get(node) or _partition(self._smallest)
 
     def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:  # noqa: ARG002
-        """With everyone, for a fact that is sure enough."""
-        return (EVERYONE,) if confidence >= self.broadcast_threshold else ()
+        """With everyone, for a fact that is sure enough for the author's group."""
+        least = self.group_thresholds.get(self.group_of(node), self.broadcast_threshold)
+        return (EVERYONE,) if confidence >= least else ()
 
     def holders(self, partition: str) -> tuple[str, ...]:
         """A group's members, or everyone; nobody for a partition that is not ours."""
@@ -108,7 +117,7 @@ class Federated:
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:
         """The author's group, or everyone for a fact that is sure enough."""
-        return self._members[EVERYONE if confidence >= self.broadcast_threshold else self.home(fact_id, node)]
+        return self._members[(*self.copies(fact_id, node, confidence), self.home(fact_id, node))[0]]
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """One replica set per group, named like it: groups that match `domains` first, then the asker's own, then the others."""

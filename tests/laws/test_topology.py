@@ -34,7 +34,8 @@ def federateds(draw: st.DrawFn) -> Federated:
     for node in sorted(draw(members)):
         groups.setdefault(draw(st.sampled_from(["a", "b", "c", "root"])), []).append(node)
     domains = draw(st.dictionaries(st.sampled_from(sorted(groups)), st.lists(st.sampled_from(WORDS), max_size=2)))
-    return Federated(groups, domains, root=draw(st.sampled_from([None, "top", "n00"])))
+    thresholds = draw(st.dictionaries(st.sampled_from(sorted(groups)), st.floats(0, 1)))
+    return Federated(groups, domains, root=draw(st.sampled_from([None, "top", "n00"])), group_thresholds=thresholds)
 
 
 topologies = flats | federateds() | shardeds

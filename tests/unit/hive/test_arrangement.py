@@ -19,7 +19,9 @@ NAMES = st.sets(st.sampled_from([f"n{number}" for number in range(12)]), min_siz
 FOUNDING = st.one_of(
     NAMES.map(lambda names: Flat(tuple(names))),
     st.builds(
-        lambda names, root: Federated({"a": sorted(names)[::2], "b": sorted(names)[1::2]}, {"a": ["pumps"]}, root, 0.8),
+        lambda names, root: Federated(
+            {"a": sorted(names)[::2], "b": sorted(names)[1::2]}, {"a": ["pumps"]}, root, 0.8, 1, {"b": 0.3}
+        ),
         NAMES,
         st.sampled_from([None, "n0", "root"]),
     ),
@@ -53,6 +55,10 @@ PLAIN = {
 }
 
 
+def test_without_thresholds_of_groups_it_reads_as_it_did_before_there_were_any():
+    assert "group_thresholds" not in PLAIN["federated"]
+
+
 @pytest.mark.parametrize(
     ("kind", "wrong"),
     [
@@ -78,6 +84,8 @@ PLAIN = {
         ("federated", {"groups": {"g": ["a"], "h": []}, "root": "\0"}),
         ("federated", {"domains": {"nowhere": ["pumps"]}}),
         ("federated", {"broadcast_threshold": float("nan")}),
+        ("federated", {"group_thresholds": {"h": float("nan")}}),
+        ("federated", {"group_thresholds": {"nowhere": 0.5}}),
         ("sharded", {"table": []}),
         ("sharded", {"table": [0, 1, 2, 0]}),
         ("sharded", {"table": [0, -1, 0, 1]}),

@@ -29,6 +29,31 @@ def test_the_threshold_can_be_set():
     assert Federated(GROUPS, broadcast_threshold=0.5).copies(ID, "a1", 0.5) == ("everyone",)
 
 
+def test_each_group_can_have_a_threshold_of_its_own():
+    hive = Federated(GROUPS, group_thresholds={"b": 0.2})
+
+    assert hive.copies(ID, "b1", 0.2) == ("everyone",)
+    assert hive.write_set(ID, "b1", 0.2) == set(hive.nodes)
+    assert (hive.copies(ID, "b1", 0.19), hive.copies(ID, "a1", 0.89), hive.copies(ID, "a1", 0.9)) == ((), (), ("everyone",))
+    assert hive.write_set(ID, "b1", 0.19) == {"b1", "b2", "b3"}
+
+
+def test_a_threshold_stays_with_its_group_and_goes_with_it():
+    hive = Federated(GROUPS, root="top", group_thresholds={"b": 0.2, "root": 1.0})
+
+    grown = hive.with_nodes(["a1", "b1", "c1", "top"], {"c1": "c"})
+    assert grown.group_thresholds == {"b": 0.2, "root": 1.0}
+    assert grown.with_nodes(["a1", "b1", "c1"]).group_thresholds == {"b": 0.2}
+
+
+def test_a_threshold_is_a_confidence_of_a_group_that_is_there():
+    with pytest.raises(InvalidInput, match="thresholds name groups that do not exist: c"):
+        Federated(GROUPS, group_thresholds={"c": 0.5})
+    for least in (1.1, -0.1, float("nan")):
+        with pytest.raises(InvalidInput, match="a threshold is a confidence from 0 to 1; not so for: a"):
+            Federated(GROUPS, group_thresholds={"a": least, "b": 0.5})
+
+
 def test_a_node_holds_what_everyone_and_its_group_keep():
     hive = Federated(GROUPS)
 

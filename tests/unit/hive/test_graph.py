@@ -280,6 +280,16 @@ def test_a_sure_fact_is_found_by_other_groups_themselves_and_a_less_sure_one_by_
     assert contents(hive.query_federated("pump", agent_id="sol")) == [PUMP]
 
 
+def test_a_group_can_share_with_all_what_is_less_sure_and_another_one_less():
+    hive = graph(federated(group_thresholds={"north": 0.3, "south": 1.0}))
+    hive.register_agent("sol", node="s0")
+    hive.promote_fact("ines", PUMP, confidence=0.3)
+    hive.promote_fact("sol", DOOR, confidence=0.99)
+
+    assert sorted(contents(hive.query_facts("pump door", agent_id="sol"))) == [DOOR, PUMP]
+    assert hive.query_facts("door", agent_id="ines") == []
+
+
 def test_an_escalated_fact_is_copied_however_unsure_it_is():
     hive = graph(federated())
     hive.register_agent("sol", node="s0")
