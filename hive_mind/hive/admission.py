@@ -33,6 +33,8 @@ SEAL_BYTES_MAX = 1_024
 REMOVAL_DOTS_MAX = 64
 # Ten times what any of our searches asks for.
 DEPTH_MAX = 10_000
+# A reason names the limit and never what was sent: reasons are counted, and who sends nonsense must not make many of them.
+_SEAL_TOO_LONG = f"a seal or an incarnation has at most {SEAL_BYTES_MAX:,} bytes"
 # Rounded to float16, a unit vector's square is 1 to three digits.
 SQUARE_MAX = 1.02
 
@@ -43,7 +45,7 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
     if not is_dot(given.dot):
         return "the dot is none"
     if len(given.seal) > SEAL_BYTES_MAX:
-        return "too large"
+        return _SEAL_TOO_LONG
     if assertion.tenant != tenant:
         return "another tenant's"
     if problem := malformed(assertion):
@@ -60,16 +62,21 @@ def malformed_removal(removal: Removal) -> str:
         return f"a removal names between 1 and {REMOVAL_DOTS_MAX} dots"
     if not all(map(is_dot, removal.dots)):
         return "the dot is none"
-    is_long = max(len(removal.fact_id), len(removal.by)) > NAME_CHARACTERS_MAX or len(removal.seal) > SEAL_BYTES_MAX
-    if is_long or len(removal.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
-        return "too large"
-    return "" if is_believable(removal.stamp, None) else "no clock gives such a stamp"
+    if max(len(removal.fact_id), len(removal.by)) > NAME_CHARACTERS_MAX:
+        return f"a removal's fact and its author have names of at most {NAME_CHARACTERS_MAX:,} characters"
+    if len(removal.seal) > SEAL_BYTES_MAX:
+        return _SEAL_TOO_LONG
+    is_stamp = is_believable(removal.stamp, None) and len(removal.stamp.actor) <= STAMP_ACTOR_BYTES_MAX
+    return "" if is_stamp else "no clock gives such a stamp"
 
 
 def malformed_head(head: Head) -> str:
     """What is wrong with a head whoever makes it, "" if nothing is."""
-    is_long = len(head.node) > NAME_CHARACTERS_MAX or max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX
-    return "too large" if is_long else "" if 0 < head.counter <= COUNTER_MAX else "a head counts writes, from 1 on"
+    if len(head.node) > NAME_CHARACTERS_MAX:
+        return f"a node has a name of at most {NAME_CHARACTERS_MAX:,} characters"
+    if max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX:
+        return _SEAL_TOO_LONG
+    return "" if 0 < head.counter <= COUNTER_MAX else "a head counts writes, from 1 on"
 
 
 def is_dot(dot: Dot) -> bool:
@@ -112,7 +119,7 @@ def malformed(assertion: Assertion) -> str:
     if not is_believable(assertion.stamp, None) or len(assertion.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
         return "no clock gives such a stamp"
     if not (assertion.agent and len(assertion.agent) <= NAME_CHARACTERS_MAX and len(assertion.root) <= NAME_CHARACTERS_MAX):
-        return "an agent and its source need names of a reasonable length"
+        return f"an agent and its source need names, of at most {NAME_CHARACTERS_MAX:,} characters"
     if problem := _malformed_statement(assertion.statement):
         return problem
     return "" if can_travel(assertion.agent, assertion.root) else "half a character can't travel"
@@ -122,13 +129,15 @@ def _malformed_statement(statement: Statement) -> str:
     texts = (statement.content, statement.before, statement.concept)
     if not statement.content.strip():
         return "there is nothing in it"
-    if max(map(len, texts)) > CONTENT_CHARACTERS_MAX or len(statement.vector) > VECTOR_BYTES_MAX:
-        return "too large"
+    if max(map(len, texts)) > CONTENT_CHARACTERS_MAX:
+        return f"a fact, its concept and the text before it have at most {CONTENT_CHARACTERS_MAX:,} characters each"
+    if len(statement.vector) > VECTOR_BYTES_MAX:
+        return f"an embedding has at most {VECTOR_BYTES_MAX // 2:,} dimensions"
     if len(statement.entities) + len(statement.labels) > NAMES_MAX:
-        return "too many entities and labels"
+        return f"a fact has at most {NAMES_MAX:,} entities and labels"
     names = (statement.said_at, statement.speaker, statement.model, *statement.entities, *statement.labels)
     if max(map(len, names)) > NAME_CHARACTERS_MAX:
-        return "a name is too long"
+        return f"a date, a speaker, a model, an entity or a label has at most {NAME_CHARACTERS_MAX:,} characters"
     return "" if can_travel(*texts, *names) else "half a character can't travel"
 
 

@@ -4,7 +4,7 @@ The nodes behind it are those of a distributed hive; here they reach each other 
 it, and embed side by side.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from threading import RLock
 from typing import Any
@@ -137,7 +137,7 @@ class InMemoryHiveGraph:
         *,
         source: str = "",
         ttl_ms: int = 0,
-        labels: Iterable[str] = (),
+        labels: tuple[str, ...] = (),
     ) -> HiveFact:
         """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
         statement = self._statement(content, concept, tuple(labels))

@@ -3,7 +3,7 @@
 `hive/graph.py` has the one that lives in this process.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
@@ -57,7 +57,7 @@ class HiveGraph(Protocol):
         *,
         source: str = "",
         ttl_ms: int = 0,
-        labels: Iterable[str] = (),
+        labels: tuple[str, ...] = (),
     ) -> HiveFact:
         """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
         ...

@@ -42,7 +42,14 @@ class Memory(Protocol):
     """What an agent remembers with."""
 
     async def store_fact(
-        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+        self,
+        concept: str,
+        content: str,
+        confidence: float = 0.8,
+        *,
+        source: str = "user",
+        said_at: str = "",
+        labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
         ...

@@ -13,6 +13,7 @@ from tempfile import SpooledTemporaryFile
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Plan
 from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
@@ -26,7 +27,7 @@ from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, 
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
-from hive_mind.model.query import METHODS, Hit, Query
+from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact
@@ -70,10 +71,17 @@ class CognitiveMemory:
         self._is_closed = False
 
     async def store_fact(
-        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+        self,
+        concept: str,
+        content: str,
+        confidence: float = 0.8,
+        *,
+        source: str = "user",
+        said_at: str = "",
+        labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
-        return (await self.store_facts([Candidate(content, concept, confidence, said_at)], source))[0]
+        return (await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))[0]
 
     @operation("create_memory")
     async def store_facts(
@@ -377,20 +385,3 @@ def _fact_in(awake: Awake, fact_id: str) -> Fact:
     if (fact := awake.recall.facts.get(fact_id)) is None:
         raise InvalidInput(f"there is no fact {fact_id!r}: `hive-mind facts list` shows the ids")
     return fact
-
-
-def asked_for(query: str | Query, limit: int) -> Query:
-    """What a search is asked, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
-    asked = Query(query, limit) if isinstance(query, str) else query
-    refuse_limit(asked.limit)
-    if asked.method not in METHODS:
-        raise InvalidInput(f"there is no method {asked.method!r} to search by; there are {', '.join(METHODS)}")
-    if not 0.0 <= asked.min_confidence <= 1.0:
-        raise InvalidInput(f"min_confidence is a number from 0 to 1, not {asked.min_confidence}")
-    return asked
-
-
-def refuse_limit(limit: int) -> None:
-    """Raises `InvalidInput` for less than one fact."""
-    if limit < 1:
-        raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")

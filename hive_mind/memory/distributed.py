@@ -11,9 +11,10 @@ from dataclasses import replace
 from heapq import merge
 
 from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
-from hive_mind.memory.cognitive import CognitiveMemory, asked_for, refuse_limit
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.home import Home
 from hive_mind.memory.outbox import Outbox
 from hive_mind.memory.promotion import PromotionSettings
@@ -59,10 +60,17 @@ class DistributedCognitiveMemory:
         return self._reached
 
     async def store_fact(
-        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+        self,
+        concept: str,
+        content: str,
+        confidence: float = 0.8,
+        *,
+        source: str = "user",
+        said_at: str = "",
+        labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns, and shared if it may be. Raises `InvalidInput`."""
-        return (await self.store_facts([Candidate(content, concept, confidence, said_at)], source))[0]
+        return (await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))[0]
 
     @operation("create_memory")
     async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
@@ -180,10 +188,17 @@ class DistributedCognitiveMemory:
         await self._outbox.shared(fact_ids)
 
     async def local_store_fact(
-        self, concept: str, content: str, confidence: float = 0.8, *, source: str = "user", said_at: str = ""
+        self,
+        concept: str,
+        content: str,
+        confidence: float = 0.8,
+        *,
+        source: str = "user",
+        said_at: str = "",
+        labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement for this agent alone, until `store_fact` stores it again. What is shared already stays shared."""
-        said = Candidate(content, concept, confidence, said_at)
+        said = Candidate(content, concept, confidence, said_at, labels=labels)
         return (await self._local.store_facts([said], source, held_back=KEPT_HOME))[0]
 
     async def local_search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:

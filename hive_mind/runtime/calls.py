@@ -39,6 +39,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     confidence: float = 0.8
     source: str = "user"
     said_at: str = ""
+    labels: tuple[str, ...] = ()
     title: str = ""
     query: str = ""
     method: Method = "hybrid"
@@ -80,7 +81,10 @@ class AgentCalls:
         return await learn_files(self._agent, call.paths, self._sources)
 
     async def _do_store(self, call: Call) -> Any:
-        return _sharing_of(await self._agent.memory.store_fact(call.concept, call.content, call.confidence, source=call.source))
+        stored = self._agent.memory.store_fact(
+            call.concept, call.content, call.confidence, source=call.source, said_at=call.said_at, labels=call.labels
+        )
+        return _sharing_of(await stored)
 
     async def _do_retract(self, call: Call) -> Any:
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
@@ -103,8 +107,7 @@ class AgentCalls:
                 facts = await shared.local_get_all_facts(limit)
             else:
                 facts = await self._agent.memory.get_all_facts(limit)
-            held = [{"fact_id": fact.id, "content": fact.content, "sharing": fact.sharing.value} for fact in facts]
-            return {"facts": held, "completeness": shared.completeness if shared else 1.0}
+            return {"facts": [_held(fact) for fact in facts], "completeness": shared.completeness if shared else 1.0}
 
     async def _do_export(self, call: Call) -> Any:
         del call
@@ -176,6 +179,7 @@ class AgentCalls:
         return {
             "fact_id": hit.fact.id,
             "content": hit.fact.content,
+            "labels": list(hit.fact.labels),
             "score": hit.score,
             "sources": list(hit.fact.sources),
             "from": gathered.holders.get(hit.fact.id, "") if gathered else "",
@@ -190,6 +194,10 @@ class AgentCalls:
         if gathered is None:
             return {"completeness": completeness, "asked": [], "silent": []}
         return {"completeness": completeness, "asked": list(gathered.asked), "silent": list(gathered.silent)}
+
+
+def _held(fact: Fact) -> Reply:
+    return {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
 
 
 def _sharing_of(fact: Fact) -> Reply:

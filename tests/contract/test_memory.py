@@ -37,6 +37,17 @@ def test_what_was_stored_is_found_at_once(with_memory: Run):
     with_memory(scenario)
 
 
+def test_labels_find_a_fact_whose_words_do_not(with_memory: Run):
+    async def scenario(memory: CognitiveMemory) -> None:
+        kept = await memory.store_fact("pump", "The pump in hall 3 is red.", labels=("hydraulics", "night shift"))
+        await memory.store_fact("door", "The door is blue.")
+
+        assert kept.labels == ("hydraulics", "night shift")
+        assert [hit.fact for hit in await memory.search_facts("hydraulics", 1)] == [kept]
+
+    with_memory(scenario)
+
+
 def test_the_same_source_adds_nothing_and_another_one_confirms(with_memory: Run):
     async def scenario(memory: CognitiveMemory) -> None:
         first = await memory.store_fact("pump", "The pump is red.", 0.5, source="ines")

@@ -46,6 +46,21 @@ def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
     among(topology, scenario)
 
 
+def test_labels_reach_the_others_and_what_stays_at_home_has_them_too(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, *others = agents
+        await ada.store_fact("pump", "The pump is red.", 0.9, labels=("hydraulics",))
+        await ada.local_store_fact("door", "The door is blue.", labels=("carpentry",))
+        await members.settled()
+
+        for agent in others:
+            ((fact,), home) = [hit.fact for hit in await agent.search_facts("hydraulics")], await agent.search_facts("carpentry")
+            assert (fact.content, fact.labels, home) == ("The pump is red.", ("hydraulics",), [])
+        assert (await ada.search_facts("carpentry"))[0].fact.labels == ("carpentry",)
+
+    among(topology, scenario)
+
+
 def test_everybody_gets_the_same_answer_with_the_same_scores(topology: TopologyName):
     chance = random.Random(7)
     words = "pump red blue hall door otto ines valve water leaks ferry nine corrin".split() + [f"w{n}" for n in range(40)]

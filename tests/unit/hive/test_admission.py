@@ -62,7 +62,7 @@ def test_a_stamp_no_clock_gives_is_refused(stamp):
     "fields", [{"agent": "", "root": "x"}, {"agent": LONG_NAME}, {"root": LONG_NAME}], ids=lambda f: next(iter(f))
 )
 def test_an_agent_has_a_name_of_a_reasonable_length(fields):
-    assert reason(assertion(**fields)) == "an agent and its source need names of a reasonable length"
+    assert reason(assertion(**fields)) == "an agent and its source need names, of at most 2,000 characters"
 
 
 @pytest.mark.parametrize("content", ["", "   ", "\n\t"])
@@ -76,25 +76,29 @@ def test_nothing_is_no_fact(content):
         {"content": LONG_TEXT},
         {"concept": LONG_TEXT},
         {"before": LONG_TEXT},
-        {"vector": b"x" * (VECTOR_BYTES_MAX + 1)},
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_what_is_too_large_is_refused(fields):
-    assert reason(saying(**fields)) == "too large"
+def test_what_is_too_long_is_refused_and_told_how_long_it_may_be(fields):
+    assert reason(saying(**fields)) == "a fact, its concept and the text before it have at most 64,000 characters each"
+
+
+def test_an_embedding_is_no_longer_than_any_model_makes_it():
+    assert reason(saying(vector=b"x" * (VECTOR_BYTES_MAX + 2))) == "an embedding has at most 8,192 dimensions"
 
 
 @pytest.mark.parametrize(
     "fields", [{"entities": ("x",) * (NAMES_MAX + 1)}, {"labels": ("x",) * (NAMES_MAX + 1)}], ids=lambda f: next(iter(f))
 )
 def test_too_many_names_are_refused(fields):
-    assert reason(saying(**fields)) == "too many entities and labels"
+    assert reason(saying(**fields)) == "a fact has at most 1,000 entities and labels"
 
 
 @pytest.mark.parametrize("field", ["said_at", "speaker", "model"])
 def test_a_long_name_is_refused(field):
-    assert reason(saying(**{field: LONG_NAME})) == "a name is too long"
-    assert reason(saying(entities=("x", LONG_NAME))) == reason(saying(labels=(LONG_NAME,))) == "a name is too long"
+    told = "a date, a speaker, a model, an entity or a label has at most 2,000 characters"
+    assert reason(saying(**{field: LONG_NAME})) == told
+    assert reason(saying(entities=("x", LONG_NAME))) == reason(saying(labels=(LONG_NAME,))) == told
 
 
 def test_nobody_puts_other_words_under_the_id_of_a_fact():

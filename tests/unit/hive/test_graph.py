@@ -212,7 +212,7 @@ def test_least_confidence_and_limit_are_kept(hive):
 
 
 def test_labels_travel_with_a_fact_find_it_and_stay_when_it_is_confirmed(hive):
-    fact = hive.promote_fact("ines", PUMP, labels=["hydraulics", "hall 3"])
+    fact = hive.promote_fact("ines", PUMP, labels=("hydraulics", "hall 3"))
     hive.promote_fact("bo", DOOR)
 
     assert fact.statement.labels == ("hydraulics", "hall 3")

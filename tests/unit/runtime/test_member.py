@@ -224,7 +224,14 @@ def served(requests: list[Any], folder: Path) -> list[dict[str, Any]]:
 def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
     replies = served(
         [
-            {"id": 1, "do": "store", "content": "The pump is red.", "concept": "pump"},
+            {
+                "id": 1,
+                "do": "store",
+                "content": "The pump is red.",
+                "concept": "pump",
+                "labels": ["hall 3"],
+                "said_at": "2023-05",
+            },
             {"id": "two", "do": "learn", "text": "The door of hall 4 is blue.", "source": "tour"},
             {"id": 3, "do": "search", "query": "which colour has the pump?"},
             {"id": 4, "do": "ask", "question": "What colour is the door?"},
@@ -244,6 +251,7 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
     assert found["hits"][0] | {"score": 0} == {
         "fact_id": stored["fact_id"],
         "content": "The pump is red.",
+        "labels": ["hall 3"],
         "score": 0,
         "sources": ["user"],
         "from": "ann",
@@ -253,7 +261,8 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
     assert found["completeness"] == 1.0
     assert "blue" in answer["answer"]
     assert answer["sources"][0]["sources"] == ["tour"]
-    assert {one["content"] for one in facts["facts"]} == {"The pump is red.", "The door of hall 4 is blue."}
+    held = {one["content"]: one["labels"] for one in facts["facts"]}
+    assert held == {"The pump is red.": ["hall 3"], "The door of hall 4 is blue.": []}
     assert told == []
     assert [one["name"] for one in members] == ["ann"]
     assert stats["facts"] == 2
