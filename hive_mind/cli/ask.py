@@ -15,7 +15,7 @@ from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.model.answer import Answer
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import FORGOTTEN, Fact
 from hive_mind.model.query import Hit, Method
 from hive_mind.runtime.wiring import open_agent
 
@@ -109,7 +109,8 @@ def _told(hit: Hit) -> str:
 def provenance(hit: Hit) -> str:
     """Which file or person vouches for it, its score and its id."""
     fact = hit.fact
-    return " · ".join((*_sources(fact.sources), f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
+    gone = ["forgotten by the hive"] if fact.held_back == FORGOTTEN else []
+    return " · ".join((*_sources(fact.sources), *gone, f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
 
 
 def explanation(hit: Hit) -> str:

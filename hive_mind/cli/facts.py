@@ -173,7 +173,7 @@ def _details(fact: Fact, episodes: Sequence[Episode]) -> list[tuple[str, str]]:
         ("names", ", ".join(fact.entities)),
         ("labels", ", ".join(fact.labels)),
         ("confidence", f"{fact.confidence:.2f}"),
-        ("sharing", fact.sharing.value),
+        ("sharing", ": ".join(part for part in (fact.sharing.value, fact.held_back) if part)),
         ("replaced by", fact.superseded_by),
     ]
 

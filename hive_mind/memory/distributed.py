@@ -15,6 +15,7 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.forgotten import mark_forgotten
 from hive_mind.memory.home import Home
 from hive_mind.memory.outbox import Outbox
 from hive_mind.memory.promotion import PromotionSettings
@@ -44,7 +45,7 @@ class DistributedCognitiveMemory:
     def __init__(
         self, local: CognitiveMemory, hive: Hive, *, agent: str, gate: PromotionSettings | None = None, forgets: bool = False
     ) -> None:
-        self._local, self._hive, self._agent, self._forgets = local, hive, agent, forgets
+        self._local, self._hive, self._agent, self.forgets = local, hive, agent, forgets
         self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
         self._home: Home | None = None
         # Of which waking of the local memory everything was looked at.
@@ -77,7 +78,7 @@ class DistributedCognitiveMemory:
         """Keep many statements of one source, all or none, with the episode they derive from."""
         await self._settle_after_waking()
         facts = await self._local.store_facts(candidates, source, episode)
-        if self._forgets:
+        if self.forgets:
             await self._outbox.tell_again(fact.id for fact in facts)
         return await self._settled(facts)
 
@@ -180,8 +181,13 @@ class DistributedCognitiveMemory:
         return embedded
 
     async def settle(self) -> None:
-        """Bring the hive up to date on every fact; what the gate held back is judged again. Where the hive is away, later."""
+        """Bring the hive up to date on every fact; what the gate held back is judged again. Where the hive is away, later.
+
+        What the hive forgot stays here, marked so: the `local_…` methods find it, and the hive hears of it when it is said again.
+        """
         await self._outbox.settle_all()
+        if self.forgets:
+            await mark_forgotten(self._local, self._hive)
 
     async def on_shared(self, fact_ids: Sequence[str]) -> None:
         """To be told when facts have reached a node that others ask; not from inside a call to the hive."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Candidate, Episode
-from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
+from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, entity_id, fact_id
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
@@ -107,7 +107,8 @@ def confirmed(earlier: Fact, again: Fact) -> Fact:
     """What is known, after hearing it again. What another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in again.sources if source not in earlier.sources)
     if not newcomers or again.is_retracted:
-        return earlier if again.held_back or earlier.held_back != KEPT_HOME else replace(earlier, held_back="")
+        is_released = not again.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
+        return replace(earlier, held_back="") if is_released else earlier
     if earlier.is_retracted:
         return replace(again, sources=newcomers, superseded_by=earlier.superseded_by, offered=earlier.offered)
     confidence = max(earlier.confidence, again.confidence)

@@ -93,7 +93,7 @@ class Outbox:
         async with self._local.awake() as awake:
             known = awake.recall.facts
             facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
-            told = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED)]
+            told = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
             # A source of which the hive has not heard says something new.
             self._again.update(fact_id for fact_id in told if set(known[fact_id].sources) == set(known[fact_id].offered))
             for start in range(0, len(told), _BATCH_FACTS):

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hive_mind.hive.effects import OWN_REASONS, Held
-from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.fact import FORGOTTEN, Fact, Sharing
 
 REASONS = ("retracted", *sorted(OWN_REASONS))
 
 
 def is_due(fact: Fact) -> bool:
     """Whether the hive has to be told something of the fact, as far as can be seen without asking the gate again."""
-    if not fact.is_current or fact.held_back:
+    if not fact.is_current or fact.held_back not in ("", FORGOTTEN):
         return bool(fact.offered)
     return fact.sharing in (Sharing.PRIVATE, Sharing.PROPOSED) or set(fact.sources) != set(fact.offered)
 

@@ -23,6 +23,9 @@ class Sharing(StrEnum):
 KEPT_HOME = "it was stored for its agent alone"
 """The `held_back` of a fact that nothing but storing it again will release."""
 
+FORGOTTEN = "the hive forgot it"
+"""The `held_back` of a fact that was shared and that the hive no longer has. Saying it again tells the hive again."""
+
 
 class Relation(StrEnum):
     """Edges between a fact and what it stands on. The value is the name of the relation table."""

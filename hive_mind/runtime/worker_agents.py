@@ -159,9 +159,11 @@ class WorkerAgent:
             await self._tidy()
 
     async def settle(self) -> None:
-        """Tell the hive what is due, if there is anything. Only for one that is awake."""
+        """Tell the hive what is due, if there is anything, and look for what it forgot. Only for one that is awake."""
         shared = self._agent.memory
-        if isinstance(shared, DistributedCognitiveMemory) and any(map(is_due, (self._local.facts or {}).values())):
+        if not isinstance(shared, DistributedCognitiveMemory):
+            return
+        if shared.forgets or any(map(is_due, (self._local.facts or {}).values())):
             await shared.settle()
 
     def fail(self, error: BaseException) -> None:

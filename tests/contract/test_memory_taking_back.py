@@ -7,6 +7,7 @@ import pytest
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.query import Query
 from hive_mind.runtime.fleet import TopologyName
 from tests.builders import BagOfWords, found, said
@@ -166,3 +167,32 @@ def test_a_fact_that_two_agents_hold_is_one_fact_and_stays_when_one_of_them_take
         assert [hit.fact.sources for hit in await cleo.search_facts("pump")] == [("a look at it",)]
 
     among(topology, scenario)
+
+
+def test_what_a_hive_forgot_is_found_by_nobody_there_and_stays_its_authors_marked_as_forgotten(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, _, _, dan = agents
+        pump, door = "The pump is red.", "The door is red."
+        for content in (pump, door):
+            await ada.store_fact("", content)
+        await members.settled()
+        await asyncio.sleep(400)
+        await ada.store_fact("", door)
+        await members.settled()
+
+        await ada.settle()
+
+        for agent in (ada, dan):
+            assert await found(agent, "red") == [door]
+        marks = {hit.fact.content: hit.fact.held_back for hit in await ada.local_search_facts("red")}
+        assert marks == {pump: FORGOTTEN, door: ""}
+        assert await dan.local_search_facts("red") == []
+        # Looked at again it stays forgotten; said again it comes back.
+        await ada.settle()
+        assert await found(dan, "red") == [door]
+        await ada.store_fact("", pump)
+        await members.settled()
+        assert set(await found(dan, "red")) == {pump, door}
+        assert {hit.fact.held_back for hit in await ada.local_search_facts("red")} == {""}
+
+    among(topology, scenario, expiry=ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000))
