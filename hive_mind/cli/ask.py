@@ -14,7 +14,7 @@ from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.memory.disputes import dispute_told
-from hive_mind.model.answer import Answer
+from hive_mind.model.answer import Answer, quotations
 from hive_mind.model.fact import FORGOTTEN, Fact
 from hive_mind.model.query import Hit, Method
 from hive_mind.runtime.wiring import open_agent
@@ -75,8 +75,8 @@ async def ask(
 
 def show_answer(answer: Answer, *, explain: bool = False) -> None:
     """The answer, then the facts it rests on, numbered; of quotations each with its own source below it."""
-    first, *quotes = answer.text.split("\n")
-    if answer.method == "quoted" and len(quotes) >= len(answer.sources):
+    first, quotes = quotations(answer.text, [hit.fact.content for hit in answer.sources])
+    if answer.method == "quoted" and quotes:
         show(first)
         _show_numbered(quotes, answer.sources, explain=explain)
         return
@@ -84,6 +84,9 @@ def show_answer(answer: Answer, *, explain: bool = False) -> None:
     if answer.sources:
         show("\nSources", style="bold")
         show_hits(answer.sources, explain=explain)
+    if answer.closest:
+        show("The closest facts are:")
+        show_hits(answer.closest, explain=explain)
 
 
 def show_hits(hits: Sequence[Hit], *, explain: bool = False) -> None:

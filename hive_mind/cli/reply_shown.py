@@ -5,6 +5,7 @@ from typing import Any
 
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.model.answer import quotations
 
 Reply = Mapping[str, Any]
 
@@ -16,8 +17,8 @@ def show_reply(question: str, asked: Mapping[str, str], reply: Reply, output: Fo
         show_json({"question": question, **asked, "text": reply["answer"], **told})
         return
     sources: Sequence[Reply] = reply["sources"]
-    first, *quotes = str(reply["answer"]).split("\n")
-    if sources and len(quotes) >= len(sources):
+    first, quotes = quotations(str(reply["answer"]), [str(hit["content"]) for hit in sources])
+    if quotes:
         show(first)
         _show_numbered(quotes, sources)
     else:
@@ -25,6 +26,9 @@ def show_reply(question: str, asked: Mapping[str, str], reply: Reply, output: Fo
         if sources:
             show("\nSources", style="bold")
             _show_numbered([str(hit["content"]) for hit in sources], sources)
+    if closest := reply.get("closest"):
+        show("The closest facts are:")
+        _show_numbered([str(hit["content"]) for hit in closest], closest)
     if reply["completeness"] < 1:
         show(f"Only {reply['completeness']:.0%} of the hive was reached; {', '.join(reply['silent'])} stayed silent.", "yellow")
 

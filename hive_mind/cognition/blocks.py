@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby, takewhile
+from textwrap import dedent
 
 from hive_mind.cognition.dialogue import Turn, speakers_of, turn_of
 from hive_mind.cognition.logs import log_line_of
@@ -81,7 +82,10 @@ _STOPS = tuple(".!?:;。！？…")
 
 
 def blocks(text: str) -> list[Block]:
-    """The blocks of a text in reading order. Joined by white space they give back its words, without list marks and labels."""
+    """The blocks of a text in reading order. Joined by white space they give back its words, without list marks and labels.
+
+    Code keeps its lines and how far they are set in.
+    """
     lines = text.splitlines()
     return list(_Layouter(speakers_of(lines)).blocks(lines))
 
@@ -119,7 +123,7 @@ class _Layouter:
             unquoted = line[quoted.end() :].lstrip() if quoted else line
             # Inside code the mark is code, or stands before every line of it; only the closing fence is looked for behind it.
             in_code = self._code is not None and not unquoted.startswith(_FENCE)
-            yield from self._read(line if in_code else unquoted)
+            yield from self._read(raw.rstrip() if in_code else unquoted)
 
     def _table(self, lines: Sequence[str]) -> Rows | None:
         table = rows_of([line.strip(" ") for line in lines])
@@ -226,7 +230,7 @@ class _Layouter:
     def _code_block(self) -> Iterator[Block]:
         lines, self._code = self._code or [], None
         if any(lines):
-            yield Block("\n".join(lines), Layout.CODE, headings=self._headings, lead=self._lead)
+            yield Block(dedent("\n".join(lines)).strip("\n"), Layout.CODE, headings=self._headings, lead=self._lead)
 
 
 def _introducing(lines: Sequence[str]) -> int:

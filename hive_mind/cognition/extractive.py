@@ -7,15 +7,18 @@ It copies and never rephrases, so it can't invent; the price is that it can't re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hive_mind.cognition.blocks import Block, Layout, blocks
+from hive_mind.cognition.blocks import Layout, blocks
 from hive_mind.cognition.concept_map import concept_map
+from hive_mind.cognition.cutting import STATED, Piece, cut
 from hive_mind.cognition.dating import Dates, dates_of
 from hive_mind.cognition.entities import Vocabulary, entities, vocabulary_of
+from hive_mind.cognition.exchanges import exchanged
+from hive_mind.cognition.log_patterns import summed_up
 from hive_mind.cognition.logs import message_of, stamp_time
 from hive_mind.cognition.quoting import QuotingSettings, quoted_answer
-from hive_mind.cognition.reader import Extraction
-from hive_mind.cognition.sentences import SENTENCE_CHARS_MAX, grouped, pieces, sentences
-from hive_mind.cognition.statements import confidence_of, is_statement
+from hive_mind.cognition.reader import Extraction, LeftOut
+from hive_mind.cognition.sentences import SENTENCE_CHARS_MAX
+from hive_mind.cognition.statements import confidence_of, is_brief_statement, is_polite, is_question, is_statement
 from hive_mind.cognition.temporal import resolved_dates
 from hive_mind.memory.intake import statement
 from hive_mind.model.answer import Answer, Question
@@ -27,8 +30,6 @@ GENERAL = "general"
 """The concept of a statement that names nothing and stands under no heading."""
 
 _CONCEPT_CHARS_MAX = 80
-# What stands in a row or in a log is stated, however few words it has, and is no part of what is told around it.
-_STATED = (Layout.RECORD, Layout.LOG)
 _PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
 
 
@@ -46,15 +47,6 @@ class ExtractiveSettings:
     before_chars_max: int = 350
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A stretch of text that may become a candidate. It is kept when one of its `sentences` is a statement."""
-
-    text: str
-    block: Block
-    sentences: tuple[str, ...]
-
-
 class ExtractiveReader:
     """Implements `Reader` without a language model. Every candidate is verbatim, up to white space, in its content."""
 
@@ -66,12 +58,21 @@ class ExtractiveReader:
         """Statements with concept, confidence, entities, time and speaker. Never raises for any text."""
         layout = blocks(content.text)
         dates = dates_of(content, layout)
-        found = [piece for block in layout for piece in self._pieces(block)]
+        some = self._settings
+        found = list(summed_up(list(exchanged(cut(layout, some.sentence_chars_max, some.utterance_chars_max)))))
         vocabulary = vocabulary_of(sentence for piece in found for sentence in piece.sentences)
         kept: dict[str, Candidate] = {}
-        for candidate in self._candidates(found, content, dates, vocabulary):
-            kept.setdefault(canonical(candidate.content), candidate)
-        return Extraction(tuple(kept.values()), dates.said_at)
+        left_out: list[LeftOut] = []
+        for piece, candidate in self._candidates(found, content, dates, vocabulary):
+            if candidate is None:
+                left_out += (
+                    [] if piece.is_told and piece.block.layout is not Layout.LOG else [LeftOut(piece.text, _why_not(piece))]
+                )
+            elif (text := canonical(candidate.content)) in kept:
+                left_out.append(LeftOut(candidate.content, "said before"))
+            else:
+                kept[text] = candidate
+        return Extraction(tuple(kept.values()), dates.said_at, left_out=tuple(left_out))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """One line per concept with what it is linked to."""
@@ -81,43 +82,37 @@ class ExtractiveReader:
         """The best hits word for word, or an honest "not known"."""
         return quoted_answer(question, hits, self._quoting)
 
-    def _pieces(self, block: Block) -> Iterator[_Piece]:
-        limit = self._settings.sentence_chars_max
-        if block.layout in (Layout.CODE, Layout.ROW, *_STATED):
-            for piece in pieces(block.text, limit):
-                yield _Piece(piece, block, (piece,))
-            return
-        found = sentences(block.text, limit)
-        if block.layout is not Layout.UTTERANCE:
-            for sentence in found:
-                yield _Piece(sentence, block, (sentence,))
-            return
-        for group in grouped(found, self._settings.utterance_chars_max):
-            yield _Piece(group, block, tuple(sentences(group, limit)))
-
-    def _candidates(self, found: list[_Piece], content: Content, dates: Dates, vocabulary: Vocabulary) -> Iterator[Candidate]:
+    def _candidates(
+        self, found: Sequence[Piece], content: Content, dates: Dates, vocabulary: Vocabulary
+    ) -> Iterator[tuple[Piece, Candidate | None]]:
+        """Each piece with what becomes of it: None where it is left out."""
         before = _Before(self._settings.before_chars_max, content.speaker)
         concept = ""
         speakers = frozenset(piece.block.speaker.casefold() for piece in found) | {content.speaker.casefold()}
         for piece in found:
             context = before.of(piece)
-            statements = [sentence for sentence in piece.sentences if _states(sentence, piece.block)]
+            statements = [] if piece.is_told else [sentence for sentence in piece.sentences if _states(sentence, piece)]
             if not statements:
+                yield piece, None
                 continue
             said = _said(piece)
             named = entities(said, vocabulary)
             concept = _concept_of(piece, [name for name in named if name.casefold() not in speakers], concept, content)
             dated = dates.of(piece.block)
             said_at = stamp_time(piece.block.stamp, dated) or dated
-            yield Candidate(
-                content=piece.text,
-                concept=concept,
-                confidence=min(confidence_of(sentence, named) for sentence in statements),
-                said_at=said_at,
-                speaker=piece.block.speaker or content.speaker,
-                before=context,
-                entities=named,
-                labels=resolved_dates(said, said_at),
+            yield (
+                piece,
+                Candidate(
+                    content=piece.text,
+                    concept=concept,
+                    confidence=min(confidence_of(sentence, named) for sentence in statements),
+                    said_at=said_at,
+                    speaker=piece.block.speaker or content.speaker,
+                    before=context,
+                    entities=named,
+                    keeps_lines=piece.block.layout is Layout.CODE,
+                    labels=(*resolved_dates(said, said_at), *([piece.note] if piece.note else [])),
+                ),
             )
 
 
@@ -130,16 +125,21 @@ class _Before:
     def __init__(self, chars_max: int, speaker: str) -> None:
         self._chars_max = chars_max
         self._speaker = speaker
-        self._last: _Piece | None = None
+        self._last: Piece | None = None
 
-    def of(self, piece: _Piece) -> str:
-        """What stands just before this piece; unless it is a row or a log line, it is remembered for the next."""
-        last, is_stated = self._last, piece.block.layout in _STATED
-        self._last = last if is_stated else piece
+    def of(self, piece: Piece) -> str:
+        """What stands just before this piece; unless it is a row or a log line, it is remembered for the next.
+
+        What stands first in a section has the titles above it: "Fix" says nothing without what is broken.
+        """
+        last, is_stated = self._last, piece.block.layout in STATED
+        self._last = last if is_stated or piece.is_told else piece
         if piece.block.lead:
             return self._kept(piece.block.lead, self._speaker)
-        if last is None or last.block.headings != piece.block.headings or is_stated:
+        if is_stated:
             return ""
+        if last is None or last.block.headings != piece.block.headings:
+            return ": ".join(heading.title for heading in piece.block.headings)[-self._chars_max :] if self._chars_max else ""
         return self._kept(last.text, last.block.speaker or self._speaker)
 
     def _kept(self, text: str, speaker: str) -> str:
@@ -148,16 +148,31 @@ class _Before:
         return kept[-self._chars_max :].strip() if self._chars_max else ""
 
 
-def _states(sentence: str, block: Block) -> bool:
-    return any(map(str.isalnum, sentence)) if block.layout in _STATED else is_statement(sentence)
+def _states(sentence: str, piece: Piece) -> bool:
+    block = piece.block
+    if piece.is_reply or block.layout in STATED:
+        return any(map(str.isalnum, sentence))
+    if block.layout is Layout.CODE or is_statement(sentence):
+        return any(map(str.isalnum, sentence))
+    # What it means is said by what it hangs on.
+    hangs = bool(block.headings or block.lead) and block.layout in (Layout.PROSE, Layout.ITEM)
+    return hangs and is_brief_statement(sentence)
 
 
-def _said(piece: _Piece) -> str:
+def _why_not(piece: Piece) -> str:
+    """Why a piece is left out; "" where another one tells it."""
+    if piece.is_told:
+        return "a log line like others" if piece.block.layout is Layout.LOG else ""
+    last = piece.sentences[-1]
+    return "a question" if is_question(last) else "a greeting or thanks" if is_polite(last) else "too few words"
+
+
+def _said(piece: Piece) -> str:
     """What the piece says itself: the time and the level of a log line are about it."""
     return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
 
 
-def _concept_of(piece: _Piece, named: Sequence[str], previous: str, content: Content) -> str:
+def _concept_of(piece: Piece, named: Sequence[str], previous: str, content: Content) -> str:
     """A short topic that stays the same when more is said about it. `named` leaves out who is speaking to each other."""
     if piece.block.topic:
         return canonical(piece.block.topic)[:_CONCEPT_CHARS_MAX].rstrip()

@@ -14,7 +14,7 @@ from hive_mind.cognition.batches import batches
 from hive_mind.cognition.budget import Budget, used_by
 from hive_mind.cognition.entities import entities
 from hive_mind.cognition.prompts import prompt
-from hive_mind.cognition.quoting import NOT_KNOWN
+from hive_mind.cognition.quoting import not_known
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.replies import (
     FactReply,
@@ -103,14 +103,14 @@ class PromptedReader:
         """An answer that cites hits, or "not known". Without hits nothing is asked."""
         shown = hits[: self._settings.hits_max]
         if not shown:
-            return _not_known()
+            return not_known()
         asked = f"Question: {question.text}" + (f"\nAsked at: {question.asked_at}" if question.asked_at else "")
         data = f"{asked}\n\nFacts:\n{numbered([_shown(hit) for hit in shown])}"
         reply = await self._ask(
             prompt("answer", data, self._settings.short_tokens_max), lambda text: answer_reply(text, len(shown))
         )
         if not reply.known:
-            return _not_known()
+            return not_known(shown)
         sources = tuple(shown[number - 1] for number in reply.citations)
         confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
         # Whatever the model made of it.
@@ -187,7 +187,3 @@ def _shown(hit: Hit) -> str:
     past = " (no longer true)" if fact.superseded_by else ""
     disputed = f" ({dispute})" if (dispute := dispute_told(hit)) else ""
     return f"{fact.content}{f' ({told})' if told else ''}{past}{disputed}"
-
-
-def _not_known() -> Answer:
-    return Answer(NOT_KNOWN, (), "unknown", 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hive_mind.cognition.intent import Kind, intent_of
 from hive_mind.cognition.iso import readable
+from hive_mind.cognition.log_patterns import is_note
 from hive_mind.cognition.logs import message_of
 from hive_mind.cognition.relevance import Judgement, RelevanceSettings, asked_of, relevant
 from hive_mind.cognition.selection import ordered, strong
@@ -17,7 +18,8 @@ from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import Hit
 
 PREFACE = "Quoted from memory, not reasoned:"
-NOT_KNOWN = "I don't know: nothing in memory answers this."
+NOT_KNOWN = "I don't know: nothing in memory answers this for certain."
+_CLOSEST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,16 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     """The relevant hits as quotations, or "not known"."""
     judged = relevant(question.text, hits, settings.relevance)
     if not judged:
-        return Answer(NOT_KNOWN, (), "unknown", 0.0)
+        return not_known(hits)
     ranked = ordered(question.text, asked_of(question.text), [hit for hit, _ in judged])
     sources = tuple(strong(ranked, settings.score_share_min)[: _limit(question.text, settings)])
     confidence = max(_certainty(hit, found) for hit, found in judged if hit in sources)
     return Answer("\n".join([PREFACE, *map(_quotation, sources)]), sources, "quoted", round(confidence, 2))
+
+
+def not_known(hits: Sequence[Hit] = ()) -> Answer:
+    """An answer that says so, with the closest of what was found."""
+    return Answer(NOT_KNOWN, (), "unknown", 0.0, tuple(hits[:_CLOSEST]))
 
 
 def _limit(question: str, settings: QuotingSettings) -> int:
@@ -66,4 +73,8 @@ def _quotation(hit: Hit) -> str:
         notes.append("no longer true")
     if dispute := dispute_told(hit):
         notes.append(dispute)
+    notes += [label for label in fact.labels if is_note(label)]
+    if fact.content.startswith("| ") and fact.before.startswith("| "):
+        # The titles of the columns of a table.
+        notes.append(fact.before.strip("| "))
     return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")

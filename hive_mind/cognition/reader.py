@@ -6,11 +6,18 @@ protocol.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.query import Hit
+
+
+class LeftOut(NamedTuple):
+    """Words of the content that became no statement, and why."""
+
+    text: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +25,13 @@ class Extraction:
     """What was taken out of content. `said_at` is the content's own time (004's temporal metadata), ISO 8601 or "".
 
     `dropped` counts statements that a language model returned and that could not be kept (no text, a confidence of 8100).
+    `left_out` is what the reader did not take, in the order of the content; a language model doesn't say.
     """
 
     candidates: tuple[Candidate, ...]
     said_at: str = ""
     dropped: int = 0
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class Reader(Protocol):

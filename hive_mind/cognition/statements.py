@@ -52,6 +52,32 @@ _ADDRESSED_LAST = re.compile(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 _KEYED = re.compile(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
 
 
+# What somebody asks in a chat has no mark at its end more often than not.
+_ASKING = re.compile(
+    r"(?:(?:so|and|but|hey|also|ok(?:ay)?|then)\b,?\s+)*"
+    r"(?:who(?:['’]s)?|whom|whose|what(?:['’]s)?|when|where(?:['’]s)?|which|how|why)\b[^.!:;]*$",
+    re.IGNORECASE,
+)
+_STOPS = (".", "!", "。", "！")
+
+
+def is_question(sentence: str) -> bool:
+    """Whether somebody asks something, with a mark at its end or without."""
+    text = sentence.strip()
+    return text.endswith(_QUESTION_END) or (not text.endswith(_STOPS) and _ASKING.match(text) is not None)
+
+
+def is_polite(remark: str) -> bool:
+    """Whether a remark greets, thanks, applauds or agrees, and says nothing else."""
+    return _FILLER.match(remark.strip()) is not None and not _tells_more(remark.strip())
+
+
+def is_brief_statement(sentence: str) -> bool:
+    """Whether a few words are a whole sentence, such as "Restart chrony."; what it means depends on what it hangs on."""
+    text = sentence.strip()
+    return text.endswith(_STOPS) and bool(_WORD.search(text)) and not is_polite(text)
+
+
 def is_statement(sentence: str) -> bool:
     """Whether a sentence says something that can be kept."""
     text = sentence.strip()

@@ -4,6 +4,7 @@ The same statement from the same source again changes nothing; from another sour
 comes back only when a source that never vouched for it says it.
 """
 
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,9 +32,14 @@ class Intake:
 
 def statement(candidate: Candidate) -> str:
     """The candidate's text as it is kept: who said it belongs to what was said, or "I moved" would be anybody's."""
-    text = canonical(candidate.content)
+    text = _laid_out(candidate.content) if candidate.keeps_lines else canonical(candidate.content)
     speaker = canonical(candidate.speaker)
     return text if not speaker or text.startswith(f"{speaker}: ") else f"{speaker}: {text}"
+
+
+def _laid_out(content: str) -> str:
+    """Code as it stands: with its lines joined it would be another command."""
+    return unicodedata.normalize("NFC", "\n".join(line.rstrip() for line in content.split("\n"))).strip("\n")
 
 
 def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:

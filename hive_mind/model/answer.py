@@ -1,6 +1,8 @@
 """What comes out: an answer with its sources, or an honest "not known"."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hive_mind.model.query import Hit
 
@@ -18,15 +20,27 @@ class Answer:
     """`text` is for a person; `sources` are the facts it rests on, best first, empty when nothing is known.
 
     `method` says how the text came about: "quoted" (verbatim from memory), "reasoned" (a language model wrote it) or "unknown".
-    `confidence` is in [0, 1].
+    `confidence` is in [0, 1]. `closest` is what was found where nothing of it answers for certain, best first.
     """
 
     text: str
     sources: tuple[Hit, ...]
     method: str
     confidence: float
+    closest: tuple[Hit, ...] = ()
 
     @property
     def is_known(self) -> bool:
         """Whether memory held anything that answers."""
         return self.method != "unknown"
+
+
+def quotations(text: str, contents: Sequence[str]) -> tuple[str, list[str]]:
+    """A quoted answer's first line, and the quotation of each source with what is said of it; none where it quotes otherwise."""
+    starts: list[int] = []
+    for content in contents:
+        at = text.find(f"\n“{content}”", starts[-1] if starts else 0)
+        if at < 0:
+            return text, []
+        starts.append(at + 1)
+    return text[: starts[0] - 1] if starts else text, [text[a:b].rstrip("\n") for a, b in pairwise([*starts, len(text)])]

@@ -40,7 +40,8 @@ class Candidate:
     """A statement taken out of content: extracted, unchecked, not yet kept.
 
     `concept` is its topic (004 calls it `context`), `confidence` is in [0, 1]. `before` is the text just before it in the same
-    conversation or section: it helps to find the fact and is never shown as part of it.
+    conversation or section: it helps to find the fact and is never shown as part of it. `keeps_lines`: its line breaks are part
+    of it, as in code.
     """
 
     content: str
@@ -51,3 +52,4 @@ class Candidate:
     before: str = ""
     entities: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    keeps_lines: bool = False

@@ -98,7 +98,8 @@ class AgentCalls:
         async with self._asking:
             answer = await self._agent.answer_question(call.question, call.limit, call.method)
             sources = [self._hit(hit) for hit in answer.sources]
-            return {"answer": answer.text, "is_known": answer.is_known, "sources": sources, **self._reached()}
+            told = {"closest": [self._hit(hit) for hit in answer.closest]} if answer.closest else {}
+            return {"answer": answer.text, "is_known": answer.is_known, "sources": sources, **told, **self._reached()}
 
     async def _do_facts(self, call: Call) -> Any:
         async with self._asking:

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import charset_normalizer
+
+from hive_mind.runtime.html_text import is_html, text_of_html
+
 # What people write notes in. JSON and its kin are left out: their syntax would be read as sentences, and an export of a memory
 # is for `facts import`.
-TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv")
+TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm")
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
@@ -14,6 +18,21 @@ FILE_BYTES_MAX = 20 << 20
 _REPLACED_SHARE_MAX = 0.01
 _LOOKED_AT_BYTES = 8192
 
+# Western languages write most letters as ASCII does.
+_WESTERN_SHARE_MAX = 0.2
+_WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼µ\xa0"
+
+_PAGES = (".html", ".htm")
+# What begins like this is no text, whatever bytes follow.
+_KINDS = (
+    (b"%PDF-", "a PDF"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"PK\x03\x04", "an archive, or a document of an office program,"),
+    (b"\x1f\x8b", "an archive"),
+    (b"SQLite format 3\0", "a database"),
+)
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -44,17 +63,40 @@ def read_bytes(path: Path) -> bytes | Unreadable:
 
 
 def read_text(path: Path) -> str | Unreadable:
-    """A file's text, or why there is none."""
+    """A file's text, or why there is none. Of a page it is what a browser would show."""
     body = read_bytes(path)
-    return body if isinstance(body, Unreadable) else decoded(body)
+    if isinstance(body, Unreadable):
+        return body
+    text = decoded(body)
+    if isinstance(text, str) and (path.suffix.lower() in _PAGES or is_html(text)):
+        text = text_of_html(text)
+    return text if isinstance(text, Unreadable) or text.strip() else EMPTY
 
 
 def decoded(body: bytes) -> str | Unreadable:
-    """Bytes as text: UTF-8, or UTF-16 where a byte order mark says so."""
+    """Bytes as text: UTF-8, UTF-16 where a byte order mark says so, else the encoding that makes words of them."""
+    if kind := next((kind for mark, kind in _KINDS if body.startswith(mark)), ""):
+        return Unreadable(f"is {kind} and no text: save its text as a file of its own")
     encoding = next((name for mark, name in _MARKS if body.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\0" in body[:_LOOKED_AT_BYTES]:
         return Unreadable("looks binary")
     text = body.decode(encoding, "replace")
     if text.count("\N{REPLACEMENT CHARACTER}") > max(1, len(text) * _REPLACED_SHARE_MAX):
-        return Unreadable("looks binary, or is in another encoding than UTF-8: save it as UTF-8")
+        guessed = _guessed(body)
+        if guessed is None:
+            return Unreadable("looks binary, or is in an encoding that is not known: save it as UTF-8")
+        text = guessed
     return text if text.strip() else EMPTY
+
+
+def _guessed(body: bytes) -> str | None:
+    """The text in an encoding of before Unicode. A guess that makes control characters of it is none."""
+    western = body.decode("cp1252", "replace")
+    strange = [character for character in western if not character.isascii()]
+    if len(strange) < len(western) * _WESTERN_SHARE_MAX and all(one.isalpha() or one in _WESTERN_MARKS for one in strange):
+        # In a short text, detectors take two letters of it for one of Chinese.
+        return western
+    best = charset_normalizer.from_bytes(body).best()
+    text = str(best) if best is not None else ""
+    is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)
+    return text if is_text else None

@@ -122,7 +122,9 @@ def test_a_model_is_shown_every_hit_however_many_an_arm_gives() -> None:
 
 
 def test_without_hits_nothing_is_asked_or_paid() -> None:
-    assert answered(ScriptedModel([]), ()) == GivenAnswer("I don't know: nothing in memory answers this.", is_known=False)
+    assert answered(ScriptedModel([]), ()) == GivenAnswer(
+        "I don't know: nothing in memory answers this for certain.", is_known=False
+    )
 
 
 def test_what_a_model_cannot_answer_is_raised_and_its_tokens_are_counted() -> None:

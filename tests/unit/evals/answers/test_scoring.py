@@ -35,7 +35,7 @@ def said(text: str, question: LabelledQuestion = QUESTION) -> Figures:
     return figures(question, GivenAnswer(text, is_known=True))
 
 
-DECLINED = GivenAnswer("I don't know: nothing in memory answers this.", is_known=False)
+DECLINED = GivenAnswer("I don't know: nothing in memory answers this for certain.", is_known=False)
 
 
 def test_the_order_is_measured_by_the_judgements() -> None:

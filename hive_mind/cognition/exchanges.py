@@ -1,0 +1,51 @@
+"""Exchanges: a question and the short answer that says nothing without it become one piece.
+
+"Leon" is no fact, and a question is none either; "who brings the straps? Jonas: Leon" is one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from hive_mind.cognition.blocks import Layout
+from hive_mind.cognition.cutting import Piece
+from hive_mind.cognition.statements import is_polite, is_question
+
+# A longer answer stands by itself.
+_WORDS_MAX = 8
+_YES_OR_NO = re.compile(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
+_OPEN = re.compile(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORECASE)
+
+
+def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces in their order; where a question is answered in a few words, both together stand for the answer."""
+    asked: Piece | None = None
+    for piece in pieces:
+        if asked is not None and _answers(piece, asked):
+            yield replace(asked, is_told=True)
+            yield _together(asked, piece)
+            asked = None
+            continue
+        if asked is not None:
+            yield asked
+        asked = piece if piece.block.layout is Layout.UTTERANCE and is_question(piece.sentences[-1]) else None
+        if asked is None:
+            yield piece
+    if asked is not None:
+        yield asked
+
+
+def _answers(piece: Piece, asked: Piece) -> bool:
+    block = piece.block
+    if block.layout is not Layout.UTTERANCE or block.headings != asked.block.headings or block.speaker == asked.block.speaker:
+        return False
+    if is_question(piece.sentences[-1]) or len(piece.text.split()) > _WORDS_MAX:
+        return False
+    if _YES_OR_NO.match(piece.text):
+        return not (is_polite(piece.text) and _OPEN.search(asked.sentences[-1]))
+    return any(map(str.isalnum, piece.text)) and not is_polite(piece.text)
+
+
+def _together(asked: Piece, answer: Piece) -> Piece:
+    block = replace(answer.block, speaker=asked.block.speaker)
+    return Piece(f"{asked.sentences[-1]} {answer.block.speaker}: {answer.text}", block, (answer.text,), is_reply=True)

@@ -1,0 +1,120 @@
+"""A page's text, laid out as people write notes: titles behind hash signs, items behind dashes, tables between bars.
+
+What a browser would not show (scripts, styles, comments) is left out. Any HTML is read, however broken.
+"""
+
+import re
+from html.parser import HTMLParser
+
+_HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
+_BLOCKS = frozenset(
+    "address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form header hr html legend "
+    "main nav ol option p section select summary table tbody tfoot thead ul".split()
+)
+_TITLE = re.compile(r"h([1-6])")
+_BLANK = re.compile(r"\s+")
+_LOOKS = re.compile(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+
+
+def is_html(text: str) -> bool:
+    """Whether a text begins as pages do."""
+    return _LOOKS.match(text) is not None
+
+
+def text_of_html(page: str) -> str:
+    """The text of a page."""
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return reader.text
+
+
+class _Reader(HTMLParser):
+    """Collects lines. `_line` is the one that grows; a table's rows grow cell by cell."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._lines: list[str] = []
+        self._line = ""
+        self._hidden = 0
+        self._is_laid_out = False
+        self._cells: list[str] | None = None
+        self._is_header = False
+
+    @property
+    def text(self) -> str:
+        """All lines; more than one empty one between two is never wanted."""
+        self._end_line()
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip() + "\n"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if tag in _HIDDEN:
+            self._hidden += 1
+        elif title := _TITLE.fullmatch(tag):
+            self._paragraph(f"{'#' * int(title[1])} ")
+        elif tag == "li":
+            self._end_line()
+            self._line = "- "
+        elif tag in ("tr", "th", "td"):
+            self._start_cell(tag)
+        elif tag == "pre":
+            self._paragraph("```\n")
+            self._is_laid_out = True
+        elif tag in _BLOCKS and self._cells is None:
+            if tag in ("br", "tbody", "thead"):
+                self._end_line()
+            else:
+                self._paragraph()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _HIDDEN:
+            self._hidden = max(0, self._hidden - 1)
+        elif tag == "tr":
+            self._end_row()
+        elif tag == "pre":
+            self._line = self._line.rstrip("\n") + "\n```"
+            self._is_laid_out = False
+            self._paragraph()
+        elif (tag in _BLOCKS or _TITLE.fullmatch(tag)) and self._cells is None:
+            self._paragraph()
+        elif tag == "li":
+            self._end_line()
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden:
+            return
+        if self._cells:
+            self._cells[-1] += _BLANK.sub(" ", data).replace("|", "/")
+        elif self._is_laid_out:
+            self._line += data
+        else:
+            said = _BLANK.sub(" ", data)
+            self._line += said.lstrip() if not self._line or self._line.endswith(" ") else said
+
+    def _paragraph(self, begin: str = "") -> None:
+        self._end_line()
+        self._lines.append("")
+        self._line = begin
+
+    def _end_line(self) -> None:
+        line, self._line = self._line.rstrip(" "), ""
+        if line.strip("#- "):
+            self._lines.append(line)
+
+    def _start_cell(self, tag: str) -> None:
+        if tag == "tr" or self._cells is None:
+            self._end_row()
+            self._cells, self._is_header = [], tag == "th"
+        if tag != "tr":
+            self._is_header = tag == "th" and (self._is_header or not self._cells)
+            self._cells.append("")
+
+    def _end_row(self) -> None:
+        cells, self._cells = self._cells, None
+        if not cells:
+            return
+        self._end_line()
+        self._lines.append(f"| {' | '.join(cell.strip() for cell in cells)} |")
+        if self._is_header:
+            self._lines.append("|" + " --- |" * len(cells))

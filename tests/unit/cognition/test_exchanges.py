@@ -1,0 +1,62 @@
+"""A question with the short answer that says nothing without it."""
+
+import pytest
+
+from hive_mind.memory.intake import statement
+from tests.unit.cognition.reading import candidates, extraction, statements
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("When does the shuttle leave?", "7:40"),
+        ("who brings the straps?", "Leon"),
+        ("where do we pick it up", "Hafenstrasse 12"),
+        ("Is the centrifuge repaired?", "No."),
+        ("Did he pay?", "yes, yesterday"),
+        ("How warm may they get?", "Four degrees at most."),
+    ],
+)
+def test_a_question_and_its_short_answer_are_one_fact(asked: str, answered: str) -> None:
+    (kept,) = candidates(f"Ann: {asked}\nBob: {answered}\nAnn: Thanks a lot!")
+
+    assert statement(kept) == f"Ann: {asked} Bob: {answered}"
+
+
+@pytest.mark.parametrize("answered", ["thanks!", "lol", "ok", "Hi Ann!", "And you?"])
+def test_politeness_and_another_question_answer_nothing(answered: str) -> None:
+    assert statements(f"Ann: Where is the key?\nBob: {answered}") == []
+
+
+def test_yes_to_a_question_that_asks_for_more_answers_nothing() -> None:
+    assert statements("Ann: Where is the key?\nBob: yes") == []
+
+
+def test_a_long_answer_stands_by_itself_with_the_question_before_it() -> None:
+    told = "It hangs on the hook behind the door of the cold room, next to the gloves."
+    (kept,) = candidates(f"Ann: Where is the key?\nBob: {told}")
+
+    assert (kept.content, kept.before) == (told, "Ann: Where is the key?")
+
+
+def test_who_goes_on_speaking_does_not_answer_themselves() -> None:
+    assert statements("Ann: Where is the key?\nAnn: Never mind.\nBob: I see it now.") == ["I see it now."]
+
+
+def test_a_time_between_the_two_is_that_of_the_answer() -> None:
+    (kept,) = candidates("[2026-04-02 18:09] Tess: who brings the straps?\n[2026-04-02 18:11] Jonas: Leon")
+
+    assert (statement(kept), kept.said_at) == ("Tess: who brings the straps? Jonas: Leon", "2026-04-02T18:11")
+
+
+def test_what_is_left_out_is_named_with_the_reason() -> None:
+    said = ["Ann: Morning!", "Bob: Hi Ann!", "Bob: The pump is off.", "Bob: The pump is off.", "Ann: hm", "Ann: Who has the key?"]
+    found = extraction("\n".join(said))
+
+    assert [(one.text, one.reason) for one in found.left_out] == [
+        ("Morning!", "too few words"),
+        ("Hi Ann!", "a greeting or thanks"),
+        ("The pump is off.", "said before"),
+        ("hm", "too few words"),
+        ("Who has the key?", "a question"),
+    ]

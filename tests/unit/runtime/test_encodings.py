@@ -1,0 +1,46 @@
+"""Text files of before Unicode, and files that are no text at all."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from hive_mind.runtime.text_files import Unreadable, decoded, read_text
+
+TEXTS = {
+    "cp1252": "Die Heizung im Büro läuft bis 18 Uhr – auch „nachts“.",
+    "latin_1": "Le café ouvre à sept heures, sauf le dimanche où il est fermé.",
+    "cp1251": "Насос номер семь стоит в зале три и охлаждает трансформаторы.",
+    "koi8_r": "Насос номер семь стоит в зале три и охлаждает трансформаторы.",
+    "shift_jis": "チェックインは午後三時から、チェックアウトは午前十時までです。",
+    "gb18030": "水泵七号在三号厅冷却变压器。每天检查一次。",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_an_encoding_of_before_unicode_is_found_out(encoding: str) -> None:
+    assert decoded(TEXTS[encoding].encode(encoding)) == TEXTS[encoding]
+
+
+def test_a_few_letters_of_another_encoding_are_read() -> None:
+    assert decoded("Frau Müller wohnt in Köln.\n".encode("latin_1")) == "Frau Müller wohnt in Köln.\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a PDF"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "a picture"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a picture"),
+        (b"PK\x03\x04\x14\0", "an archive, or a document"),
+        (gzip.compress(b"text", mtime=0), "an archive"),
+        (bytes(range(256)) * 4, "looks binary"),
+    ],
+    ids=["pdf", "png", "jpeg", "zip", "gzip", "bytes"],
+)
+def test_what_is_no_text_is_told_by_its_kind(tmp_path: Path, body: bytes, kind: str) -> None:
+    (tmp_path / "file.txt").write_bytes(body)
+    found = read_text(tmp_path / "file.txt")
+
+    assert isinstance(found, Unreadable)
+    assert kind in found.reason
