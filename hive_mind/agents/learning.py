@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
+from hive_mind.memory.former import former_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact
@@ -30,7 +31,10 @@ class LearningSettings:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a turn of learning did. `skipped` counts candidates not worth keeping; `missing` says what there was no getting."""
+    """What a turn of learning did. `skipped` counts candidates not worth keeping; `missing` says what there was no getting.
+
+    `former` counts facts that the source said before and says no longer.
+    """
 
     episode: Episode
     facts: tuple[Fact, ...]
@@ -38,6 +42,7 @@ class Learned:
     confirmed: int
     skipped: int
     missing: str = ""
+    former: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,14 @@ class LearningSteps:
         learned = {fact.id: fact for fact in facts}
         added = sum(1 for fact in earlier.values() if fact is None)
         confirmed = sum(1 for named, fact in earlier.items() if fact is not None and fact.sources != learned[named].sources)
-        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing)
+        former = await self._supersede(decided.content, episode)
+        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former)
+
+    async def _supersede(self, content: Content, episode: Episode) -> int:
+        """Now that all of it is kept: what the source said before is former, where this is the whole of it."""
+        if not content.is_whole:
+            return 0
+        return former_of(await self.memory.supersede_former(content.source, [episode.id]), content.source)
 
 
 def _batches(candidates: Sequence[Candidate], size: int) -> Sequence[Sequence[Candidate]]:

@@ -14,6 +14,7 @@ from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.former import former_told
 from hive_mind.model.answer import Answer, quotations
 from hive_mind.model.fact import FORGOTTEN, Fact
 from hive_mind.model.query import Hit, Method
@@ -112,8 +113,8 @@ def _told(hit: Hit) -> str:
 def provenance(hit: Hit) -> str:
     """Which file or person vouches for it, its score and its id."""
     fact = hit.fact
-    gone = ["forgotten by the hive"] if fact.held_back == FORGOTTEN else []
-    return " · ".join((*_sources(fact.sources), *gone, f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
+    marks = [former_told(fact), "forgotten by the hive" if fact.held_back == FORGOTTEN else ""]
+    return " · ".join((*_sources(fact.sources), *filter(None, marks), f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
 
 
 def explanation(hit: Hit) -> str:

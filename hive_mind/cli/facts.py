@@ -99,11 +99,12 @@ async def show_fact(
     async with await open_memory(for_reading(settings_for(home, embed="none"), agent), agent) as memory:
         fact = await fact_called(memory, id_)
         episodes = await memory.episodes_of(fact.id)
+        newer = await memory.get_fact(fact.superseded_by) if fact.superseded_by else None
     if output is Format.JSON:
         show_json(plain(fact) | {"episodes": [_episode_summary(episode) for episode in episodes]})
         return
     show(fact.content, style="bold")
-    show_table(["", ""], [(name, value) for name, value in _details(fact, episodes) if value])
+    show_table(["", ""], [(name, value) for name, value in _details(fact, episodes, newer) if value])
 
 
 @group.command(epilog=examples("hive-mind facts retract 4f1a2b3c --yes"))
@@ -161,7 +162,7 @@ def _row(fact: Fact) -> tuple[str, str, str]:
     return short_id(fact.id), fact.said_at.replace("T", " "), fact.content
 
 
-def _details(fact: Fact, episodes: Sequence[Episode]) -> list[tuple[str, str]]:
+def _details(fact: Fact, episodes: Sequence[Episode], newer: Fact | None) -> list[tuple[str, str]]:
     return [
         ("id", fact.id),
         ("about", fact.concept),
@@ -174,8 +175,14 @@ def _details(fact: Fact, episodes: Sequence[Episode]) -> list[tuple[str, str]]:
         ("labels", ", ".join(fact.labels)),
         ("confidence", f"{fact.confidence:.2f}"),
         ("sharing", ": ".join(part for part in (fact.sharing.value, fact.held_back) if part)),
-        ("replaced by", fact.superseded_by),
+        ("no longer true", _end_told(fact, newer)),
     ]
+
+
+def _end_told(fact: Fact, newer: Fact | None) -> str:
+    if not fact.superseded_by:
+        return ""
+    return f"replaced by {short_id(newer.id)}: {newer.content}" if newer else "its source no longer says it"
 
 
 def _episode_summary(episode: Episode) -> dict[str, str]:

@@ -33,17 +33,29 @@ _EPILOG = examples(
 
 Paths = Annotated[list[str], typer.Argument(help="Files, folders (their text files), or - for standard input.", metavar="PATH")]
 Source = Annotated[str, typer.Option(help="Who or what vouches for it.", show_default="the file's path")]
+Replace = Annotated[
+    bool | None,
+    typer.Option(
+        "--replace/--no-replace",
+        help="Whether what the source said before and says no longer becomes former.",
+        show_default="for files without --source",
+    ),
+]
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something to learn: how it is called, its source, when it was said, and how to get its text, or why there is none."""
+    """Something to learn: how it is called, its source, when it was said, and how to get its text, or why there is none.
+
+    `is_whole`: it is all that its source says now.
+    """
 
     name: str
     source: str
     said_at: str
     read: Callable[[], str | Unreadable]
+    is_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -54,6 +66,7 @@ class Tally:
     skipped: list[dict[str, str]] = field(default_factory=list)
     added: int = 0
     confirmed: int = 0
+    former: int = 0
 
 
 def register(app: typer.Typer) -> None:
@@ -66,6 +79,7 @@ def learn(
     paths: Paths,
     source: Source = "",
     said_at: SaidAt = "",
+    replace: Replace = None,
     agent: Agent = "",
     fleet: Fleet = "",
     home: options.Home = None,
@@ -75,28 +89,36 @@ def learn(
 ) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
-    Learning the same file again adds nothing. What can't be read is named and skipped, and the exit code is then 1. Where a fleet
-    runs in the home folder, one of its agents learns, and shares it with the others.
+    Learning the same file again adds nothing; what an edited one says no longer is kept as former. What can't be read is named
+    and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it with
+    the others.
     """
-    pieces = pieces_of(paths, source, iso_time(said_at))
+    pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
     return _learn(pieces, settings_for(home, embed, model), agent, fleet, output)
 
 
-def pieces_of(paths: Sequence[str], source: str, said_at: str) -> list[Piece]:
-    """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`."""
+def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool | None = None) -> list[Piece]:
+    """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`.
+
+    `is_whole` None: a file is all that its path says; what has a source of another name is one more thing that source says.
+    """
     if STDIN not in paths:
+        files = files_of(paths)
+        if is_whole and source and len(files) > 1:
+            raise InvalidInput("--replace with --source is for one file: each of several would replace the one before it")
         # The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself.
         # Not Path.resolve, which ends everything at a link that leads to itself.
-        return [_piece(path, source or os.path.realpath(path), said_at) for path in files_of(paths)]
+        whole = not source if is_whole is None else is_whole
+        return [_piece(path, source or os.path.realpath(path), said_at, is_whole=whole) for path in files]
     if len(paths) > 1:
         raise InvalidInput("- is standard input and stands alone: learn files in another call")
     text = stdin_text()
-    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: text)]
+    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: text, bool(is_whole))]
 
 
-def _piece(path: Path, source: str, said_at: str) -> Piece:
+def _piece(path: Path, source: str, said_at: str, *, is_whole: bool) -> Piece:
     # A file's name may hold bytes that are no text; what is kept and shown is text.
-    return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path))
+    return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path), is_whole)
 
 
 async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, fleet: str, output: Format) -> None:
@@ -156,11 +178,13 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
     title = "" if piece.name == STDIN else Path(piece.name).stem
-    learned = await learner.learn_from_content(Content(text, piece.source, piece.said_at, title=title), tell)
+    content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
+    learned = await learner.learn_from_content(content, tell)
     if learned.missing:
         say(f"note: {shown_source(piece.name)}: {learned.missing}; its facts are kept", "yellow")
     tally.added += learned.added
     tally.confirmed += learned.confirmed
+    tally.former += learned.former
     tally.learned.append(
         {
             "file": piece.name,
@@ -170,6 +194,7 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
             "confirmed": learned.confirmed,
             "unsure": learned.skipped,
             "missing": learned.missing,
+            "former": learned.former,
         }
     )
 
@@ -177,7 +202,7 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
 def _tell(tally: Tally, agent: str, output: Format) -> None:
     if output is Format.JSON:
         show_json(
-            {"agent": agent, "added": tally.added, "confirmed": tally.confirmed}
+            {"agent": agent, "added": tally.added, "confirmed": tally.confirmed, "former": tally.former}
             | {"files": tally.learned, "skipped": tally.skipped}
         )
         return
@@ -193,5 +218,6 @@ def _tell(tally: Tally, agent: str, output: Format) -> None:
 def _figures(file: dict[str, Any]) -> str:
     parts = [f"{counted(file['facts'], 'fact')}, {file['added']} of them new"]
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
+    parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
     return ", ".join(parts)

@@ -40,6 +40,11 @@ class LearnedFigures(Protocol):
         """What there was no getting, "" for nothing."""
         ...
 
+    @property
+    def former(self) -> int:
+        """How many the source said before and says no longer."""
+        ...
+
 
 class Learner(Protocol):
     """Takes in content: an agent, or one that runs elsewhere."""
@@ -57,6 +62,8 @@ class RemoteLearned(NamedTuple):
     confirmed: int
     skipped: int
     missing: str = ""
+    former: int = 0
+    episode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +76,24 @@ class RemoteLearner:
         """Durable when this returns; what is worth sharing is with the hive soon."""
         parts, done = parts_of(content.text), list[RemoteLearned]()
         for part in parts:
-            done.append(await self._learn_part(part, content))
+            done.append(await self._learn_part(part, content, is_whole=content.is_whole and len(parts) == 1))
             progress(len(done), len(parts))
         facts = [fact for one in done for fact in one.facts]
         added, confirmed, skipped = (sum(column) for column in zip(*(one[1:4] for one in done), strict=True))
         missing = dict.fromkeys(one.missing for one in done if one.missing)
-        return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing))
+        former = done[0].former if len(parts) == 1 or not content.is_whole else await self._replace(content.source, done)
+        return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing), former)
 
-    async def _learn_part(self, text: str, content: Content) -> RemoteLearned:
-        reply = await self.agent.call("learn", text=text, source=content.source, said_at=content.said_at, title=content.title)
-        return RemoteLearned(reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
+    async def _learn_part(self, text: str, content: Content, *, is_whole: bool) -> RemoteLearned:
+        told = {"text": text, "source": content.source, "said_at": content.said_at, "title": content.title}
+        reply = await self.agent.call("learn", **told, **({"whole": True} if is_whole else {}))
+        done = (reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
+        return RemoteLearned(*done, reply.get("former", 0), reply.get("episode", ""))
+
+    async def _replace(self, source: str, parts: Sequence[RemoteLearned]) -> int:
+        """All parts together are the whole: none of them takes the place of another."""
+        reply = await self.agent.call("replace", source=source, episodes=[part.episode for part in parts])
+        return int(reply["former"])
 
 
 def parts_of(text: str) -> list[str]:

@@ -42,5 +42,6 @@ def _show_numbered(texts: Sequence[str], hits: Sequence[Reply]) -> None:
 def _provenance(hit: Reply) -> str:
     first, *others = hit["sources"] or ("",)
     parts = [shown_source(first), f"confirmed by {len(others)} more" if others else ""]
+    parts += [hit.get("former", "")]
     parts += [f"held by {hit['from']}" if hit["from"] else "", f"score {hit['score']:.2f}", f"id {short_id(hit['fact_id'])}"]
     return " · ".join(part for part in parts if part)

@@ -14,6 +14,7 @@ from hive_mind.cognition.relevance import Judgement, RelevanceSettings, asked_of
 from hive_mind.cognition.selection import ordered, strong
 from hive_mind.cognition.temporal import relative_moments
 from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.former import former_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import Hit
 
@@ -69,8 +70,8 @@ def _quotation(hit: Hit) -> str:
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
-    if fact.superseded_by:
-        notes.append("no longer true")
+    if former := former_told(fact):
+        notes.append(former)
     if dispute := dispute_told(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from hive_mind.memory.base import Hive
 from hive_mind.memory.disputes import with_rivals
+from hive_mind.memory.former import after_successors
 from hive_mind.memory.home import Home, is_at_home
 from hive_mind.memory.travel import fact_of
 from hive_mind.memory.vectors import Vector
@@ -95,7 +96,7 @@ class Asking:
         rivals = await self._rivals(
             [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered
         )
-        return with_rivals([_hit(_as_fact(facts[one.id]), one) for one in ranked if one.id in facts], rivals)
+        return with_rivals(after_successors([_hit(_as_fact(facts[one.id]), one) for one in ranked if one.id in facts]), rivals)
 
     async def _rivals(
         self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered

@@ -86,6 +86,10 @@ class Memory(Protocol):
         """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
         ...
 
+    async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
+        """Take these episodes for all that a source says now: what only earlier ones said is former. Returns what changed."""
+        ...
+
     async def get_statistics(self) -> MemoryStatistics:
         """What is held."""
         ...

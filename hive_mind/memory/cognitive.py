@@ -16,6 +16,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Plan
+from hive_mind.memory.editions import edits_of
 from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
@@ -172,13 +173,21 @@ class CognitiveMemory:
 
             return await self._commits.run(awake.store, [newer.id, fact_id], plan)
 
-    async def revise(self, awake: Awake, fact_ids: Sequence[str], revised: Callable[[Fact], Fact]) -> list[Fact]:
+    async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
+        """Take these episodes for all that a source says now: what only earlier ones said is former. Returns what changed."""
+        async with self.awake() as awake:
+            edits = await edits_of(awake, source, episodes)
+            return await self.revise(awake, edits.ids, edits.revised, edits.links(awake.recall.facts))
+
+    async def revise(
+        self, awake: Awake, fact_ids: Sequence[str], revised: Callable[[Fact], Fact], links: Sequence[Link] = ()
+    ) -> list[Fact]:
         """Change how far facts have gone, in one write; `revised` gets each as it is then, and must keep its content."""
 
         def plan() -> Plan[list[Fact]]:
             facts = [revised(_fact_in(awake, fact_id)) for fact_id in fact_ids]
             changes = [ReviseFact(fact) for fact in facts if fact != awake.recall.facts[fact.id]]
-            return Plan(changes, lambda: self._applied(awake, facts, NewVectors()))
+            return Plan([*changes, *links], lambda: self._applied(awake, facts, NewVectors()))
 
         return await self._commits.run(awake.store, fact_ids, plan)
 

@@ -144,6 +144,11 @@ class DistributedCognitiveMemory:
             raise _another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source)]))[0]
 
+    async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
+        """Take these episodes for all that a source says to this agent now; what becomes former leaves the hive."""
+        await self._settle_after_waking()
+        return await self._settled(await self._local.supersede_former(source, episodes))
+
     async def contradict(self, fact_id: str, other_id: str) -> None:
         """Record that two facts of this agent can't both be true; both stay."""
         await self._local.contradict(fact_id, other_id)

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from hive_mind.memory.disputes import with_rivals
+from hive_mind.memory.former import after_successors
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
@@ -103,7 +104,7 @@ class Recall:
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         ranked = rank(self._pool(probe, query), self._evidence, query.limit, method, self.settings)
         hits = [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
-        return with_rivals(hits, {})
+        return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def names_exactly(self, query: Query) -> bool:
         """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""

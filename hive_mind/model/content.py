@@ -9,6 +9,7 @@ class Content:
 
     `source` is the provenance root: who or what vouches for it (a file, a person, a feed). Only another source confirms a fact.
     `said_at` is when the text was said or written, ISO 8601 as precise as known ("2023-05", "2023-05-08T13:56"), or "".
+    `is_whole`: this is all that the source says now (a file), in place of what it said before, and not one more thing it says.
     """
 
     text: str
@@ -16,6 +17,7 @@ class Content:
     said_at: str = ""
     speaker: str = ""
     title: str = ""
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

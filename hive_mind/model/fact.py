@@ -46,9 +46,9 @@ class Fact:
 
     `confidence` is in [0, 1]. `sources` are the provenance roots that vouch for it, the first one first, each once.
     `learned_at_us` is microseconds since 1970-01-01 UTC; `said_at` is ISO 8601 as precise as known, or "".
-    `superseded_by` is the id of the fact that replaced it, or "". `held_back` says why it was not shared, or "". `offered` are
-    the sources for which the hive may hold it for this agent, none where it surely does not: against `sources` they say what the
-    hive has still to be told.
+    `superseded_by` is the id of the fact that replaced it, or of the episode that no longer says it, or "". `held_back` says why
+    it was not shared, or "". `offered` are the sources for which the hive may hold it for this agent, none where it surely does
+    not: against `sources` they say what the hive has still to be told.
     """
 
     id: str

@@ -17,6 +17,7 @@ from hive_mind.hive.trust import rating_value
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.former import former_of, former_told
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
@@ -52,6 +53,8 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     trust: float | None = None
     good: bool | None = None
     paths: tuple[str, ...] = ()
+    whole: bool = False
+    episodes: tuple[str, ...] = ()
 
 
 class AgentCalls:
@@ -73,9 +76,15 @@ class AgentCalls:
         return await doing(call)
 
     async def _do_learn(self, call: Call) -> Any:
-        learned = await self._agent.learn_from_content(Content(call.text, call.source, call.said_at, title=call.title))
+        content = Content(call.text, call.source, call.said_at, title=call.title, is_whole=call.whole)
+        learned = await self._agent.learn_from_content(content)
         done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
-        return done | {"skipped": learned.skipped, "missing": learned.missing}
+        done |= {"skipped": learned.skipped, "missing": learned.missing}
+        return done | {"former": learned.former, "episode": learned.episode.id}
+
+    async def _do_replace(self, call: Call) -> Any:
+        changed = await self._agent.memory.supersede_former(call.source, call.episodes)
+        return {"former": former_of(changed, call.source)}
 
     async def _do_learn_files(self, call: Call) -> Any:
         return await learn_files(self._agent, call.paths, self._sources)
@@ -185,6 +194,7 @@ class AgentCalls:
             "sources": list(hit.fact.sources),
             "from": gathered.holders.get(hit.fact.id, "") if gathered else "",
             "disputed": dispute_told(hit),
+            "former": former_told(hit.fact),
             "rivals": [{"fact_id": fact.id, "content": fact.content, "sources": list(fact.sources)} for fact in hit.rivals],
         }
 

@@ -1,6 +1,6 @@
 """Files an agent learns, and which of them it has learned already: the digest of each, in a file beside its database.
 
-A file is learned again when its digest is another one. What it said before stays known; learning the same text again adds
+A file is learned again when its digest is another one; what it says no longer is then former. Learning the same text again adds
 nothing, so a list that is lost costs time and nothing else.
 """
 
@@ -47,7 +47,7 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     assert isinstance(body, bytes)  # noqa: S101 - what is no bytes was told above
     learned = None
     if isinstance(text, str):
-        learned = await agent.learn_from_content(Content(text, _source_of(path), title=Path(path).stem))
+        learned = await agent.learn_from_content(Content(text, _source_of(path), title=Path(path).stem, is_whole=True))
     sources.note(path, sha256(body).hexdigest())
     return learned
 
@@ -62,9 +62,14 @@ async def learn_files(agent: LearningAgent, paths: Sequence[str], sources: Learn
         except InvalidInput as error:
             skipped.append({"file": path, "reason": str(error)})
         else:
-            facts, added, confirmed = (len(done.facts), done.added, done.confirmed) if done else (0, 0, 0)
-            learned.append({"file": path, "facts": facts, "added": added, "confirmed": confirmed})
+            learned.append({"file": path, **_figures(done)})
     return {"learned": learned, "skipped": skipped, "added": sum(int(str(one["added"])) for one in learned)}
+
+
+def _figures(done: Learned | None) -> dict[str, int]:
+    if done is None:
+        return {"facts": 0, "added": 0, "confirmed": 0, "former": 0}
+    return {"facts": len(done.facts), "added": done.added, "confirmed": done.confirmed, "former": done.former}
 
 
 def _source_of(path: str) -> str:

@@ -129,7 +129,7 @@ class FactStore(Protocol):
         ...
 
     async def linked(self, relation: Relation, id: str, *, backwards: bool = False) -> Sequence[str]:
-        """Ids at the other end of the edges that leave `id` (or arrive at it, `backwards`), in no promised order."""
+        """Ids at the other end of the edges that leave `id` (or arrive at it, `backwards`), in the order they were added."""
         ...
 
     async def meta(self) -> Mapping[str, str]:

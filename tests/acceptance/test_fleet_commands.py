@@ -140,10 +140,16 @@ def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
     assert len(scaled.json["status"]["agents"]) == 7
     before = {one["name"]: one["pid"] for one in scaled.json["status"]["processes"]}
 
+    text = manifests / "texts" / "pumps.txt"
+    text.write_text(text.read_text().replace("Tomas looks", "Ragna looks"))
     restarted = command("rollout", "restart", "pumps", *LIMIT, "-o", "json")
     assert restarted.code == 0, restarted.err
     after = {one["name"]: one["pid"] for one in restarted.json["status"]["processes"]}
     assert [name for name in before if before[name] != after[name]] == ["pumps"]
+    command("wait", "--for=condition=Replicated", *LIMIT)
+    edited = command("ask", "Who looks after the pumps?", "--agent", "clerk-1").out
+    assert "Ragna" in edited
+    assert "Tomas" not in edited
 
     undone = command("rollout", "undo", *LIMIT, "-o", "json")
     assert undone.code == 0, undone.err

@@ -27,6 +27,47 @@ def test_learning_the_same_file_again_adds_nothing_wherever_one_stands(hive_mind
     assert (again["added"], again["confirmed"]) == (0, 0)
 
 
+def test_an_edited_file_is_answered_with_what_it_says_now_and_its_former_words_are_marked(hive_mind, notes):
+    hive_mind("learn", notes)
+    notes.write_text(notes.read_text().replace("at nine", "at eleven"))
+
+    learned = hive_mind("learn", notes)
+    again = hive_mind("learn", notes, "--output", "json").json
+
+    assert "3 facts, 1 of them new, 1 no longer said and now former" in learned.out
+    assert (again["added"], again["former"]) == (0, 0)
+    question = "When does the ferry to Corrin leave?"
+    answer = hive_mind("ask", question).out
+    assert "eleven" in answer
+    assert "nine" not in answer
+    newer, older, *_ = hive_mind("facts", "search", question, "--with-superseded", "--output", "json").json
+    assert "eleven" in newer["fact"]["content"]
+    assert "nine" in older["fact"]["content"]
+    assert hive_mind("facts", "search", question, "--with-superseded").out.count("no longer true") == 1
+    assert "replaced by" in hive_mind("facts", "show", older["fact"]["id"]).out
+
+
+def test_an_edited_file_adds_to_what_it_said_where_that_is_wanted_or_its_source_is_named(hive_mind, notes):
+    text = notes.read_text()
+    for time, how in (("ten", ()), ("eleven", ("--no-replace",)), ("twelve", ("--source", "Ana")), ("noon", ("--source", "Ana"))):
+        notes.write_text(text.replace("at nine", f"at {time}"))
+
+        assert hive_mind("learn", notes, *how, "--output", "json").json["former"] == 0
+
+    known = hive_mind("facts", "list", "--output", "json").json
+    assert sum("The ferry to Corrin leaves" in fact["content"] for fact in known) == 4
+
+
+def test_a_source_with_a_name_is_replaced_by_one_file_where_that_is_wanted(hive_mind, notes, tmp_path):
+    hive_mind("learn", notes, "--source", "board")
+    notes.write_text("The mast costs 6,900 euros.")
+
+    assert hive_mind("learn", notes, "--source", "board", "--replace", "--output", "json").json["former"] == 3
+    (tmp_path / "more.txt").write_text("The sail costs 900 euros.")
+    refused = hive_mind("learn", tmp_path, "--source", "board", "--replace")
+    assert (refused.code, "is for one file" in refused.err) == (2, True)
+
+
 def test_another_source_confirms(hive_mind, notes):
     hive_mind("learn", notes, "--source", "Ana")
 

@@ -4,9 +4,12 @@ import asyncio
 
 import pytest
 
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.content import Content
 from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.query import Query
 from hive_mind.runtime.fleet import TopologyName
@@ -196,3 +199,39 @@ def test_what_a_hive_forgot_is_found_by_nobody_there_and_stays_its_authors_marke
         assert {hit.fact.held_back for hit in await ada.local_search_facts("red")} == {""}
 
     among(topology, scenario, expiry=ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000))
+
+
+def test_what_an_edited_source_says_no_longer_leaves_the_hive_and_what_others_say_stays(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, ben, _, dan = agents
+        old, new, wall = "The gateway takes 600 calls.", "The gateway takes 900 calls.", "The gateway wall is green."
+        for text in (f"{old} {wall}", f"{new} {wall}"):
+            await LearningAgent("ada", ada, ExtractiveReader()).learn_from_content(Content(text, "runbook", is_whole=True))
+            await members.settled()
+
+        for agent in (ada, ben, dan):
+            assert set(await found(agent, "gateway calls")) == {new, wall}
+        assert set(await found(ada, Query("gateway calls", with_superseded=True))) == {new, old, wall}
+
+        await ben.store_fact("", old, source="a wall poster")
+        await members.settled()
+        assert [hit.fact.sources for hit in await dan.search_facts("600")][:1] == [("a wall poster",)]
+
+    among(topology, scenario)
+
+
+def test_what_two_sources_of_an_agent_said_is_the_others_alone_after_one_was_edited(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, _, _, dan = agents
+        agent, wall = LearningAgent("ada", ada, ExtractiveReader()), "The gateway wall is green."
+        for source in ("runbook", "copy"):
+            await agent.learn_from_content(Content(wall, source, is_whole=True))
+        await members.settled()
+
+        await agent.learn_from_content(Content("The gateway wall is red.", "runbook", is_whole=True))
+        await members.settled()
+
+        told = {hit.fact.content: hit.fact.sources for hit in await dan.search_facts("wall")}
+        assert told == {wall: ("copy",), "The gateway wall is red.": ("runbook",)}
+
+    among(topology, scenario)

@@ -95,7 +95,7 @@ def links(connection: sqlite3.Connection, part: Part, damage: Damage) -> tuple[l
 def linked(connection: sqlite3.Connection, relation: Relation, id: str, *, backwards: bool, damage: Damage) -> list[str]:
     """Ids at the other end of an id's edges."""
     here, there = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
-    edges = f"SELECT {EDGE_COLUMNS} FROM edge WHERE {here} = (SELECT seq FROM node WHERE id = ?) AND relation = ?"  # noqa: S608
+    edges = f"SELECT {EDGE_COLUMNS} FROM edge WHERE {here} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
     found = []
     for row in (EdgeRow(*row) for row in connection.execute(edges, (id, RELATION_NUMBERS[relation]))):
         if not row.is_sound:

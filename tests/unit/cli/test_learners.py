@@ -15,8 +15,17 @@ class Agent:
 
     async def call(self, what, **fields):
         self.calls.append((what, fields))
+        if what == "replace":
+            return {"former": 7}
         count = fields["text"].count("\n")
-        return {"facts": ["f"] * count, "added": count, "confirmed": 0, "skipped": 1}
+        return {
+            "facts": ["f"] * count,
+            "added": count,
+            "confirmed": 0,
+            "skipped": 1,
+            "episode": f"e{len(self.calls)}",
+            "former": 5,
+        }
 
 
 def untold(done, total):
@@ -42,6 +51,20 @@ def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
     assert [fields["text"] for _, fields in agent.calls] == ["one\ntwo\n", "three\n", "four\n"]
     assert (len(learned.facts), learned.added, learned.skipped) == (4, 4, 3)
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_whole_that_goes_in_parts_is_said_to_be_the_whole_when_all_of_it_is_kept(monkeypatch):
+    monkeypatch.setattr(learners, "_PART_CHARACTERS", 10)
+    agent = Agent()
+    long, short = (Content(text, "notes", is_whole=True) for text in ("one\ntwo\nthree\n", "one\n"))
+
+    learned = asyncio.run(RemoteLearner(agent).learn_from_content(long, untold))
+
+    assert [fields.get("whole", False) for what, fields in agent.calls if what == "learn"] == [False, False]
+    assert agent.calls[-1] == ("replace", {"source": "notes", "episodes": ["e1", "e2"]})
+    assert learned.former == 7
+    assert asyncio.run(RemoteLearner(agent).learn_from_content(short, untold)).former == 5
+    assert agent.calls[-1][1]["whole"] is True
 
 
 def test_parts_are_the_text_also_where_a_line_is_longer_than_a_part(monkeypatch):

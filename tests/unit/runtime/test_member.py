@@ -256,6 +256,7 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
         "sources": ["user"],
         "from": "ann",
         "disputed": "",
+        "former": "",
         "rivals": [],
     }
     assert found["completeness"] == 1.0

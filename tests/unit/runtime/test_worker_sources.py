@@ -57,6 +57,28 @@ def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path: Path,
     play(work())
 
 
+@pytest.mark.parametrize("topology", ["single", "flat", "sharded"])
+def test_a_worker_that_starts_again_over_an_edited_source_answers_with_what_that_says_now(
+    tmp_path: Path, notes: Path, topology: str
+) -> None:
+    def edit(time: str) -> None:
+        notes.write_text(f"The ferry to Corrin leaves at {time}. Pump D4 cools the transformers.\n")
+
+    async def work() -> None:
+        for time in ("nine", "eleven"):
+            edit(time)
+            async with running(with_agent(config(tmp_path, topology, "sqlite"), "ada", sources=(source(notes),))) as worker:
+                await until(lambda worker=worker: worker.status().is_ready and agent(worker, "ada").pending == 0)
+                names = ("ada",) if topology == "single" else NAMES
+                answers = [(await worker.call(name, "ask", question=QUESTION))["answer"] for name in names]
+
+                assert all(time in answer for answer in answers)
+                assert not any("nine" in answer for answer in answers if time == "eleven")
+                assert agent(worker, "ada").facts == 2
+
+    play(work())
+
+
 def test_sources_are_learned_once_and_a_changed_file_again(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[str] = []
     from hive_mind.runtime import worker_agents

@@ -1,0 +1,28 @@
+"""What was true before, where somebody asks for that too: shown, never ahead of what replaced it, and marked."""
+
+from collections.abc import Iterable, Sequence
+
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit
+
+
+def after_successors(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, best first, but none ahead of the one that replaced it: that takes its place, and it follows."""
+    by_id = {hit.fact.id: hit for hit in hits}
+    shown: dict[str, Hit] = {}
+    for hit in hits:
+        line = [hit]
+        while (newer := by_id.get(line[-1].fact.superseded_by)) is not None and newer.fact.id not in shown and newer not in line:
+            line.append(newer)
+        shown |= {one.fact.id: one for one in reversed(line) if one.fact.id not in shown}
+    return list(shown.values())
+
+
+def former_of(changed: Iterable[Fact], source: str) -> int:
+    """How many of these, which an edit changed, the source says no longer."""
+    return sum(1 for fact in changed if not fact.is_current or source not in fact.sources)
+
+
+def former_told(fact: Fact) -> str:
+    """A word on a fact that is no longer true, "" for one that is."""
+    return "no longer true" if fact.superseded_by else ""
