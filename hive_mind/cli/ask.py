@@ -107,14 +107,15 @@ def _show_numbered(texts: Sequence[str], hits: Sequence[Hit], *, explain: bool, 
 
 def _told(hit: Hit) -> str:
     fact = hit.fact
-    return fact.content + (f" — {fact.said_at.replace('T', ' ')}" if fact.said_at else "")
+    former = former_told(fact)
+    return fact.content + (f" — {fact.said_at.replace('T', ' ')}" if fact.said_at else "") + (f" ({former})" if former else "")
 
 
 def provenance(hit: Hit) -> str:
     """Which file or person vouches for it, its score and its id."""
     fact = hit.fact
-    marks = [former_told(fact), "forgotten by the hive" if fact.held_back == FORGOTTEN else ""]
-    return " · ".join((*_sources(fact.sources), *filter(None, marks), f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
+    gone = ["forgotten by the hive"] if fact.held_back == FORGOTTEN else []
+    return " · ".join((*_sources(fact.sources), *gone, f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
 
 
 def explanation(hit: Hit) -> str:

@@ -25,10 +25,10 @@ def show_reply(question: str, asked: Mapping[str, str], reply: Reply, output: Fo
         show_prose(str(reply["answer"]))
         if sources:
             show("\nSources", style="bold")
-            _show_numbered([str(hit["content"]) for hit in sources], sources)
+            _show_numbered([_told(hit) for hit in sources], sources)
     if closest := reply.get("closest"):
         show("The closest facts are:")
-        _show_numbered([str(hit["content"]) for hit in closest], closest)
+        _show_numbered([_told(hit) for hit in closest], closest)
     if reply["completeness"] < 1:
         show(f"Only {reply['completeness']:.0%} of the hive was reached; {', '.join(reply['silent'])} stayed silent.", "yellow")
 
@@ -39,9 +39,13 @@ def _show_numbered(texts: Sequence[str], hits: Sequence[Reply]) -> None:
         show_indented(_provenance(hit), style="dim")
 
 
+def _told(hit: Reply) -> str:
+    former = hit.get("former", "")
+    return f"{hit['content']} ({former})" if former else str(hit["content"])
+
+
 def _provenance(hit: Reply) -> str:
     first, *others = hit["sources"] or ("",)
     parts = [shown_source(first), f"confirmed by {len(others)} more" if others else ""]
-    parts += [hit.get("former", "")]
     parts += [f"held by {hit['from']}" if hit["from"] else "", f"score {hit['score']:.2f}", f"id {short_id(hit['fact_id'])}"]
     return " · ".join(part for part in parts if part)

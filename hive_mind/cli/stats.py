@@ -46,7 +46,7 @@ def _rows(figures: MemoryStatistics) -> list[tuple[str, str, str]]:
     return [
         ("facts", f"{figures.facts:,}", "current, found by a search"),
         ("confirmed", f"{figures.confirmed:,}", "of them vouched for by more than one source"),
-        ("superseded", f"{figures.superseded:,}", "replaced by something newer"),
+        ("superseded", f"{figures.superseded:,}", "replaced by something newer, or no longer said by their source"),
         ("retracted", f"{figures.retracted:,}", "taken back"),
         ("episodes", f"{figures.episodes:,}", "texts learned, kept word for word"),
         ("sources", f"{figures.sources:,}", "files or people who vouch"),

@@ -5,6 +5,7 @@ is stopped in between has both, and learning it once more finishes. Only what wa
 can become former here: not what was stored by hand, and not what another source says, too; of that, this source is left out.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,11 +20,13 @@ from hive_mind.store.base import Link
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What to change. `replaced_by`: of what the source says no longer, what stands there now: a fact, or the text without it."""
+    """What to change. `replaced_by`: of what the source says no longer, what stands there now: a fact, or the text without it.
+    `returned`: of what it says although an edit had replaced it, who says so.
+    """
 
     source: str
     replaced_by: Mapping[str, str]
-    returned: frozenset[str]
+    returned: Mapping[str, tuple[str, ...]]
 
     @property
     def ids(self) -> list[str]:
@@ -33,7 +36,7 @@ class Edits:
     def revised(self, fact: Fact) -> Fact:
         """The fact as it is then."""
         if fact.id in self.returned:
-            return replace(fact, superseded_by="")
+            return replace(fact, superseded_by="", sources=self.returned[fact.id])
         if not fact.is_current:
             return fact
         if others := tuple(source for source in fact.sources if source != self.source):
@@ -54,7 +57,7 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str]) -> Edits:
     known = awake.recall.facts
     said = await texts.said_in(episodes)
     now = {fact.id: fact for fact in said}
-    returned = frozenset([fact.id for fact in said if fact.superseded_by and await texts.was_edited(fact)])
+    returned = {fact.id: voices for fact in said if fact.superseded_by and (voices := await texts.voices_of(fact))}
     unsaid = [fact for fact in known.values() if source in fact.sources and fact.is_current and fact.id not in now]
     gone = {fact.id: origins for fact in unsaid if (origins := await texts.former_of(fact.id))}
     before = await texts.said_in(texts.latest(gone.values()))
@@ -79,21 +82,27 @@ class _Texts:
 
     async def former_of(self, fact_id: str) -> frozenset[str]:
         """Earlier texts of the source that said it."""
-        return await self._of(fact_id) - self._present
+        return (await self._by_source(fact_id)).get(self._source, frozenset()) - self._present
 
-    async def was_edited(self, fact: Fact) -> bool:
-        """Whether the source replaced it, and not a person who knew better: no text said it beside what replaced it."""
-        newer = await self._of(fact.superseded_by)
-        return bool(newer) and newer != await self._of(fact.id)
+    async def voices_of(self, fact: Fact) -> tuple[str, ...]:
+        """Who says a replaced fact: this source, and those whose texts were not edited. Nobody where a person replaced it, who
+        knew better: then no source said what replaced it in other texts.
+        """
+        newer, older = await self._by_source(fact.superseded_by), await self._by_source(fact.id)
+        edited = {source for source in fact.sources if source in newer and newer[source] != older.get(source)}
+        return tuple(source for source in fact.sources if source == self._source or source not in edited) if edited else ()
 
     def latest(self, origins: Iterable[frozenset[str]]) -> list[str]:
         """The texts that said it last, the oldest first."""
         age = {id: episode.learned_at_us for id, episode in self._found.items()}
         return sorted({max(some, key=age.__getitem__) for some in origins}, key=age.__getitem__)
 
-    async def _of(self, id: str) -> frozenset[str]:
-        """Texts of the source that said it; of such a text itself, that."""
+    async def _by_source(self, id: str) -> dict[str, frozenset[str]]:
+        """Texts that said it, by their source; of a text itself, that."""
         ids = {id, *await self._store.linked(Relation.DERIVES_FROM, id)}
         if unread := ids - self._found.keys():
             self._found |= await self._store.episodes(unread)
-        return frozenset(one for one in ids if one in self._found and self._found[one].source == self._source)
+        texts = defaultdict[str, set[str]](set)
+        for one in ids & self._found.keys():
+            texts[self._found[one].source].add(one)
+        return {source: frozenset(some) for source, some in texts.items()}

@@ -152,6 +152,23 @@ def test_what_another_source_says_too_stays_as_that_ones_and_what_was_stored_by_
     remembering(scenario)
 
 
+def test_what_an_edit_replaced_is_said_again_by_a_copy_that_was_not_edited_and_is_that_ones():
+    old, new = "The gateway accepts 600 requests per minute.", "The gateway accepts 900 requests per minute."
+
+    async def scenario(memory: CognitiveMemory) -> None:
+        for text, source in ((old, FILE), (new, FILE), (old, "/srv/copy.md"), (new, FILE), (old, "/srv/copy.md")):
+            await learn(memory, text, source)
+
+        assert {content: (await kept(memory, content)).sources for content in await current(memory)} == {
+            new: (FILE,),
+            old: ("/srv/copy.md",),
+        }
+        await learn(memory, new, "/srv/copy.md")
+        assert await current(memory) == {new}
+
+    remembering(scenario)
+
+
 def test_what_a_person_replaced_stays_replaced_when_the_file_is_edited_elsewhere():
     wrong, right = "The gateway accepts 600 requests per minute.", "The gateway accepts 700 requests per minute."
 
@@ -177,6 +194,22 @@ def test_a_source_that_is_no_whole_adds_to_what_it_said():
             await memory.supersede_former("ines", [])
 
     remembering(scenario)
+
+
+def test_what_is_former_is_so_in_another_memory_that_takes_it_over_and_comes_back_there_too():
+    first, second = "The gateway accepts 600 requests per minute. The wall is green.", "The wall is green."
+
+    async def scenario() -> None:
+        async with Home().memory() as memory, Home().memory() as other:
+            for text in (first, second):
+                await learn(memory, text)
+            await other.import_lines(await lines_of(memory))
+
+            assert await current(other) == await current(memory) == {second}
+            await learn(other, first)
+            assert len(await current(other)) == 2
+
+    run(scenario())
 
 
 class _StopsWriting(MemoryStore):
