@@ -26,6 +26,7 @@ from hive_mind.hive.effects import (
     Retracted,
     SearchLocal,
     Send,
+    SetAside,
     Shared,
     Tick,
     Write,
@@ -109,6 +110,8 @@ class Hive:
         self._tuned, self._seal_of, self._options = tuned or settings(), seal_of, options
         self.nodes: dict[str, HiveNode] = {}
         self.kept: dict[str, dict[tuple[str, bytes], bytes]] = {}
+        self.damaged: dict[str, list[SetAside]] = {}
+        """Records that a node's journal can't give back when it boots next."""
         self.down: set[str] = set()
         self.dies_after: dict[str, int] = {}
         """Effects a node still carries out before it is killed."""
@@ -136,8 +139,10 @@ class Hive:
             **self._options,
         )
         self.nodes[name] = node
-        records = [Put(table, key, value) for (table, key), value in self.kept.setdefault(name, {}).items()]
-        self.perform(name, node.start(records, self.clock()))
+        aside, kept = self.damaged.pop(name, []), self.kept.setdefault(name, {})
+        lost = {(record.table, record.key) for record in aside}
+        records = [Put(*place, value) for place, value in kept.items() if place not in lost]
+        self.perform(name, [Persist(aside), *node.start([*records, *aside], self.clock())])
         return node
 
     def rearrange(self, topology: Topology, *, knows_former: bool = False) -> None:

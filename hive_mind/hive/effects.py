@@ -183,7 +183,21 @@ class Delete:
     key: bytes
 
 
-Record = Put | Delete
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Journal: a record that nothing can be made of. Keep it for a person; the node goes on without it.
+
+    `is_place_sure` False: table and key are damaged, too, so it may have been another record than they say.
+    """
+
+    table: str
+    key: bytes
+    is_place_sure: bool = True
+
+
+Record = Put | Delete | SetAside
+Kept = Put | SetAside
+"""What a node is told of each record of its journal when it starts."""
 
 
 @dataclass(frozen=True, slots=True)

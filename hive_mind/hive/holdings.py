@@ -7,7 +7,7 @@ it. Every change returns records to persist, and names the facts that searches m
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hive_mind.hive.admission import malformed
-from hive_mind.hive.effects import Delete, Held, Promotion, Put, Record, Retracted
+from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside
 from hive_mind.hive.expiry import lifetime
 from hive_mind.hive.replica import Replica, Shares
 from hive_mind.hive.share import BEYOND, SEEN, Share, Taken
@@ -250,19 +250,23 @@ class Holdings:
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def load(self, kept: Iterable[Put], *, is_founding: bool) -> list[Record]:
+    def load(self, kept: Iterable[Kept], *, is_founding: bool) -> list[Record]:
         """Take back what the journal has of shares; what to persist besides.
 
-        A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it.
+        A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it; and one
+        of which a record is lost is copied anew.
         """
+        lost: set[str] = set()
         was_held: set[str] = set()
         has_left: dict[str, bool] = {}
         up_to: dict[str, dict[Actor, int]] = {}
         beyond: dict[str, list[Dot]] = {}
         for record in kept:
             name, _, key = record.key.partition(b"\0")
-            partition = name.decode()
-            if record.table == SEEN:
+            partition = name.decode(errors="replace")
+            if isinstance(record, SetAside):
+                lost.add(partition if record.is_place_sure else "")
+            elif record.table == SEEN:
                 up_to.setdefault(partition, {})[key] = int.from_bytes(record.value, "big")
             elif record.table == BEYOND:
                 beyond.setdefault(partition, []).append(key)
@@ -282,9 +286,27 @@ class Holdings:
             self.share(partition).finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
         records = self._moved_away(was_held, has_left)
         records += self._taken_over(was_held, is_founding=is_founding and not was_held and not has_left)
+        # Of which partition a record was whose key is damaged, too, nobody can say.
+        for partition in lost if lost <= self.shares.keys() else tuple(self.shares):
+            records += self._copied_anew(partition)
         for partition, share in self.shares.items():
             if share.has_of_others():
                 self.is_astray(partition)
+        return records
+
+    def _copied_anew(self, partition: str) -> list[Record]:
+        """Something of it is lost, so what was seen and is not live here need not be gone: only what is here was seen."""
+        share, former = self.share(partition), self.sources.get(partition, ())
+        records = share.forget_seen()
+        if partition in self.leaving:
+            share.is_complete = False
+            records.append(Put(HELD, _key(partition), _PART))
+        sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
+        if share.is_holder and sources:
+            share.is_complete, self.sources[partition] = False, tuple(sources)
+            if partition in self._unheard or not former:
+                self._unheard[partition] = set(sources)
+            records.append(_incoming(partition, sources, self._unheard.get(partition, ())))
         return records
 
     def _moved_away(self, was_held: set[str], has_left: Mapping[str, bool]) -> list[Record]:

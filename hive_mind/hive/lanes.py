@@ -15,7 +15,7 @@ from hive_mind.model.messages import Tell, TellReceipt
 
 LANES, SAID, HEARD = "tell-lanes", "tell-said", "tell-heard"
 
-_LANE_BYTES = 8
+LANE_BYTES = 8
 # A sender begins another lane only when it has lost its memory.
 _HEARD_MAX = 100_000
 _KEYS_BYTES_MAX = 8 << 20
@@ -88,15 +88,15 @@ class Said:
         """Take back what is unconfirmed: it is said again soon. Sorted as a journal gives it."""
         for record in records:
             if record.table == LANES:
-                self._lanes[record.key.decode()] = _Lane(record.value[_LANE_BYTES:], _number(record.value[:_LANE_BYTES]))
+                self._lanes[record.key.decode()] = _Lane(record.value[LANE_BYTES:], _number(record.value[:LANE_BYTES]))
             elif record.table == SAID:
-                lane = self._lanes[record.key[_LANE_BYTES:].decode()]
-                lane.waiting[_number(record.key[:_LANE_BYTES])] = msgspec.msgpack.decode(record.value, type=tuple[str, bytes])
+                lane = self._lanes[record.key[LANE_BYTES:].decode()]
+                lane.waiting[_number(record.key[:LANE_BYTES])] = msgspec.msgpack.decode(record.value, type=tuple[str, bytes])
                 lane.due_ms = mono_ms
 
     def say(self, receiver: str, kind: str, data: bytes, mono_ms: int) -> tuple[list[Record], list[Send]]:
         """Put it into the receiver's lane: records to persist, and what to send afterwards."""
-        fresh = _Lane(self._chance.getrandbits(8 * _LANE_BYTES).to_bytes(_LANE_BYTES, "big"))
+        fresh = _Lane(self._chance.getrandbits(8 * LANE_BYTES).to_bytes(LANE_BYTES, "big"))
         lane = self._lanes.setdefault(receiver, fresh)
         number, lane.next = lane.next, lane.next + 1
         lane.waiting[number] = kind, data
@@ -174,7 +174,7 @@ class Heard:
     def hear(self, sender: str, tell: Tell, act: Act) -> tuple[list[Record], list[Send]]:
         """Act on it, if it is its turn, and on what waited for it; once. Records to persist, and the receipt to send then."""
         key = tell.lane + sender.encode()
-        if len(tell.lane) != _LANE_BYTES or (heard := self._lane(key)) is None:
+        if len(tell.lane) != LANE_BYTES or (heard := self._lane(key)) is None:
             return [], []
         # What was confirmed once is not waited for, though this node may have lost its memory of it.
         former, heard.up_to = heard.up_to, max(heard.up_to, tell.first - 1)

@@ -12,6 +12,7 @@ from hive_mind.hive.effects import (
     Acknowledge,
     Effect,
     Event,
+    Kept,
     Leave,
     Now,
     Persist,
@@ -38,7 +39,7 @@ class Member:
         self.membership = membership
         self._new_node = new_node
         self._node: HiveNode | None = None
-        self._kept: list[Put] = []
+        self._kept: list[Kept] = []
 
     @property
     def name(self) -> str:
@@ -57,10 +58,10 @@ class Member:
             raise BackendUnavailable("hive", f"node {self.name} has not yet heard of any member; see that others run")
         return self._node
 
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept. Once, before the first event."""
         records = list(kept)
-        own = [record for record in records if record.table == MEMBERSHIP]
+        own = [record for record in records if record.table == MEMBERSHIP and isinstance(record, Put)]
         self._kept = [record for record in records if record.table != MEMBERSHIP]
         effects = self.membership.start(own, now)
         return [*self._build(now), *effects]

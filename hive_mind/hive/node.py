@@ -24,6 +24,7 @@ from hive_mind.hive.effects import (
     Effect,
     Event,
     Fetch,
+    Kept,
     Listing,
     Now,
     Persist,
@@ -127,11 +128,12 @@ class HiveNode:
 
     # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
-        """Take back what the journal kept. Once, before the first event."""
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+        """Take back what the journal kept; what of it was lost is had from others again. Once, before the first event."""
         self.standing.now = now
-        records = list(kept)
-        about_shares = [record for record in records if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
+        everything = list(kept)
+        about_shares = [record for record in everything if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
+        records = [record for record in everything if isinstance(record, Put)]
         held = self.holdings.load(about_shares, is_founding=self._is_founding)
         for record in records:
             if record.table == OUTBOX:
@@ -148,6 +150,9 @@ class HiveNode:
                 self.time = self.standing.time = HiveTime(len(self.topology.nodes), int(record.value))
         for share in self.holdings.shares.values():
             self.standing.note_first_seen(share.all_sealed())
+            # What is lost may be its clock: it says nothing earlier than what is here.
+            for given in share.all_sealed() if len(records) < len(everything) else ():
+                self.clock.take(given.assertion.stamp, now.wall_ms, None)
         self.replica.rearrange(self.holdings.searchable())
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms

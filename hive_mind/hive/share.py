@@ -6,7 +6,7 @@ comes before what it removes is kept until that comes. Every change returns the 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -205,12 +205,17 @@ class Share:
         """
         for given in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
             self._unkeep(given, taken)
-        context, own = self.members.context, self._own_heads
-        taken.records += [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in own]
-        taken.records += [Delete(BEYOND, self._prefix + dot) for dot in sorted(context.beyond) if actor_of(dot) not in own]
+        taken.records += self.forget_seen(self._own_heads)
+
+    def forget_seen(self, but_of: Collection[Actor] = ()) -> list[Record]:
+        """Have seen no more than what is live here, `but_of` some actors."""
+        context = self.members.context
+        beyond = sorted(dot for dot in context.beyond if actor_of(dot) not in but_of)
         self.members = ORSet(self._actor)
-        up_to = {actor: counter for actor, counter in context.up_to.items() if actor in own}
-        self.finish_loading(up_to, [dot for dot in context.beyond if actor_of(dot) in own])
+        up_to = {actor: counter for actor, counter in context.up_to.items() if actor in but_of}
+        self.finish_loading(up_to, context.beyond.difference(beyond))
+        gone = [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in but_of]
+        return [*gone, *(Delete(BEYOND, self._prefix + dot) for dot in beyond)]
 
     def forget_proofs(self, before_ms: int, taken: Taken) -> None:
         """Drop proofs that are older; by then every member has the removal, or has left."""

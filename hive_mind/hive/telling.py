@@ -10,7 +10,21 @@ from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.admission import can_travel
 from hive_mind.hive.arrangement import EVERYBODY, is_name
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Now, Persist, Put, Received, Reconnected, Record, Say, Tick
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Done,
+    Effect,
+    Event,
+    Kept,
+    Now,
+    Persist,
+    Put,
+    Received,
+    Reconnected,
+    Record,
+    Say,
+    Tick,
+)
 from hive_mind.hive.lanes import HEARD, LANES, SAID, Act, Heard, Said, TellingSettings, Told
 from hive_mind.model.messages import SearchReply, SearchRequest, Tell, TellReceipt
 
@@ -28,7 +42,7 @@ class Inner(Protocol):
         """Unique in the hive."""
         ...
 
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
         """Begin."""
         ...
 
@@ -94,12 +108,13 @@ class Telling:
         own, its = self._said.wake_at_ms(), self.node.wake_at_ms(now)
         return its if own is None else min(own, its)
 
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what was kept, and start the node with what is its own."""
         records = list(kept)
-        self.kept = tuple(record for record in records if record.table.startswith(APPLICATION))
-        self._said.load(records, now.mono_ms)
-        self._heard.load(records)
+        own = [record for record in records if isinstance(record, Put)]
+        self.kept = tuple(record for record in own if record.table.startswith(APPLICATION))
+        self._said.load(own, now.mono_ms)
+        self._heard.load(own)
         return self.node.start([record for record in records if not _is_ours(record.table)], now)
 
     def handle(self, event: Event, now: Now) -> list[Effect]:

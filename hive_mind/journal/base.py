@@ -7,7 +7,7 @@ node starts, and from then on only written. Two nodes never share one.
 from collections.abc import Sequence
 from typing import Protocol
 
-from hive_mind.hive.effects import Put, Record
+from hive_mind.hive.effects import Kept, Record
 
 
 class Journal(Protocol):
@@ -17,12 +17,15 @@ class Journal(Protocol):
     foreign or newer file) or `BackendError`.
     """
 
-    async def load(self) -> list[Put]:
-        """Every value that is kept, by table and then by key, each in ascending order. Sees every write handed in before."""
+    async def load(self) -> list[Kept]:
+        """Every value that is kept, by table and then by key, each in ascending order. Sees every write handed in before.
+
+        A record that is not as it was written comes as a `SetAside`, and stays where it is until that is written.
+        """
         ...
 
     async def write(self, records: Sequence[Record]) -> None:
-        """All of them in their order, or none; durable when this returns.
+        """All of them in their order (what is set aside comes first), or none; durable when this returns.
 
         Writes that wait at the same time may share one commit. A caller that is cancelled leaves a whole write or none. Raises
         `BackendError` when the disk is full or fails; then nothing of this write is kept.

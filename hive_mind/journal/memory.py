@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.hive.effects import Put, Record
+from hive_mind.hive.effects import Kept, Put, Record
 from hive_mind.journal.base import Journal
 
 
@@ -25,7 +25,7 @@ class MemoryJournal:
         self._kept = {(put.table, put.key): put for put in kept}
         self._is_closed = False
 
-    async def load(self) -> list[Put]:
+    async def load(self) -> list[Kept]:
         """Every value."""
         self._refuse_if_closed()
         return [self._kept[place] for place in sorted(self._kept)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from hive_mind.bus.base import Subscription
-from hive_mind.hive.effects import Effect, Event, Now, Put
+from hive_mind.hive.effects import Effect, Event, Kept, Now
 from hive_mind.model.messages import SearchReply, SearchRequest
 from hive_mind.runtime.outgoing import OutgoingSettings
 
@@ -21,7 +21,7 @@ class Node(Protocol):
         """Unique in the hive."""
         ...
 
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept. Once."""
         ...
 

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from hive_mind import tracing
 from hive_mind.bus.base import BusHealth, EventBus, Inbox
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
+from hive_mind.hive.damage import sifted
 from hive_mind.hive.effects import (
     Ask,
     Done,
@@ -25,6 +26,7 @@ from hive_mind.hive.effects import (
     Persist,
     Received,
     Reconnected,
+    SetAside,
     Tick,
 )
 from hive_mind.journal.base import Journal
@@ -139,13 +141,15 @@ class NodeRunner(Requests):
 
     async def start(self) -> None:
         """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
-        kept = await self._journal.load()
+        kept = sifted(await self._journal.load())
         inbox = await self._bus.subscribe(self._settings.subscription(self._node.name), self.ring)
         self._reconnects = self._bus.health.reconnects
         self._begin(f"node {self._node.name}", self._run(inbox))
         self._begin(f"sends of {self._node.name}", self._outgoing.run())
         request = next(self._ids)
-        with_start = [*self._node.start(kept, self._clock()), Done(request, ())]
+        # In the write of whatever follows from it, so that it is not forgotten why that was done.
+        aside = Persist([record for record in kept if isinstance(record, SetAside)])
+        with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
         await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
 
     async def close(self, *, drain_s: float = 5.0) -> None:

@@ -5,9 +5,9 @@ A commit is on disk when it returns (WAL, synchronous=FULL). Synchronous, and ow
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Format:
     is_exclusive: bool = False
     """nobody else may read it while it is open: one file less, and no lock to take for each commit"""
     cache_bytes: int = 2 << 20
+    functions: Mapping[str, Callable[..., int]] = field(default_factory=dict, hash=False)
+    """what migrations may call, by name"""
 
     @property
     def version(self) -> int:
@@ -201,6 +203,8 @@ def _sync_log(path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None:
+    for name, function in form.functions.items():
+        connection.create_function(name, -1, function, deterministic=True)
     for statements in form.migrations[version:]:
         for statement in statements:
             connection.execute(statement)

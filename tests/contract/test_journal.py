@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
-from hive_mind.hive.effects import Delete, Put, Record
+from hive_mind.hive.effects import Delete, Put, Record, SetAside
 from hive_mind.journal.base import Journal
 
 Scenario = Callable[[Journal], Awaitable[None]]
@@ -52,6 +52,16 @@ def test_values_come_back_by_table_and_key_whatever_the_order_of_writing(with_jo
         await journal.write([put("c", "3")])
 
         assert await journal.load() == [put("a", "1"), put("b", "2"), put("c", "3"), put("a", "1", table="outbox")]
+
+    with_journal(scenario)
+
+
+def test_what_is_set_aside_is_given_no_more_and_its_place_can_be_written_again_at_once(with_journal: Run) -> None:
+    async def scenario(journal: Journal) -> None:
+        await journal.write([put("a"), put("b"), put("c")])
+        await journal.write([SetAside("dots", b"b"), SetAside("dots", b"a"), SetAside("dots", b"nowhere"), put("b", "again")])
+
+        assert await journal.load() == [put("b", "again"), put("c")]
 
     with_journal(scenario)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from hive_mind.hive.effects import Put, Record
+from hive_mind.hive.effects import Kept, Record
 from hive_mind.journal.base import Journal
 from hive_mind.journal.sqlite.database import Database
 from hive_mind.journal.sqlite.snapshot import read
@@ -37,8 +37,8 @@ class _SqliteJournal:
         # A journal that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
 
-    async def load(self) -> list[Put]:
-        """Every value."""
+    async def load(self) -> list[Kept]:
+        """Every value, and where there is damage."""
         return await self._worker.read(Database.load)
 
     async def write(self, records: Sequence[Record]) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
-from hive_mind.hive.effects import Put
+from hive_mind.hive.effects import Kept, Put, SetAside
 from hive_mind.journal.sqlite.database import FORMAT, Database
-from hive_mind.sqlite.file import log_path
+from hive_mind.sqlite.file import log_path, unreadable
 from hive_mind.sqlite.lock import Lock, lock_path
 
 _HEADER_BYTES = 32
@@ -64,11 +64,19 @@ def _load_copy(path: Path, copy: Path) -> list[Put]:
         _copy(path, copy)
         try:
             with closing(Database(copy)) as database:
-                return database.load()
+                return [_whole(copy, record) for record in database.load()]
         except DatabaseUnreadable:
             if attempt == _ATTEMPTS - 1 or _state(path) == before:
                 raise
     raise AssertionError
+
+
+def _whole(copy: Path, record: Kept) -> Put:
+    """The record. Without it the journal would say that something was taken back which only is lost."""
+    if isinstance(record, SetAside):
+        what = f"has a damaged record ({record.table} {record.key.hex()})"
+        raise unreadable(copy.resolve(), what, "start its node: it sets the record aside and has it from others again")
+    return record
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from tests.unit.runtime.running import (
 
 
 def test_a_node_starts_with_what_the_journal_kept_and_what_it_wants_then_is_durable() -> None:
-    kept = [Put("dots", b"a", b"1"), Put("outbox", b"b", b"2")]
+    kept = [Put("dots", b"a", b"1"), Put("trifles", b"b", b"2")]
     node = ScriptedNode(at_start=[persist("incarnation")])
 
     async def play() -> None:
