@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hive_mind.hive.admission import malformed
 from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside
 from hive_mind.hive.expiry import lifetime
-from hive_mind.hive.replica import Replica, Shares
+from hive_mind.hive.replica import Shares
 from hive_mind.hive.share import BEYOND, SEEN, Share, Taken
 from hive_mind.hive.standing import Standing
 from hive_mind.hive.topology import Topology
@@ -36,6 +36,8 @@ class Holdings:
         """Partitions held no longer, and the new holders that are not known to have all of it."""
         self._former: set[str] = set()
         """Members that may have left and still have something to hand over."""
+        self.has_lost = False
+        """Whether something was lost that nobody else holds: who said it has to say it again."""
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
 
@@ -302,6 +304,7 @@ class Holdings:
             share.is_complete = False
             records.append(Put(HELD, _key(partition), _PART))
         sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
+        self.has_lost = self.has_lost or (share.is_holder and not sources)
         if share.is_holder and sources:
             share.is_complete, self.sources[partition] = False, tuple(sources)
             if partition in self._unheard or not former:
@@ -381,13 +384,6 @@ class Holdings:
             and not assertion.ttl_ms
             for one in (given.assertion for given in self.share(partition).assertions(assertion.fact_id))
         )
-
-
-def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
-    """Let searches look again at what changed; the records of it all."""
-    for partition, some in taken.items():
-        replica.changed(partition, some.facts)
-    return [record for some in taken.values() for record in some.records]
 
 
 def _incoming(partition: str, sources: Iterable[str], unheard: Iterable[str] = ()) -> Put:

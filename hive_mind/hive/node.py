@@ -42,11 +42,11 @@ from hive_mind.hive.effects import (
     Write,
 )
 from hive_mind.hive.hive_time import HiveTime
-from hive_mind.hive.holdings import Holdings, tell
+from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.questions import Questions
 from hive_mind.hive.registry import Registry
 from hive_mind.hive.repair import Repair
-from hive_mind.hive.replica import Counted, Replica
+from hive_mind.hive.replica import Counted, Replica, tell
 from hive_mind.hive.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Taken

@@ -14,8 +14,9 @@ import numpy as np
 
 from hive_mind.hive.admission import answerable, is_comparable
 from hive_mind.hive.contradiction import conflicts
+from hive_mind.hive.effects import Record
 from hive_mind.hive.part import Evidence, Indexed, Part
-from hive_mind.hive.share import Share
+from hive_mind.hive.share import Share, Taken
 from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.ids import canonical
@@ -322,6 +323,13 @@ class Replica:
             status=status,
             disputed_by=tuple(rivals[:_RIVALS_MAX]),
         )
+
+
+def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
+    """Let searches look again at what changed; the records of it all."""
+    for partition, some in taken.items():
+        replica.changed(partition, some.facts)
+    return [record for some in taken.values() for record in some.records]
 
 
 def _status(known: _Known, rivals: Sequence[str]) -> Status:

@@ -39,13 +39,22 @@ _NAMES_SHOWN = 5
 class DistributedCognitiveMemory:
     """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts.
 
-    `forgets`: the hive drops what grows old, so it is told of what is said again, and counts from then.
+    `forgets`: the hive drops what grows old, so it is told of what is said again, and counts from then. `has_lost`: whether the
+    node was damaged and nobody else holds what it held.
     """
 
     def __init__(
-        self, local: CognitiveMemory, hive: Hive, *, agent: str, gate: PromotionSettings | None = None, forgets: bool = False
+        self,
+        local: CognitiveMemory,
+        hive: Hive,
+        *,
+        agent: str,
+        gate: PromotionSettings | None = None,
+        forgets: bool = False,
+        has_lost: Callable[[], bool] = lambda: False,
     ) -> None:
         self._local, self._hive, self._agent, self.forgets = local, hive, agent, forgets
+        self._has_lost, self._has_made_good = has_lost, False
         self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
         self._home: Home | None = None
         # Of which waking of the local memory everything was looked at.
@@ -190,7 +199,7 @@ class DistributedCognitiveMemory:
 
         What the hive forgot stays here, marked so: the `local_…` methods find it, and the hive hears of it when it is said again.
         """
-        await self._outbox.settle_all()
+        await self._settle_all()
         if self.forgets:
             await mark_forgotten(self._local, self._hive)
 
@@ -269,10 +278,17 @@ class DistributedCognitiveMemory:
         if former == self._settled_waking:
             return
         try:
-            await self._outbox.settle_all()
+            await self._settle_all()
         except BaseException:
             self._settled_waking = former
             raise
+
+    async def _settle_all(self) -> None:
+        await self._outbox.settle_all()
+        # A hive that forgets would count all of it from now on.
+        if not self._has_made_good and not self.forgets and self._has_lost():
+            self._has_made_good = True
+            await self._outbox.tell_again()
 
     def _home_of(self, awake: Awake) -> Home:
         if self._home is None or self._home.recall is not awake.recall:

@@ -209,7 +209,14 @@ async def _hosted(
 
 def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: FleetPlan) -> DistributedCognitiveMemory:
     forgets = plan.hive.standing.expiry.is_on
-    memory = DistributedCognitiveMemory(local, hosted.runner, agent=agent, gate=plan.gate, forgets=forgets)
+    memory = DistributedCognitiveMemory(
+        local,
+        hosted.runner,
+        agent=agent,
+        gate=plan.gate,
+        forgets=forgets,
+        has_lost=lambda: hosted.node.holdings.has_lost,
+    )
     hosted.attach(memory)
     return memory
 

@@ -116,10 +116,15 @@ class RunningMember:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
         hive: Hive = ByDomain(self.runner) if self.plan.routes_by_domain else self.runner
         forgets = self.plan.nodes.standing.expiry.is_on
-        memory = DistributedCognitiveMemory(local, hive, agent=name, gate=self.plan.gate, forgets=forgets)
+        memory = DistributedCognitiveMemory(
+            local, hive, agent=name, gate=self.plan.gate, forgets=forgets, has_lost=self._has_lost
+        )
         self._news.attach(memory)
         agent = self.agents[name] = LearningAgent(name, memory, reader)
         return agent
+
+    def _has_lost(self) -> bool:
+        return self.member.is_ready and self.member.node.holdings.has_lost
 
     @property
     def agent(self) -> LearningAgent:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import SetAside
 from hive_mind.hive.share import ASSERTIONS, HEADS, PROOFS, SEEN
 from hive_mind.hive.topology import Topology
@@ -55,6 +56,11 @@ def state(hive: Hive) -> dict[str, object]:
     }
 
 
+def pasts(hive: Hive, name: str) -> dict[str, Context]:
+    """What a node has seen of its partitions, live or gone."""
+    return {partition: hive.nodes[name].holdings.shares[partition].members.context for partition in hive.topology.held_by(name)}
+
+
 def damage(hive: Hive, name: str, places: list[tuple[str, bytes]], *, is_place_sure: bool = True) -> None:
     hive.damaged[name] = [SetAside(*place, is_place_sure) for place in places]
     hive.boot(name)
@@ -68,16 +74,17 @@ def test_whatever_records_a_node_loses_it_has_again_and_nobody_else_loses_anythi
     hive = lived(topology, chance)
     before = state(hive)
     name = chance.choice(hive.topology.nodes)
-    places = sorted(hive.kept[name])
+    past, places = pasts(hive, name), sorted(hive.kept[name])
     lost = chance.sample(places, max(1, round(share * len(places))))
 
     damage(hive, name, lost, is_place_sure=is_place_sure)
     hive.wait(LONG_ENOUGH_MS, step_ms=1_000)
-    again = state(hive)
+    again, seen = state(hive), pasts(hive, name)
     hive.boot(name)
     hive.wait(LONG_ENOUGH_MS, step_ms=1_000)
 
     assert again == before, f"seed {seed}: {name} lost {lost}"
+    assert not any(seen[partition].join(former) for partition, former in past.items()), f"seed {seed}: its past is not whole"
     assert state(hive) == before, f"seed {seed}: {name} lost {lost}, and was started again"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.journal.sqlite.database import checksum
+from hive_mind.model.fact import Sharing
 from hive_mind.runtime.member import RunningMember
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan
@@ -31,6 +32,25 @@ def written_wrongly(path: Path) -> None:
 
 def held(member: RunningMember) -> int:
     return sum(len(share) for share in member.member.node.holdings.shares.values())
+
+
+def test_what_no_other_node_holds_its_agent_says_again(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        ann = await town.begin(plan("ann", "ann"), "sqlite")
+        for number in range(3):
+            await ann.agent.memory.store_fact("pump", f"Pump {number} is red.")
+        await ann.close()
+        rotten(tmp_path / "hives" / "hive" / "ann.sqlite")
+
+        again = await town.begin(plan("ann", "ann"), "sqlite")
+        assert held(again) == 0
+        await again.memory.settle()
+        assert held(again) == 3
+        assert {fact.sharing for fact in await again.memory.local_get_all_facts()} == {Sharing.SHARED}
+        await again.memory.settle()
+        assert held(again) == 3
+
+    in_town(play, tmp_path)
 
 
 @pytest.mark.parametrize("damage", [rotten, written_wrongly])
