@@ -75,7 +75,7 @@ class InMemoryHiveGraph:
         # Taken again by whoever has it: public methods call each other.
         self._turn = RLock()
         self._later_ms = 0
-        self._numbers = count(1)
+        self._numbers, self._dealt = count(1), count()
         arm = new_arm or self._new_exact_arm
         nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=arm) for n in self.topology.nodes]
         self.host = SynchronousHost(nodes, self._now)
@@ -88,11 +88,12 @@ class InMemoryHiveGraph:
         if node and node not in nodes:
             raise InvalidInput(f"there is no node {node!r} in this hive; there are {', '.join(nodes)}")
         with self._turn:
-            if (known := self.agents().get(agent_id)) is not None:
+            if self._first.registry.get(_key(agent_id)) is not None:
+                at = self._node(agent_id).name
                 raise InvalidInput(
-                    f"an agent {agent_id!r} is registered already, at {known.node}: unregister it first, or take another name"
+                    f"an agent {agent_id!r} is registered already, at {at}: unregister it first, or take another name"
                 )
-            at = node or nodes[len(self.agents()) % len(nodes)]
+            at = node or nodes[next(self._dealt) % len(nodes)]
             self._write(agent_id, _key(agent_id), msgspec.json.encode({"domain": domain, "node": at}).decode())
 
     def unregister_agent(self, agent_id: str) -> None:

@@ -106,6 +106,16 @@ def test_a_name_is_registered_once_until_its_agent_has_gone(hive):
     assert hive.agents()["bo"].domain == "doors"
 
 
+def test_registering_one_does_not_look_at_all_the_others(monkeypatch):
+    hive = graph(flat())
+    for node in hive.host.nodes.values():
+        monkeypatch.setattr(node.registry, "with_prefix", lambda prefix: pytest.fail(f"all of {prefix} was looked at"))
+
+    hive.register_agent("ann")
+    with pytest.raises(InvalidInput, match="registered already"):
+        hive.register_agent("ann")
+
+
 def test_who_is_not_registered_promotes_and_confirms_nothing_and_what_a_former_agent_said_stays(hive):
     hive.promote_fact("bo", PUMP)
     hive.unregister_agent("bo")
