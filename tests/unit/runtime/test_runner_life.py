@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, HiveError
-from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Put, Received, Send
+from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Put, Received, Send, SetAside
 from hive_mind.model.messages import FactsReply, FactsRequest
 from hive_mind.runtime.runner import NodeRunner
 from tests.unit.runtime.running import (
@@ -22,6 +22,21 @@ from tests.unit.runtime.running import (
     persist,
     turns,
 )
+
+
+def test_what_is_damaged_is_set_aside_in_the_write_of_what_follows_from_that() -> None:
+    kept = [Put("dots", b"a", b"1"), Put("outbox", b"b", b"no parcel")]
+    node = ScriptedNode(at_start=[persist("incarnation")])
+
+    async def play() -> None:
+        journal = TestedJournal(kept=kept)
+        runner = NodeRunner(node, journal, MemoryBus())
+        await runner.start()
+        assert node.kept == [kept[0], SetAside("outbox", b"b")]
+        assert list(journal.writes[0]) == [SetAside("outbox", b"b"), Put("dots", b"incarnation", b"")]
+        await runner.close()
+
+    asyncio.run(play())
 
 
 def test_a_node_starts_with_what_the_journal_kept_and_what_it_wants_then_is_durable() -> None:
