@@ -4,10 +4,11 @@ The steps of one turn of the loop. Learning the same content again adds nothing;
 missing.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hive_mind.cognition.reader import Extraction, Reader
+from hive_mind.cognition.reader import Extraction, LeftOut, Reader
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
 from hive_mind.memory.former import former_of
@@ -33,7 +34,7 @@ class LearningSettings:
 class Learned:
     """What a turn of learning did. `skipped` counts candidates not worth keeping; `missing` says what there was no getting.
 
-    `former` counts facts that the source said before and says no longer.
+    `former` counts facts that the source said before and says no longer. `left_out` are words that became no fact, and why.
     """
 
     episode: Episode
@@ -43,6 +44,12 @@ class Learned:
     skipped: int
     missing: str = ""
     former: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """How often something was left out for each reason."""
+        return Counter(one.reason for one in self.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,7 @@ class LearningPlan:
     candidates: tuple[Candidate, ...]
     skipped: int
     missing: str = ""
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,13 +90,15 @@ class LearningSteps:
     async def decide(self, oriented: tuple[Content, Extraction]) -> LearningPlan:
         """Which statements are worth keeping, and what the whole is about, as far as that can be had."""
         content, extraction = oriented
-        kept = tuple(c for c in extraction.candidates if c.confidence >= self.settings.confidence_min)
+        least = self.settings.confidence_min
+        kept = tuple(c for c in extraction.candidates if c.confidence >= least)
+        unsure = tuple(LeftOut(c.content, "too unsure") for c in extraction.candidates if c.confidence < least)
         summary = missing = ""
         try:
             summary = await self.reader.summarise(content, kept)
         except (BackendError, ModelOutputError) as error:
             missing = f"no concept map: {error}"
-        return LearningPlan(content, summary, kept, len(extraction.candidates) - len(kept), missing)
+        return LearningPlan(content, summary, kept, len(unsure), missing, (*extraction.left_out, *unsure))
 
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
@@ -105,7 +115,7 @@ class LearningSteps:
         added = sum(1 for fact in earlier.values() if fact is None)
         confirmed = sum(1 for named, fact in earlier.items() if fact is not None and fact.sources != learned[named].sources)
         former = await self._supersede(decided.content, episode)
-        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former)
+        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
 
     async def _supersede(self, content: Content, episode: Episode) -> int:
         """Now that all of it is kept: what the source said before is former, where this is the whole of it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, Unreadable, decoded, read_text
 
-__all__ = ["FILE_BYTES_MAX", "STDIN", "Unreadable", "decoded", "files_of", "read_stdin", "read_text", "stdin_text"]
+__all__ = ["FILE_BYTES_MAX", "STDIN", "Unreadable", "decoded", "files_of", "passed_over", "read_stdin", "read_text", "stdin_text"]
 
 STDIN = "-"
 
@@ -26,6 +26,11 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     if not found:
         raise InvalidInput(f"no text files in there; files ending in {' '.join(TEXT_SUFFIXES)} are learned, others when named")
     return list(found)
+
+
+def passed_over(paths: Iterable[str]) -> list[Path]:
+    """Files in the folders among these paths that `files_of` leaves out, as their names are not those of texts."""
+    return [file for path in map(Path, paths) if path.is_dir() for file in _files_below(path) if not _is_text(file)]
 
 
 def read_stdin(bytes_max: int = -1) -> bytes:
@@ -48,7 +53,16 @@ def _is_there(path: Path) -> bool:
 
 
 def _text_files(folder: Path) -> list[Path]:
-    """Text files below a folder, sorted; what is hidden stays hidden and links to folders are not followed.
+    """Text files below a folder, sorted."""
+    return [path for path in _files_below(folder) if path.is_dir() or _is_text(path)]
+
+
+def _is_text(path: Path) -> bool:
+    return path.suffix.lower() in TEXT_SUFFIXES
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """All files below a folder, sorted; what is hidden stays hidden and links to folders are not followed.
 
     A folder that can't be looked into stands for its files, so that reading it says so.
     """
@@ -59,8 +73,7 @@ def _text_files(folder: Path) -> list[Path]:
 
     for at, folders, names in os.walk(folder, onerror=name_it):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        shown = (Path(at, name) for name in sorted(names) if not name.startswith("."))
-        found += [path for path in shown if path.suffix.lower() in TEXT_SUFFIXES]
+        found += [Path(at, name) for name in sorted(names) if not name.startswith(".")]
     return found
 
 

@@ -13,15 +13,17 @@ import typer
 
 from hive_mind.agents.learning import Progress
 from hive_mind.cli import options
-from hive_mind.cli.files import STDIN, Unreadable, files_of, read_text, stdin_text
+from hive_mind.cli.files import STDIN, Unreadable, files_of, passed_over, read_text, stdin_text
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.learners import Learner, RemoteLearner
+from hive_mind.cli.learn_shown import show_learned
+from hive_mind.cli.learners import LearnedFigures, Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
-from hive_mind.cli.output import Report, printable, progress, say, show, show_json, shown_source
+from hive_mind.cli.output import Report, printable, progress, say, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Content
+from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 
@@ -41,7 +43,11 @@ Replace = Annotated[
         show_default="for files without --source",
     ),
 ]
+Explain = Annotated[bool, typer.Option("--explain", help="Show line by line what was kept, and what was left out and why.")]
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
+
+
+_NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,10 @@ class Piece:
 
 @dataclass(slots=True)
 class Tally:
-    """What was done so far."""
+    """What was done so far. `is_explained`: line by line. `passed_over`: files whose names are not those of texts."""
 
+    is_explained: bool = False
+    passed_over: list[str] = field(default_factory=list)
     learned: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     added: int = 0
@@ -80,6 +88,7 @@ def learn(
     source: Source = "",
     said_at: SaidAt = "",
     replace: Replace = None,
+    explain: Explain = False,
     agent: Agent = "",
     fleet: Fleet = "",
     home: options.Home = None,
@@ -94,7 +103,8 @@ def learn(
     the others.
     """
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
-    return _learn(pieces, settings_for(home, embed, model), agent, fleet, output)
+    tally = Tally(explain, [str(path) for path in passed_over(paths)])
+    return _learn(pieces, settings_for(home, embed, model), agent, fleet, output, tally)
 
 
 def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool | None = None) -> list[Piece]:
@@ -121,8 +131,9 @@ def _piece(path: Path, source: str, said_at: str, *, is_whole: bool) -> Piece:
     return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path), is_whole)
 
 
-async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, fleet: str, output: Format) -> None:
-    tally = Tally()
+async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, fleet: str, output: Format, tally: Tally) -> None:
+    if tally.passed_over:
+        say(_passed_over(tally.passed_over), style="yellow")
     async with _learner(settings, agent, fleet) as (name, learner):
         with progress("files") as report:
             await learn_all(learner, pieces, tally, report)
@@ -150,7 +161,7 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
         nonlocal far
         percent = 100 * done // max(total, 1)
         far = f"{percent} % of {shown_source(piece.name)}" if percent else ""
-        report(number, len(pieces), f"{shown_source(piece.name)} {percent:2} %")
+        report(number + done / max(total, 1), len(pieces), f"{shown_source(piece.name)} {percent:2} %")
 
     try:
         for number, piece in enumerate(pieces):
@@ -195,29 +206,31 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
             "unsure": learned.skipped,
             "missing": learned.missing,
             "former": learned.former,
+            "left_out": dict(learned.reasons),
         }
+        | ({"lines": _lines(learned)} if tally.is_explained else {})
     )
+
+
+def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
+    """What became of each stretch of the content, as far as that is known."""
+    kept = [{"what": "kept", "text": fact.content} for fact in learned.facts if isinstance(fact, Fact)]
+    return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in learned.left_out)]
+
+
+def _passed_over(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED_MAX
+    shown = ", ".join(map(shown_source, names[:_NAMED_MAX])) + (f" and {more} more" if more > 0 else "")
+    return f"left out, as the names are not those of texts (name a file to learn it all the same): {shown}"
 
 
 def _tell(tally: Tally, agent: str, output: Format) -> None:
     if output is Format.JSON:
         show_json(
             {"agent": agent, "added": tally.added, "confirmed": tally.confirmed, "former": tally.former}
-            | {"files": tally.learned, "skipped": tally.skipped}
+            | {"files": tally.learned, "skipped": tally.skipped, "passed_over": tally.passed_over}
         )
         return
-    for file in tally.learned:
-        show(f"{shown_source(str(file['file']))}: {_figures(file)}")
-    if len(tally.learned) > 1:
-        new = counted(tally.added, "new fact")
-        show(f"{len(tally.learned)} files: {new}, {tally.confirmed} confirmed by another source")
+    show_learned(tally.learned)
     if tally.skipped:
         say(f"{len(tally.skipped)} skipped, see above")
-
-
-def _figures(file: dict[str, Any]) -> str:
-    parts = [f"{counted(file['facts'], 'fact')}, {file['added']} of them new"]
-    parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
-    parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
-    parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
-    return ", ".join(parts)

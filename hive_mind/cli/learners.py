@@ -1,11 +1,13 @@
 """Who learns: an agent whose database is here, or one of a fleet, which runs in a process of its own."""
 
-from collections.abc import Sequence, Sized
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hive_mind.agents.learning import Progress
 from hive_mind.cli.fleet.agents import FleetAgent
+from hive_mind.cognition.reader import LeftOut
 from hive_mind.model.content import Content
 
 # At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.
@@ -16,8 +18,8 @@ class LearnedFigures(Protocol):
     """What learning did, as far as it is told."""
 
     @property
-    def facts(self) -> Sized:
-        """Of any kind; only how many there are is told."""
+    def facts(self) -> Sequence[object]:
+        """`Fact`s, or their ids of an agent that runs elsewhere."""
         ...
 
     @property
@@ -45,6 +47,16 @@ class LearnedFigures(Protocol):
         """How many the source said before and says no longer."""
         ...
 
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """How often something was left out for each reason."""
+        ...
+
+    @property
+    def left_out(self) -> Sequence[LeftOut]:
+        """What was left out, where that is known."""
+        ...
+
 
 class Learner(Protocol):
     """Takes in content: an agent, or one that runs elsewhere."""
@@ -64,6 +76,8 @@ class RemoteLearned(NamedTuple):
     missing: str = ""
     former: int = 0
     episode: str = ""
+    reasons: Mapping[str, int] = {}
+    left_out: Sequence[LeftOut] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +96,14 @@ class RemoteLearner:
         added, confirmed, skipped = (sum(column) for column in zip(*(one[1:4] for one in done), strict=True))
         missing = dict.fromkeys(one.missing for one in done if one.missing)
         former = done[0].former if len(parts) == 1 or not content.is_whole else await self._replace(content.source, done)
-        return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing), former)
+        reasons = sum((Counter(one.reasons) for one in done), Counter[str]())
+        return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing), former, reasons=reasons)
 
     async def _learn_part(self, text: str, content: Content, *, is_whole: bool) -> RemoteLearned:
         told = {"text": text, "source": content.source, "said_at": content.said_at, "title": content.title}
         reply = await self.agent.call("learn", **told, **({"whole": True} if is_whole else {}))
         done = (reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
-        return RemoteLearned(*done, reply.get("former", 0), reply.get("episode", ""))
+        return RemoteLearned(*done, reply.get("former", 0), reply.get("episode", ""), reply.get("left_out", {}))
 
     async def _replace(self, source: str, parts: Sequence[RemoteLearned]) -> int:
         """All parts together are the whole: none of them takes the place of another."""

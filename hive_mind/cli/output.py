@@ -5,6 +5,7 @@ For a terminal lines fit its width; for a pipe they are as long as they are, so 
 
 import sys
 import textwrap
+import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ _PIPE_COLUMNS = 100_000
 _PROSE_COLUMNS = 100
 
 _INDENT = 5
+# Of what takes long, where nobody sees a bar.
+_TOLD_EVERY_S = 10.0
 
 _SHORT_ID = 8
 
@@ -38,7 +41,7 @@ Cell = str | Text
 class Report(Protocol):
     """Takes how much is done of how much (0: nobody knows), with a word on what is under way."""
 
-    def __call__(self, done: int, total: int, what: str = "") -> None:
+    def __call__(self, done: float, total: int, what: str = "") -> None:
         """Show it."""
         ...
 
@@ -107,13 +110,17 @@ def show_document(body: str) -> None:
 
 @contextmanager
 def progress(unit: str) -> Iterator[Report]:
-    """A bar on stderr that goes away when it is done; nothing where stderr is no terminal."""
+    """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
     console = _console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
+        task, told_s = bar.add_task("", total=None), time.monotonic()
 
-        def report(done: int, total: int, what: str = "") -> None:
+        def report(done: float, total: int, what: str = "") -> None:
+            nonlocal told_s
+            if not console.is_terminal and time.monotonic() - told_s >= _TOLD_EVERY_S:
+                told_s = time.monotonic()
+                say(f"{int(done):,} of {total:,} {unit}: {what}" if total else what)
             bar.update(task, completed=done, total=total or None, description=Text(printable(what)).plain)
 
         yield report

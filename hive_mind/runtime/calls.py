@@ -79,7 +79,7 @@ class AgentCalls:
         content = Content(call.text, call.source, call.said_at, title=call.title, is_whole=call.whole)
         learned = await self._agent.learn_from_content(content)
         done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
-        done |= {"skipped": learned.skipped, "missing": learned.missing}
+        done |= {"skipped": learned.skipped, "missing": learned.missing, "left_out": dict(learned.reasons)}
         return done | {"former": learned.former, "episode": learned.episode.id}
 
     async def _do_replace(self, call: Call) -> Any:

@@ -156,3 +156,50 @@ def test_wrong_usage_is_told_in_one_message_and_learns_nothing(hive_mind, argume
     assert told in ended.err
     assert "Traceback" not in ended.err
     assert hive_mind("facts", "list").out == "No facts yet.\n"
+
+
+def test_what_was_left_out_is_told_with_the_reason_and_line_by_line_where_that_is_asked(hive_mind, tmp_path):
+    chat = tmp_path / "chat.txt"
+    chat.write_text("Ann: Who has the key?\nBob: Mira has it.\nAnn: Thanks!\nAnn: And where is the van?\n")
+
+    told = hive_mind("learn", chat)
+    assert "1 fact, 1 of them new; left out: 1 greeting or thanks, 1 question" in told.out
+
+    explained = hive_mind("learn", chat, "--explain").out
+    assert "kept: Ann: Who has the key? Bob: Mira has it." in explained
+    assert "left out (a greeting or thanks): Thanks!" in explained
+    assert "left out (a question): And where is the van?" in explained
+
+    (file,) = hive_mind("learn", chat, "--output", "json").json["files"]
+    assert file["left_out"] == {"a greeting or thanks": 1, "a question": 1}
+
+
+def test_a_long_log_is_summed_up_and_that_is_told(hive_mind, tmp_path):
+    log = tmp_path / "app.log"
+    log.write_text("".join(f"2026-05-11 10:00:{n % 60:02} INFO request {n} served in {n % 7} ms\n" for n in range(300)))
+
+    assert "6 facts, 6 of them new; left out: 294 log lines like others" in hive_mind("learn", log).out
+
+
+def test_files_of_a_folder_that_are_no_texts_are_named(hive_mind, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("The pump is red.")
+    for name in ("a.pdf", "b.png", "c.bin", "d.zip", "e.exe", "f.doc"):
+        (folder / name).write_bytes(b"\0")
+
+    ended = hive_mind("learn", folder)
+
+    assert ended.code == 0
+    assert "a.pdf" in ended.err
+    assert "and 1 more" in ended.err
+    assert len(hive_mind("learn", folder, "--output", "json").json["passed_over"]) == 6
+
+
+def test_a_pdf_that_is_named_is_told_what_it_is(hive_mind, tmp_path):
+    (tmp_path / "doc.pdf").write_bytes(b"%PDF-1.7\n")
+
+    ended = hive_mind("learn", tmp_path / "doc.pdf")
+
+    assert ended.code == 1
+    assert "is a PDF and no text: save its text as a file of its own" in " ".join(ended.err.split())

@@ -129,12 +129,12 @@ def _reports() -> Iterator[Report]:
         with progress("cells") as bar:
             yield bar
         return
-    said = -1
+    said = -1.0
 
-    def line(done: int, total: int, what: str = "") -> None:
+    def line(done: float, total: int, what: str = "") -> None:
         nonlocal said
         if done != said and total and what:
             said = done
-            say(f"{done} of {total}: {what}")
+            say(f"{done:g} of {total}: {what}")
 
     yield line

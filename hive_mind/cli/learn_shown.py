@@ -1,0 +1,38 @@
+"""What `hive-mind learn` did, shown: facts of each file, what was left out and why; line by line where that is asked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_mind.cli.output import show, show_indented, shown_source
+from hive_mind.counted import counted
+
+Told = Mapping[str, Any]
+
+# How many of a reason are written, in the singular and in the plural.
+_REASONS = {
+    "a question": ("question", "questions"),
+    "a greeting or thanks": ("greeting or thanks", "greetings or thanks"),
+    "too few words": ("remark of too few words", "remarks of too few words"),
+    "said before": ("repetition", "repetitions"),
+    "a log line like others": ("log line like others", "log lines like others"),
+}
+
+
+def show_learned(files: Sequence[Told]) -> None:
+    """For people."""
+    for file in files:
+        show(f"{shown_source(str(file['file']))}: {_figures(file)}")
+        for line in file.get("lines", ()):
+            show_indented(f"{line['what']}: {line['text']}", style="" if line["what"] == "kept" else "dim")
+    if len(files) > 1:
+        new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
+        show(f"{len(files)} files: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
+
+
+def _figures(file: Told) -> str:
+    parts = [f"{counted(file['facts'], 'fact')}, {file['added']} of them new"]
+    parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
+    parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
+    parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
+    left = [counted(times, *_REASONS[reason]) for reason, times in file["left_out"].items() if reason in _REASONS]
+    return ", ".join(parts) + (f"; left out: {', '.join(left)}" if left else "")
