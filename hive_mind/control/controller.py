@@ -5,7 +5,7 @@ at a time changes it. What it does in which order is in `converging` and `applyi
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from hive_mind.control.applying import Applying
 from hive_mind.control.conditions import fleet_status
 from hive_mind.control.converging import Converging, Outcome
 from hive_mind.control.fleet_status import FleetStatus
-from hive_mind.control.locking import FleetLocked, fleet_lock
+from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
 from hive_mind.control.manifests.revisions import scaled
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.neighbours import refuse_taken_names
 from hive_mind.control.planning import plan as plans
-from hive_mind.control.planning.plan import Plan
+from hive_mind.control.planning.plan import Plan, summary
 from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder, fleets
@@ -74,17 +74,29 @@ class HiveController:
         self._check(source)
         return (await (await self._converging(source)).look(is_before_apply=True)).plan
 
-    async def apply(self, source: Source, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
-        """Make it so; what did not get there is in the outcome.
+    async def apply(
+        self,
+        source: Source,
+        *,
+        allow_data_loss: bool = False,
+        timeout_s: float = TIMEOUT_S,
+        on_plan: Callable[[Plan], None] = lambda _: None,
+    ) -> Outcome:
+        """Make it so; what did not get there is in the outcome. `on_plan` gets what will be done, just before it is.
 
-        Raises `ManifestError`, `DataLoss`, `FleetLocked`, and `BackendError` for a bus out of reach, with nothing changed.
+        Raises `ManifestError`, `DataLoss`, `FleetLocked`, `FleetChanged`, and `BackendError` for a bus out of reach, with nothing
+        changed.
         """
         self._check(source)
         refuse_unresolved(source)
         patience = self._around.patience(timeout_s)
-        async with self._changing():
+        revision = self._revision()
+        async with self._changing() as has_waited:
             converging = await self._converging(source, allow_data_loss=allow_data_loss)
             look = await converging.look(is_before_apply=True)
+            if look.plan and (has_waited or self._revision() != revision):
+                raise FleetChanged(self._folder.fleet, summary(look.plan.actions))
+            on_plan(look.plan)
             converging.refuse_loss(look.plan)
             await converging.refuse_unreachable(look)
             await self._moved_house(source, converging.remembered)
@@ -190,6 +202,9 @@ class HiveController:
         async with self._changing(wait_s=0.0):
             await watching.round(await self._converging(self.source()))
 
+    def _revision(self) -> int:
+        return self._folder.state().revision if self._folder.exists else 0
+
     def _check(self, source: Source) -> None:
         if source.manifest.metadata.name != self._folder.fleet:
             raise InvalidInput(f"this manifest is of {source.manifest.metadata.name!r}, not of {self._folder.fleet!r}")
@@ -201,11 +216,12 @@ class HiveController:
             raise InvalidInput(f"there is no fleet {self._folder.fleet!r} in {self._folder.home}; there are: {known}")
 
     @asynccontextmanager
-    async def _changing(self, wait_s: float | None = None) -> AsyncIterator[None]:
+    async def _changing(self, wait_s: float | None = None) -> AsyncIterator[bool]:
+        """Whether it had to wait for somebody else."""
         self._folder.make()
         wait = self._around.lock_wait_s if wait_s is None else wait_s
-        async with fleet_lock(self._folder.lock, self._folder.fleet, wait):
-            yield
+        async with fleet_lock(self._folder.lock, self._folder.fleet, wait) as has_waited:
+            yield has_waited
 
     async def _platform(self, kind: str) -> Platform:
         if kind not in self._platforms:

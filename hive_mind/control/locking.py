@@ -30,15 +30,24 @@ class FleetLocked(ConfigError):
         super().__init__(f"fleet {fleet!r} is being changed by {who}: wait until that has ended, or stop it")
 
 
+class FleetChanged(ConfigError):
+    """Somebody else changed the fleet while this one waited to; nothing was done, as it would undo what nobody here has seen."""
+
+    def __init__(self, fleet: str, steps: str) -> None:
+        what = f"now this would do: {steps}"
+        advice = "look at it with hive-mind plan, take over into the manifest what is to stay, and apply again"
+        super().__init__(f"fleet {fleet!r} was changed by somebody else meanwhile, and nothing was done; {what}; {advice}")
+
+
 @asynccontextmanager
-async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[None]:
-    """Held inside the block. Raises `FleetLocked` when somebody else holds it for that long."""
+async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[bool]:
+    """Held inside the block; whether it had to be waited for. Raises `FleetLocked` when somebody else holds it for that long."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        await _taken(descriptor, fleet, wait_s)
+        has_waited = await _taken(descriptor, fleet, wait_s)
         try:
             _say(descriptor, f"{os.getpid()}\n")
-            yield
+            yield has_waited
         finally:
             _say(descriptor, "")
             if sys.platform != "win32":
@@ -48,12 +57,14 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[Non
         os.close(descriptor)
 
 
-async def _taken(descriptor: int, fleet: str, wait_s: float) -> None:
-    until = time.monotonic() + wait_s
+async def _taken(descriptor: int, fleet: str, wait_s: float) -> bool:
+    until, has_waited = time.monotonic() + wait_s, False
     while not _take(descriptor):
         if time.monotonic() >= until:
             raise FleetLocked(fleet, _holder(descriptor))
+        has_waited = True
         await asyncio.sleep(_LOOK_S)
+    return has_waited
 
 
 def _take(descriptor: int) -> bool:

@@ -26,6 +26,7 @@ from hive_mind.errors import HiveError, InvalidInput
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController, Outcome
     from hive_mind.control.manifests.reading import Source
+    from hive_mind.control.planning.plan import Plan
 
 _EPILOG = examples(
     "hive-mind apply -f manifests/flat.yaml",
@@ -104,10 +105,16 @@ class Ways:
 async def _apply(source: "Source", home: Path, ways: Ways) -> None:
     name = source.manifest.metadata.name
     async with fleets.opened(home, name, is_telling=True) as controller:
-        if ways.output is FleetFormat.TABLE:
-            show_plan(await controller.plan(source), name, ways.output)
+
+        def shown(plan: "Plan") -> None:
+            if ways.output is FleetFormat.TABLE:
+                show_plan(plan, name, ways.output)
+                sys.stdout.flush()
+
         async with under_way(controller):
-            outcome = await controller.apply(source, allow_data_loss=ways.is_losing_allowed, timeout_s=ways.timeout_s)
+            outcome = await controller.apply(
+                source, allow_data_loss=ways.is_losing_allowed, timeout_s=ways.timeout_s, on_plan=shown
+            )
         await show_outcome(controller, outcome, ways.output)
         if source.manifest.spec.platform.kind == "inprocess":
             await _stay(controller, name)

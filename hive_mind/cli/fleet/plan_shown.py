@@ -1,6 +1,5 @@
 """How a plan looks: what is done to what and why, field by field, and what each step does to memory."""
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,16 +39,13 @@ def show_plan(plan: "Plan", fleet: str, output: FleetFormat) -> None:
     show_as(output, plan.to_json(), names, lambda: _show(plan.actions, fleet))
 
 
-def summary(actions: Sequence["Action"]) -> str:
-    """How many steps of which kind, on one line."""
-    counted = Counter(action.kind for action in actions)
-    return ", ".join(f"{count} to {kind}" for kind, count in counted.items())
-
-
 def _show(actions: Sequence["Action"], fleet: str) -> None:
     if not actions:
         show(f"fleet {fleet}: nothing to do, it is as the manifest says")
         return
+    # Commands that plan nothing start sooner without it.
+    from hive_mind.control.planning.plan import summary
+
     show(f"fleet {fleet}: {summary(actions)}", style="bold")
     # What is done to a hundred agents alike takes one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):

@@ -5,7 +5,8 @@ leaves goes last, when whoever stays is there. Where facts move, everything stop
 would lose facts says so; whoever carries the plan out asks before.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -62,6 +63,12 @@ def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) ->
     steps = [*_starts(desired, running, away), *_changes(desired, running, away), *_ends(desired, running, state)]
     found = list(_in_order(steps, desired, running))
     return Plan((*_moves(desired, running, state), *found, *_lessons(desired, running, found)))
+
+
+def summary(actions: Sequence[Action]) -> str:
+    """How many steps of which kind, on one line."""
+    counted = Counter(action.kind for action in actions)
+    return ", ".join(f"{count} to {kind}" for kind, count in counted.items())
 
 
 def removal(running: Mapping[str, Running], *, is_purge: bool = False) -> Plan:

@@ -1,24 +1,27 @@
 """The controller over a world of its own: what it does to get a fleet to what is wanted, in which order, and what it refuses."""
 
+import asyncio
 import errno
 import os
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from hive_mind.control import converging
-from hive_mind.control.controller import fleets
+from hive_mind.control.controller import HiveController, fleets
 from hive_mind.control.converging import DataLoss, Outcome
-from hive_mind.control.locking import FleetLocked, fleet_lock
+from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError, ManifestError
 from hive_mind.runtime.worker_config import WorkerConfig
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
-from tests.unit.control.fake_platform import FakePlatform, World, played
+from tests.unit.control.fake_platform import FakePlatform, World, played, surroundings
 
 
 @pytest.fixture(autouse=True)
@@ -334,3 +337,52 @@ async def test_an_agent_of_another_fleet_in_the_same_home_is_refused(tmp_path: P
 
     with pytest.raises(ManifestError, match="fleet 'team' has bob already"):
         await apply(tmp_path, world, source(tmp_path, agents("bob", "eve"), "others"))
+
+
+def patient(home: Path, world: World) -> AbstractAsyncContextManager[HiveController]:
+    """A controller that waits for who holds the lock."""
+    return HiveController.open(home, "team", around=replace(surroundings(world), lock_wait_s=5.0))
+
+
+@played
+async def test_who_had_to_wait_for_another_change_does_nothing_that_was_not_seen(tmp_path: Path) -> None:
+    """Two apply at once: the second would undo the first, and both would say that all went well."""
+    world, old = World(), source(tmp_path, FLAT)
+    await apply(tmp_path, world, old)
+    new = source(tmp_path, agents("ada", "bob", "dora"))
+    shown: list[Plan] = []
+
+    async with patient(tmp_path, world) as first, patient(tmp_path, world) as second:
+        async with fleet_lock(FleetFolder(tmp_path, "team").lock, "team", 0.0):
+            waiting = asyncio.ensure_future(second.apply(old, on_plan=shown.append))
+            await asyncio.sleep(0.05)
+        # The second waits for its next look at the lock, and the first is quicker.
+        assert (await first.apply(new)).is_converged
+        with pytest.raises(FleetChanged, match=r"1 to create.* 1 to delete"):
+            await waiting
+
+    assert set(world.alive) == {"ada", "bob", "dora"}
+    assert shown == []
+
+
+@played
+async def test_who_had_to_wait_and_finds_everything_as_it_should_be_is_content(tmp_path: Path) -> None:
+    world, wanted = World(), source(tmp_path, FLAT)
+    await apply(tmp_path, world, wanted)
+
+    async with patient(tmp_path, world) as controller:
+        async with fleet_lock(FleetFolder(tmp_path, "team").lock, "team", 0.0):
+            waiting = asyncio.ensure_future(controller.apply(wanted))
+            await asyncio.sleep(0.05)
+
+        assert (await waiting).is_converged
+
+
+@played
+async def test_the_plan_that_is_shown_is_the_one_that_is_carried_out(tmp_path: Path) -> None:
+    world, shown = World(), list[Plan]()
+
+    async with patient(tmp_path, world) as controller:
+        outcome = await controller.apply(source(tmp_path, FLAT), on_plan=shown.append)
+
+    assert [plan.actions for plan in shown] == [outcome.actions]
