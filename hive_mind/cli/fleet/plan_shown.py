@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.output import printable, show, show_indented
+from hive_mind.counted import counted
 
 if TYPE_CHECKING:
-    from hive_mind.control.planning.plan import Action, Plan
+    from hive_mind.control.planning.plan import Action, Plan, Whole
 
 
 class _Look(NamedTuple):
@@ -31,25 +32,45 @@ _LOOKS = {
 }
 _OTHER = _Look("*", "")
 _VALUE_CHARACTERS = 60
+_NAMED_MAX = 8
 
 
 def show_plan(plan: "Plan", fleet: str, output: FleetFormat) -> None:
     """The plan, in the form that was asked for."""
     names = [f"{action.kind}/{action.subject}" for action in plan.actions]
-    show_as(output, plan.to_json(), names, lambda: _show(plan.actions, fleet))
+    show_as(output, plan.to_json(), names, lambda: _show(plan, fleet))
 
 
-def _show(actions: Sequence["Action"], fleet: str) -> None:
+def _show(plan: "Plan", fleet: str) -> None:
+    actions = plan.actions
     if not actions:
         show(f"fleet {fleet}: nothing to do, it is as the manifest says")
         return
     # Commands that plan nothing start sooner without it.
     from hive_mind.control.planning.plan import summary
 
-    show(f"fleet {fleet}: {summary(actions)}", style="bold")
+    if (whole := plan.whole) is None:
+        show(f"fleet {fleet}: {summary(actions)}", style="bold")
+    else:
+        show(f"fleet {fleet}: {_agents(whole)}", style="bold")
+        show(f"processes: {summary(actions)}")
     # What is done to a hundred agents alike takes one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
         _show_alike(list(alike))
+
+
+def _agents(whole: "Whole") -> str:
+    """Who is in the fleet then, and what becomes of its topology: what a person thinks of before processes."""
+    parts = [counted(whole.agents, "agent")]
+    parts += [f"new: {_listed(whole.joining)}"] if whole.joining else []
+    parts += [f"no longer there: {_listed(whole.leaving)}"] if whole.leaving else []
+    before, then = whole.topologies
+    parts += [f"topology {before} → {then}"] if before != then else []
+    return "; ".join(parts) if len(parts) > 1 else f"{parts[0]}, the same as before"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else "")
 
 
 def _show_alike(alike: Sequence["Action"]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from hive_mind.control.planning.allocation import Allocation
 from hive_mind.control.planning.changes import Change, changes
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.effects_told import told_of_change, told_of_leaving, told_of_move, told_of_start, told_of_update
@@ -38,10 +39,20 @@ class Action(msgspec.Struct, frozen=True):
     loses: bool = False
 
 
+class Whole(msgspec.Struct, frozen=True):
+    """What the steps come to: how many agents there will be, who is new, who is no longer there; the topology before and then."""
+
+    agents: int
+    joining: tuple[str, ...] = ()
+    leaving: tuple[str, ...] = ()
+    topologies: tuple[str, str] = ("", "")
+
+
 class Plan(msgspec.Struct, frozen=True):
     """Steps in the order in which they can be taken; none where everything is as it should be."""
 
     actions: tuple[Action, ...] = ()
+    whole: Whole | None = None
 
     def __bool__(self) -> bool:
         return bool(self.actions)
@@ -62,7 +73,18 @@ def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) ->
     away = frozenset(state.drained)
     steps = [*_starts(desired, running, away), *_changes(desired, running, away), *_ends(desired, running, state)]
     found = list(_in_order(steps, desired, running))
-    return Plan((*_moves(desired, running, state), *found, *_lessons(desired, running, found)))
+    return Plan((*_moves(desired, running, state), *found, *_lessons(desired, running, found)), _whole(desired, state))
+
+
+def _whole(desired: Desired, state: FleetState) -> Whole:
+    before, then = Allocation(state.allocation).hosts, desired.allocation.hosts
+    former = state.hive.topology if state.hive else desired.hive.topology
+    return Whole(
+        agents=len(then),
+        joining=tuple(sorted(then.keys() - before.keys(), key=_natural)),
+        leaving=tuple(sorted(before.keys() - then.keys(), key=_natural)),
+        topologies=(former, desired.hive.topology),
+    )
 
 
 def summary(actions: Sequence[Action]) -> str:

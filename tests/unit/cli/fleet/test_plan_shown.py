@@ -4,7 +4,7 @@ import json
 
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.plan_shown import show_plan
-from hive_mind.control.planning.plan import Action, Change, Plan
+from hive_mind.control.planning.plan import Action, Change, Plan, Whole
 
 PLAN = Plan(
     (
@@ -84,7 +84,7 @@ def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
 
     some, none = (json.loads(part) for part in capfdbinary.readouterr().out.decode().replace("}\n{", "}\0{").split("\0"))
     assert [action["kind"] for action in some["actions"]] == ["create", "update", "delete"]
-    assert none == {"actions": []}
+    assert none == {"actions": [], "whole": None}
 
 
 def test_names_of_steps_are_one_a_line(capsys):
@@ -95,3 +95,21 @@ def test_what_is_done_to_several_alike_is_said_once(capsys):
     alike = Plan(tuple(Action("create", f"a{number}", "it does not run", memory="it joins") for number in range(3)))
 
     assert [line.strip() for line in lines_of(capsys, alike)[1:]] == ["+  create a0, a1, a2: it does not run", "memory: it joins"]
+
+
+def test_agents_and_topology_come_before_processes(capsys):
+    actions = (Action("move", "research.g2", "the topology was flat"), Action("create", "p2", "it does not run"))
+    renamed = Plan(actions, Whole(3, joining=("boats",), leaving=("ferry",), topologies=("flat", "sharded")))
+    same = Plan(actions, Whole(1, topologies=("flat", "flat")))
+
+    assert lines_of(capsys, renamed)[:2] == [
+        "fleet research: 3 agents; new: boats; no longer there: ferry; topology flat → sharded",
+        "processes: 1 to move, 1 to create",
+    ]
+    assert lines_of(capsys, same)[0] == "fleet research: 1 agent, the same as before"
+
+
+def test_of_very_many_agents_some_are_named(capsys):
+    many = Plan(PLAN.actions, Whole(30, joining=tuple(f"a{number}" for number in range(30)), topologies=("flat", "flat")))
+
+    assert lines_of(capsys, many)[0] == "fleet research: 30 agents; new: a0, a1, a2, a3, a4, a5, a6, a7 and 22 more"

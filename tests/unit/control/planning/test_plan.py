@@ -38,7 +38,22 @@ def test_nothing_is_to_do_where_everything_is_as_it_should_be():
     found = fleet_of(counted(2)).plan(counted(2))
 
     assert not found
-    assert found.to_json() == {"actions": []}
+    assert found.to_json() == {
+        "actions": [],
+        "whole": {"agents": 2, "joining": [], "leaving": [], "topologies": ["flat", "flat"]},
+    }
+
+
+def test_who_is_new_is_told_also_where_the_topology_changes():
+    whole = fleet_of(counted(2)).plan(counted(3, topology={"kind": "sharded", "replicas": 2})).whole
+
+    assert (whole.agents, len(whole.joining), whole.leaving, whole.topologies) == (3, 1, (), ("flat", "sharded"))
+
+
+def test_who_is_gone_is_told():
+    whole = fleet_of(counted(3)).plan(counted(2)).whole
+
+    assert (whole.agents, whole.joining, len(whole.leaving)) == (2, (), 1)
 
 
 def test_what_is_printed_can_be_read_back():
