@@ -5,7 +5,7 @@ at a time changes it. What it does in which order is in `converging` and `applyi
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.control.watching import PERIOD_S, Watching, pause
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.runtime.worker_config import BusConfig
 
 __all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
 
@@ -143,6 +144,8 @@ class HiveController:
             problems = await self._stopped(remembered, timeout_s)
             if not problems:
                 await self._around.private_bus.stop(self._folder)
+            if purge and not problems:
+                problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:
                 await asyncio.to_thread(removal.purge, self._folder)
             return Outcome(found.actions, tuple(problems), remembered.state.revision)
@@ -270,6 +273,23 @@ class HiveController:
             return self.source().manifest.spec.platform.stop_timeout_s
         except ConfigError:
             return STOP_TIMEOUT_S
+
+    async def _purged_bus(self, hives: Sequence[str]) -> list[str]:
+        """Delete what the fleet's hives left on a bus that is not its own; why that can't be done."""
+        try:
+            bus = settled(self.source()).manifest.spec.bus
+        except ConfigError as error:
+            return [f"its manifest can't be read any more, so nobody knows which bus it used: {error}"]
+        if not bus.url:
+            return []
+        try:
+            given = BusConfig(bus.url, bus.searches, bus.credential, bus.searches_credential)
+            for address in await self._around.purge_bus(given, hives):
+                self._report(f"what {', '.join(hives)} left on {address} stays until it expires, or is deleted there by hand")
+        except (HiveError, OSError) as error:
+            advice = f"where that server is gone for good, delete {self._folder.path}"
+            return [f"what it left on its bus is still there ({error}); {advice}"]
+        return []
 
     async def _any_agent(self) -> str:
         status = await self.status()

@@ -19,7 +19,7 @@ from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime import generations
-from hive_mind.runtime.buses import reach
+from hive_mind.runtime.buses import purge, reach
 from hive_mind.runtime.worker_config import BusConfig, HiveConfig
 
 Report = Callable[[str], None]
@@ -97,6 +97,7 @@ class Surroundings:
     private_bus: PrivateBus = field(default_factory=PrivateRedis)
     move: Move = generations.move
     reach_bus: Callable[[BusConfig], Awaitable[None]] = reach
+    purge_bus: Callable[[BusConfig, Sequence[str]], Awaitable[list[str]]] = purge
     now_ms: Callable[[], int] = _wall_ms
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

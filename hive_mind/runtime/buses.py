@@ -1,10 +1,11 @@
 """Opening the bus of a process: one, or two as one where questions go over another than what must not be lost."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from hive_mind import backends
-from hive_mind.bus.address import address_of
+from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.routes import Routed
@@ -26,13 +27,33 @@ async def open_bus(url: str, state: Path | None = None, credential: str = "") ->
 
 async def reach(config: BusConfig) -> None:
     """Connect to the bus of a worker, and to that of its searches, and let go. Raises what a worker would end with."""
-    asked = [(config.url, config.credential or secret("BUS_CREDENTIAL"))]
-    asked += [(config.searches, config.searches_credential or secret("SEARCHES_CREDENTIAL"))] if config.searches else []
-    for url, credential in asked:
-        address = address_of(resolved_here(url))
-        given = BusSettings(credential=resolved_here(credential), connect_timeout_s=_REACHED_WITHIN_S)
+    for address, given in _named_in(config):
         bus = cast(EventBus, await backends.load("bus", address.backend).open(address, given))
         await bus.close(drain_s=0)
+
+
+async def purge(config: BusConfig, hives: Sequence[str]) -> list[str]:
+    """Delete what hives left on the bus of a worker and on that of its searches. The addresses where that has to be done by hand.
+
+    Nobody may use the hives. Raises `BackendError`.
+    """
+    left: list[str] = []
+    for address, given in _named_in(config):
+        delete = getattr(backends.load("bus", address.backend), "purge", None)
+        if delete is not None:
+            await delete(address, given, hives)
+        elif address.backend != "memory":
+            left.append(str(address))
+    return left
+
+
+def _named_in(config: BusConfig) -> list[tuple[BusAddress, BusSettings]]:
+    asked = [(config.url, config.credential or secret("BUS_CREDENTIAL"))]
+    asked += [(config.searches, config.searches_credential or secret("SEARCHES_CREDENTIAL"))] if config.searches else []
+    return [
+        (address_of(resolved_here(url)), BusSettings(credential=resolved_here(credential), connect_timeout_s=_REACHED_WITHIN_S))
+        for url, credential in asked
+    ]
 
 
 async def open_buses(

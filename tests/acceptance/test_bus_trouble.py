@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from redis import Redis
 
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 from tests.servers.redis_server import RedisOptions, RedisServer
@@ -128,3 +129,29 @@ def until(town: HiveMind, phase: str) -> Ended:
         assert time.monotonic() < end, ended.out
         time.sleep(0.2)
     return ended
+
+
+def test_purging_a_fleet_leaves_nothing_of_it_on_the_server(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    client = Redis.from_url(redis.url, decode_responses=True)
+    client.set("hive:harbour2:all", "of another hive")
+    client.set("hive:harbou", "of nobody")
+    assert applied(fleet, tmp_path).code == 0
+    assert len(client.keys("hive:harbour:*")) > 3
+
+    assert fleet("delete", "--purge", "--yes").code == 0
+
+    assert sorted(client.keys("*")) == ["hive:harbou", "hive:harbour2:all"]
+    client.close()
+
+
+def test_a_purge_whose_server_is_away_says_so_and_can_be_done_again(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    assert applied(fleet, tmp_path).code == 0
+    redis.kill()
+
+    ended = fleet("delete", "--purge", "--yes")
+
+    assert ended.code == 1
+    assert "what it left on its bus is still there" in " ".join(ended.err.split())
+    redis.start()
+    assert fleet("delete", "--purge", "--yes").code == 0
+    assert not (fleet.home / "fleets" / "harbour").exists()

@@ -62,6 +62,11 @@ def keeper(hive: str) -> bytes:
     return f"hive:{_quoted(hive)}:keeper".encode()
 
 
+def all_of(hive: str) -> bytes:
+    """A pattern that all keys of a hive fit, and no other's: what patterns are made of is quoted in names."""
+    return f"hive:{_quoted(hive)}:*".encode()
+
+
 def time_of(id: bytes) -> int:
     """When an entry was added, by the server's clock, ms."""
     return int(id.partition(b"-")[0])

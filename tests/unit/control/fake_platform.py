@@ -245,6 +245,10 @@ def surroundings(world: World) -> Surroundings:
     async def sleep(seconds: float) -> None:
         world.now_s += seconds
 
+    async def purge_bus(bus: BusConfig, hives: Sequence[str]) -> list[str]:
+        del bus, hives
+        return []
+
     async def reach_bus(bus: BusConfig) -> None:
         del bus
 
@@ -253,6 +257,7 @@ def surroundings(world: World) -> Surroundings:
         private_bus=FakeRedis(world),
         move=move,
         reach_bus=reach_bus,
+        purge_bus=purge_bus,
         now_ms=lambda: int(world.now_s * 1000),
         monotonic=lambda: world.now_s,
         sleep=sleep,
