@@ -4,6 +4,7 @@ A password in it is kept apart at once, so that an address can be shown to anybo
 """
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -54,8 +55,16 @@ class BusAddress:
         return f"{scheme}://{host}{port}" + (f"/{self.path}" if self.path else "")
 
 
+_CONNECTION_STRING = re.compile(r"\bEndpoint\s*=\s*sb:|\bSharedAccess(?:Key|Signature)\w*\s*=", re.IGNORECASE)
+
+
 def address_of(url: str) -> BusAddress:
     """The address a URL names; "memory" alone is one too. Raises `InvalidInput`, which never repeats what may be a secret."""
+    if _CONNECTION_STRING.search(url):
+        raise InvalidInput(
+            "this is a connection string and no URL: put it into HIVE_MIND_BUS_CREDENTIAL (in a manifest: bus.credential, by "
+            "reference), and name the bus servicebus://NAMESPACE.servicebus.windows.net/TOPIC or eventhubs://…/HUB"
+        )
     try:
         parts = urlsplit(url if ":" in url else f"{url}:")
         port = parts.port

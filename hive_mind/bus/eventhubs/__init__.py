@@ -55,13 +55,14 @@ async def open(address: BusAddress, settings: BusSettings) -> "EventHubsBus":
         if isinstance(error, TimeoutError):
             raise BackendUnavailable(BACKEND, f"{address} did not answer within {settings.connect_timeout_s:g} s") from error
         raise
-    return EventHubsBus(hub, keeper, settings)
+    return EventHubsBus(hub, keeper, settings, is_cloud=not address.is_loopback)
 
 
 class EventHubsBus:
     """See `base.EventBus`."""
 
-    def __init__(self, hub: Hub, keeper: Keeper, settings: BusSettings) -> None:
+    def __init__(self, hub: Hub, keeper: Keeper, settings: BusSettings, *, is_cloud: bool = True) -> None:
+        self._is_cloud = is_cloud
         self._hub, self._keeper, self._meter = hub, keeper, Meter(settings.measure)
         bytes_max = hub.batch_bytes_max - AROUND_BYTES
         self._envelope_bytes_max = min(settings.envelope_bytes_max or bytes_max, bytes_max)
@@ -74,9 +75,9 @@ class EventHubsBus:
 
     @property
     def capabilities(self) -> BusCapabilities:
-        """A hub keeps everything for its retention time, and gives each reader all of it."""
+        """A hub keeps everything for its retention time and gives each reader all of it; the development broker while it runs."""
         bytes_max = self._envelope_bytes_max
-        return BusCapabilities(is_durable=True, survives_restart=True, can_watch=True, envelope_bytes_max=bytes_max)
+        return BusCapabilities(is_durable=True, survives_restart=self._is_cloud, can_watch=True, envelope_bytes_max=bytes_max)
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:

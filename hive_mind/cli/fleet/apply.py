@@ -116,8 +116,13 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
                 source, allow_data_loss=ways.is_losing_allowed, timeout_s=ways.timeout_s, on_plan=shown
             )
         await show_outcome(controller, outcome, ways.output)
-        if source.manifest.spec.platform.kind == "inprocess":
+        kind = source.manifest.spec.platform.kind
+        if kind == "inprocess":
             await _stay(controller, name)
+        elif kind == "local" and any(action.kind == "create" for action in outcome.actions):
+            say(
+                "what crashes stays down until the next apply; hive-mind controller starts it again, and keeps watch", style="dim"
+            )
 
 
 async def _stay(controller: "HiveController", fleet: str) -> None:
