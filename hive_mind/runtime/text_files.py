@@ -14,7 +14,8 @@ TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
 
-# A few bad bytes are a slip of some editor, more are not text.
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+# A few bad bytes in UTF-8 are a slip of some editor, more are not text.
 _REPLACED_SHARE_MAX = 0.01
 _LOOKED_AT_BYTES = 8192
 
@@ -81,21 +82,28 @@ def decoded(body: bytes) -> str | Unreadable:
     if encoding == "utf-8" and b"\0" in body[:_LOOKED_AT_BYTES]:
         return Unreadable("looks binary")
     text = body.decode(encoding, "replace")
-    if text.count("\N{REPLACEMENT CHARACTER}") > max(1, len(text) * _REPLACED_SHARE_MAX):
-        guessed = _guessed(body)
+    replaced = text.count(_REPLACED)
+    if replaced > max(1, len(text) * _REPLACED_SHARE_MAX):
+        guessed = _western(body) or _guessed(body)
         if guessed is None:
             return Unreadable("looks binary, or is in an encoding that is not known: save it as UTF-8")
         text = guessed
+    elif replaced and encoding == "utf-8" and all(one.isascii() or one == _REPLACED for one in text):
+        # Nothing in it is UTF-8: the few letters that are not English were written in an encoding of before.
+        text = _western(body) or text
     return text if text.strip() else EMPTY
+
+
+def _western(body: bytes) -> str | None:
+    """The text as Western languages were written. In a short text, detectors take two of its letters for one of Chinese."""
+    text = body.decode("cp1252", "replace")
+    strange = [character for character in text if not character.isascii()]
+    is_western = len(strange) < len(text) * _WESTERN_SHARE_MAX and all(one.isalpha() or one in _WESTERN_MARKS for one in strange)
+    return text if is_western else None
 
 
 def _guessed(body: bytes) -> str | None:
     """The text in an encoding of before Unicode. A guess that makes control characters of it is none."""
-    western = body.decode("cp1252", "replace")
-    strange = [character for character in western if not character.isascii()]
-    if len(strange) < len(western) * _WESTERN_SHARE_MAX and all(one.isalpha() or one in _WESTERN_MARKS for one in strange):
-        # In a short text, detectors take two letters of it for one of Chinese.
-        return western
     best = charset_normalizer.from_bytes(body).best()
     text = str(best) if best is not None else ""
     is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)

@@ -99,7 +99,7 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_pa
 
 def test_characters_that_can_not_be_read_are_counted_and_told(hive_mind, tmp_path):
     note = tmp_path / "note.txt"
-    note.write_bytes(b"Der Schl\xfcssel liegt im Schrank.")
+    note.write_bytes("Der Schlüssel liegt im ".encode() + b"\xff Schrank.")
 
     ended = hive_mind("learn", note)
 

@@ -26,6 +26,16 @@ def test_a_few_letters_of_another_encoding_are_read() -> None:
     assert decoded("Frau Müller wohnt in Köln.\n".encode("latin_1")) == "Frau Müller wohnt in Köln.\n"
 
 
+def test_one_letter_of_another_encoding_in_a_long_text_is_read() -> None:
+    text = "The crane lifts two tonnes. " * 20 + "The café opens at 7, a coffee costs £2.\n"
+
+    assert decoded(text.encode("latin_1")) == text
+
+
+def test_a_slip_in_a_text_of_utf_8_does_not_make_it_one_of_another_encoding() -> None:
+    assert decoded("Der Schlüssel hängt im Büro".encode() + b"\xff.") == "Der Schlüssel hängt im Büro\N{REPLACEMENT CHARACTER}."
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
