@@ -78,6 +78,8 @@ _QUOTE = re.compile(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = re.compile(r"[|:\- \t+]{3,}")
 _KEYED = re.compile(r"[^\s:.][^:.]{0,40}:\s")
 _FENCE = ("```", "~~~")
+_SET_IN = ("    ", "\t")
+_SENTENCE_STOPS = tuple(".!?。！？…")
 _STOPS = tuple(".!?:;。！？…")
 
 
@@ -106,6 +108,11 @@ class _Layouter:
     def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
         for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
             paragraph = list(run)
+            if has_words and self._is_code(paragraph):
+                yield from self._closed(keep_lead=True)
+                self._code = paragraph
+                yield from self._code_block()
+                continue
             start = _introducing(paragraph)
             table = self._table(paragraph[start:]) if has_words and self._code is None else None
             yield from self._lines(paragraph if table is None else paragraph[:start])
@@ -124,6 +131,17 @@ class _Layouter:
             # Inside code the mark is code, or stands before every line of it; only the closing fence is looked for behind it.
             in_code = self._code is not None and not unquoted.startswith(_FENCE)
             yield from self._read(raw.rstrip() if in_code else unquoted)
+
+    def _is_code(self, lines: Sequence[str]) -> bool:
+        """Whether a paragraph is code because it is set in; sentences, lists and chats may be set in, too."""
+        if self._code is not None or not all(line.startswith(_SET_IN) for line in lines):
+            return False
+        if len(lines) < 2 and not self._lead:
+            return False
+        said = [line.strip() for line in lines]
+        if said[-1].endswith(_SENTENCE_STOPS) or _ITEM.match(said[0]) or said[0].startswith(("|", ">", *_FENCE)):
+            return False
+        return not any(turn_of(line, self._speakers) or log_line_of(line) for line in said)
 
     def _table(self, lines: Sequence[str]) -> Rows | None:
         table = rows_of([line.strip(" ") for line in lines])

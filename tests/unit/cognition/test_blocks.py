@@ -1,3 +1,5 @@
+import pytest
+
 from hive_mind.cognition.blocks import Block, Layout, blocks
 
 
@@ -54,6 +56,28 @@ def test_code_is_one_block_and_is_not_read_as_text():
     found = blocks("Run this:\n```sh\n# restart\nsystemctl restart db\n```\nDone now.")
 
     assert Block("# restart\nsystemctl restart db", Layout.CODE, lead="Run this:") in found
+
+
+def test_lines_that_are_set_in_are_code_and_keep_their_lines():
+    found = blocks("# Fix\nRun this:\n\n    stop foo\n    if slow; then\n        wait\n    fi\n\nDone now.")
+
+    heading = found[0].headings
+    assert found[1] == Block("stop foo\nif slow; then\n    wait\nfi", Layout.CODE, heading, lead="Run this:")
+    assert (found[2].text, found[2].layout) == ("Done now.", Layout.PROSE)
+
+
+@pytest.mark.parametrize(
+    ("set_in", "layout"),
+    [
+        ("    The pump was off\n    for two hours.", Layout.PROSE),
+        ("    A lonely line", Layout.PROSE),
+        ("    - one thing\n    - another thing", Layout.ITEM),
+        ("    Ann: Did you see it?\n    Ben: I did", Layout.UTTERANCE),
+    ],
+    ids=["sentence", "line", "list", "chat"],
+)
+def test_sentences_lists_and_chats_that_are_set_in_are_no_code(set_in: str, layout: Layout):
+    assert {block.layout for block in blocks(set_in)} == {layout}
 
 
 def test_code_that_is_never_closed_is_still_there():
