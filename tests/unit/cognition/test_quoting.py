@@ -128,3 +128,11 @@ def test_every_quotation_is_literally_a_fact_of_a_hit(question: str, contents: l
         assert set(found.sources) <= set(hits)
     else:
         assert found.sources == ()
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_row_is_quoted_with_the_names_of_its_columns(separator: str):
+    row, header = (separator.join(fields) for fields in (("Ann", "4711", "B12"), ("name", "phone", "room")))
+    found = answer("What is the phone of Ann?", hit(row, concept="Ann", before=header))
+
+    assert f"“{row}” ({header})" in found.text
