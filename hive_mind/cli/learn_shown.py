@@ -17,6 +17,8 @@ _REASONS = {
     "a log line like others": ("log line like others", "log lines like others"),
 }
 
+_NO_LINES = "not shown line by line: an agent of a fleet tells figures only; facts list shows what it keeps"
+
 
 def show_learned(files: Sequence[Told]) -> None:
     """For people."""
@@ -24,6 +26,8 @@ def show_learned(files: Sequence[Told]) -> None:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
         for line in file.get("lines", ()):
             show_indented(f"{line['what']}: {line['text']}", style="" if line["what"] == "kept" else "dim")
+        if file.get("lines") == [] and (file["facts"] or file["left_out"]):
+            show_indented(_NO_LINES, style="dim")
     if len(files) > 1:
         new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
         show(f"{len(files)} files: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
