@@ -52,6 +52,14 @@ def test_what_nothing_in_memory_speaks_of_is_not_known(question: str, fact: str)
     assert (found.text, found.sources, found.method, found.confidence) == (NOT_KNOWN, (), "unknown", 0.0)
 
 
+def test_what_is_not_known_for_certain_comes_with_the_closest_facts_and_no_more_than_three():
+    found = [hit(f"Ana lives in {place}.") for place in ("Porto", "Braga", "Faro", "Evora")]
+
+    declined = answer("Where does Zoe live?", *found)
+
+    assert (declined.is_known, declined.sources, declined.closest) == (False, (), tuple(found[:3]))
+
+
 def test_without_hits_nothing_is_known():
     assert not answer("Who owns billing?").is_known
 
