@@ -30,8 +30,11 @@ _COLOURS = (
 )
 # Who is meant need not have a name.
 _PEOPLE = (
-    "team|staff|committee|guard|deputy|everybody|nobody|somebody|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|users?|"
-    "root|they|caretaker|porter|we|i"
+    "team|staff|crew|committee|guard|deputy|everybody|nobody|somebody|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
+    "users?|root|they|caretaker|porter|we|i|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
+    "apprentices?|trainees?|interns?|nurses?|chair|clerks?|landlord|tenants?|customers?|students?|captain|president|minister|"
+    "(?:engine|manag|offic|driv|teach|own|found|build|keep|buy|sell|farm|bak|paint|work|play|lead|sing|writ|lawy)ers?|"
+    r"(?:direct|operat|doct|auth|edit|inspect|vend|visit|act|supervis|spons)ors?|\w{3,20}(?:ist|ian|man|woman|men|women)s?"
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _NUMBER = re.compile(rf"\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)

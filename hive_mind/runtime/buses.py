@@ -28,8 +28,11 @@ async def open_bus(url: str, state: Path | None = None, credential: str = "") ->
 async def reach(config: BusConfig) -> None:
     """Connect to the bus of a worker, and to that of its searches, and let go. Raises what a worker would end with."""
     for address, given in _named_in(config):
-        bus = cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+        backend = backends.load("bus", address.backend)
+        bus = cast(EventBus, await backend.open(address, given))
         await bus.close(drain_s=0)
+        if (refuse_full := getattr(backend, "refuse_full", None)) is not None:
+            await refuse_full(address, given)
 
 
 async def purge(config: BusConfig, hives: Sequence[str]) -> list[str]:

@@ -113,7 +113,7 @@ def test_options_say_what_to_ask_and_how(hive_mind: HiveMind, file: Path, tmp_pa
 
 
 def test_questions_of_a_file_are_asked_instead(hive_mind: HiveMind, file: Path, tmp_path: Path):
-    entry = {"id": "mine", "question": "Who noticed that the labels on the pumps were mixed up?", "intent": "state-lookup"}
+    entry = {"id": "mine", "question": "Who noticed it before closing a valve?", "intent": "state-lookup"}
     entry |= {"relevant_knowledge_node_uuids": ["2025-05-05-apprentice.txt:13"], "acceptable_answer_keywords": ["apprentice"]}
     (tmp_path / "questions.json").write_text(json.dumps({"questions": [entry]}))
 

@@ -68,7 +68,7 @@ MODELS = Story(
         "spec.llm.model": Sight(of_model("bob", lambda _, one: one.body["model"]), "small", "large"),
         "spec.llm.url": Sight(of_model("bob", lambda server, _: server), "first", "other"),
         "spec.llm.key": Sight(of_model("bob", lambda _, one: one.headers["authorization"]), "Bearer key-one", "Bearer key-other"),
-        "spec.llm.tokenBudget": Sight(lambda f: f.agent("bob")._agent.reader.budget.max_tokens, 100_000, 200_000),
+        "spec.llm.tokenBudget": Sight(lambda f: f.agent("bob")._agent.reader.reader.budget.max_tokens, 100_000, 200_000),
         "spec.embedding.model": Sight(of_embedder(lambda _, one: one.body["model"]), "small-vectors", "large-vectors"),
         "spec.embedding.url": Sight(of_embedder(lambda server, _: server), "first", "other"),
         "spec.embedding.key": Sight(

@@ -5,7 +5,8 @@ import logging
 import random
 from typing import Any
 
-from hive_mind.bus.base import BusCapabilities
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import BusCapabilities, BusSettings
 from hive_mind.bus.redis.wire import SCATTERED, Place, Wire
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
@@ -73,11 +74,16 @@ def _refuse(told: dict[str, str]) -> None:
         _log.warning(
             "this Redis server drops keys when its memory is full, and messages with them: set maxmemory-policy noeviction"
         )
-    _refuse_full(told)
 
 
-def _refuse_full(told: dict[str, str]) -> None:
-    """Nothing can be sent over a server that is full, and one that drops nothing stays so until somebody reads."""
+async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
+    """Raises `BackendThrottled` for a server that takes nothing: who is there may read it empty, and nobody can begin."""
+    wire = Wire(Place(address, settings))
+    try:
+        await wire.connect()
+        told = dict(_lines(await wire.one("INFO", "memory")))
+    finally:
+        await wire.close()
     limit, used = int(told.get("maxmemory", 0)), int(told.get("used_memory", 0)) - int(told.get("mem_not_counted_for_evict", 0))
     if 0 < limit < used and told.get("maxmemory_policy") == "noeviction":
         raise BackendThrottled(
