@@ -125,6 +125,7 @@ def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> Agent
         last_error=error,
         restarts=process.restarts,
         since_ms=since_ms,
+        pid=process.pid,
         conditions=(
             _condition("Ready", is_ready, "Ready" if is_ready else phase.capitalize(), error, since_ms),
             _condition("Running", process.pid > 0, "Running" if process.pid else "NoProcess", "", process.since_ms),

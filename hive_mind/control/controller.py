@@ -6,9 +6,11 @@ at a time changes it. What it does in which order is in `converging` and `applyi
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hive_mind.control import removal
 from hive_mind.control.applying import Applying
@@ -28,6 +30,8 @@ from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.control.watching import PERIOD_S, Watching, pause
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import kept_facts
 from hive_mind.runtime.worker_config import BusConfig
 
 __all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
@@ -107,7 +111,8 @@ class HiveController:
     async def status(self) -> FleetStatus:
         """How it is, seen just now."""
         state = self._folder.state()
-        return fleet_status(self._folder.fleet, state, await self.observe())
+        status = fleet_status(self._folder.fleet, state, await self.observe())
+        return await asyncio.to_thread(self._at_rest, status, state.agents) if status.phase == "Stopped" else status
 
     async def observe(self) -> Mapping[str, Running]:
         """Every process that is there or should be."""
@@ -204,6 +209,16 @@ class HiveController:
             return
         async with self._changing(wait_s=0.0):
             await watching.round(await self._converging(self.source()))
+
+    def _at_rest(self, status: FleetStatus, agents: Sequence[str]) -> FleetStatus:
+        """Of a fleet of which nothing runs: the topology that its manifest has, and the facts that its agents will wake with."""
+        topology, facts = status.topology, 0
+        with suppress(HiveError, OSError):
+            topology = self.source().manifest.spec.topology.kind
+        for agent in agents:
+            with suppress(HiveError, OSError):
+                facts += sum(fact.is_current for fact in kept_facts(Settings(home=self._folder.home), agent))
+        return msgspec.structs.replace(status, topology=topology, facts=facts)
 
     def _revision(self) -> int:
         return self._folder.state().revision if self._folder.exists else 0

@@ -53,6 +53,8 @@ class AgentView(msgspec.Struct, frozen=True):
     restarts: int = 0
     since_ms: int = 0
     conditions: tuple[Condition, ...] = ()
+    pid: int = 0
+    """Of its process; 0 where there is none."""
 
 
 class FleetStatus(msgspec.Struct, frozen=True):

@@ -219,6 +219,8 @@ def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command
     assert command("delete", "--purge", "--yes").code == 0
 
     assert command("import", tmp_path / "flat.zip").code == 0
+    resting = command("status", "-o", "json").json
+    assert (resting["phase"], resting["topology"], resting["facts"]) == ("Stopped", "flat", 27)
     changed = manifests / "flat.yaml"
     changed.write_text(changed.read_text("utf-8").replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n"))
     assert command("apply", "-f", changed, *LIMIT).code == 0
