@@ -32,6 +32,10 @@ PANEL = "Fleets"
 _BYTES_MAX = 16 << 20
 
 
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
+
+
 class FleetFormat(StrEnum):
     """How a result is printed."""
 

@@ -1,5 +1,7 @@
 """`hive-mind get`: what there is, a line each: fleets, their agents, what they know, what happened."""
 
+import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +13,7 @@ from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
 from hive_mind.cli.fleet.log_lines import latest_lines
 from hive_mind.cli.fleet.logs import processes_of
+from hive_mind.cli.fleet.selecting import FIELDS, selected
 from hive_mind.cli.fleet.status_shown import phase_cell, show_agents
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
@@ -27,6 +30,14 @@ group = typer.Typer(name="get", cls=fleets.EitherNumber, no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=agent_names)]
+
+
+Selector = Annotated[
+    str,
+    typer.Option(
+        "--selector", "-l", metavar="FIELD=VALUE,…", help=f"Only agents of which that holds: {', '.join(FIELDS)}; != for not."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -49,20 +60,35 @@ async def hives(name: Name = "", home: options.Home = None, output: fleets.Outpu
     show_as(output, found, [f"hive/{one.name}" for one in found], lambda: show_hives(found, folder))
 
 
-@group.command(epilog=examples("hive-mind get agents", "hive-mind get agents ada -o yaml"))
+@group.command(
+    epilog=examples("hive-mind get agents", "hive-mind get agents -l group=north,phase!=ready", "hive-mind get agents -w")
+)
 @command
 async def agents(
-    name: AgentName = "", fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+    name: AgentName = "",
+    selector: Selector = "",
+    watch: fleets.Watch = False,
+    every: fleets.Every = 1.0,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
 ) -> None:
     """List the agents of a fleet: how each is, where it runs, and what it knows."""
     async with fleets.chosen(home, fleet) as controller:
-        status = await controller.status()
-    found = [agent_called(status, name)] if name else list(status.agents)
+        _show_agents_of(await controller.status(), name, selector, output)
+        while watch:
+            sys.stdout.flush()
+            await asyncio.sleep(every)
+            _show_agents_of(await controller.status(), name, selector, output)
+
+
+def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: FleetFormat) -> None:
+    found = selected([agent_called(status, name)] if name else status.agents, selector)
 
     def show_found() -> None:
         show_agents(found)
         if not found:
-            show(f"fleet {status.name} has no agents now: {status.phase}")
+            show(f"no agent is so: {selector}" if selector else f"fleet {status.name} has no agents now: {status.phase}")
 
     show_as(output, found, [f"agent/{agent.name}" for agent in found], show_found)
 

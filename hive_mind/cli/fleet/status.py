@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,9 +18,6 @@ from hive_mind.cli.running import FAILED, command
 if TYPE_CHECKING:
     from hive_mind.control.fleet_status import FleetStatus
 
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -30,8 +27,8 @@ def register(app: typer.Typer) -> None:
 
 @command
 async def status(
-    watch: Watch = False,
-    every: Every = 1.0,
+    watch: fleets.Watch = False,
+    every: fleets.Every = 1.0,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,
