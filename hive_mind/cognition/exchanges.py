@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hive_mind.cognition.blocks import Layout
 from hive_mind.cognition.cutting import Piece
-from hive_mind.cognition.statements import is_polite, is_question
+from hive_mind.cognition.statements import is_polite, is_question, is_statement
 
 # A longer answer stands by itself.
 _WORDS_MAX = 8
@@ -22,7 +22,8 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
     asked: Piece | None = None
     for piece in pieces:
         if asked is not None and _answers(piece, asked):
-            yield replace(asked, is_told=True)
+            # What else was said with the question is kept as ever.
+            yield replace(asked, is_told=not any(is_statement(one) and not is_question(one) for one in asked.sentences))
             yield _together(asked, piece)
             asked = None
             continue

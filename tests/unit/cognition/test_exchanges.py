@@ -60,3 +60,12 @@ def test_what_is_left_out_is_named_with_the_reason() -> None:
         ("hm", "too few words"),
         ("Who has the key?", "a question"),
     ]
+
+
+def test_what_else_was_said_with_the_question_is_kept() -> None:
+    said = "Ann: The cold room was cleaned on Monday. Who has the key?\nBob: Mira has it."
+
+    assert [statement(one) for one in candidates(said)] == [
+        "Ann: The cold room was cleaned on Monday. Who has the key?",
+        "Ann: Who has the key? Bob: Mira has it.",
+    ]
