@@ -57,7 +57,7 @@ def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_
     assert applied.code == 0, applied.err
     assert "fleet halvay: Ready" in applied.out
 
-    assert command("plan", "-f", manifest, "-o", "json").json == {"actions": []}
+    assert command("plan", "-f", manifest, "-o", "json").json["actions"] == []
     assert "nothing to do" in command("diff", "-f", manifest).out
     assert command("wait", "--for=condition=Ready", f"agent/{agent}", *LIMIT).code == 0
 
@@ -192,7 +192,7 @@ def test_ctrl_c_while_applying_loses_nothing_and_applying_again_goes_on(command,
         assert "run it again to go on" in said.rest()
 
     assert command("apply", "-f", manifest, *LIMIT).code == 0
-    assert command("plan", "-f", manifest, "-o", "json").json == {"actions": []}
+    assert command("plan", "-f", manifest, "-o", "json").json["actions"] == []
     assert command("delete", "--purge", "--yes").code == 0
 
 
