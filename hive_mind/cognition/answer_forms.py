@@ -10,16 +10,29 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from hive_mind.cognition.entities import entities
+from hive_mind.cognition.logs import message_of
 from hive_mind.ranking.tokens import tokenize
 
 _NUMERAL = (
     "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half|"
     "once|twice|dozen|nothing|none|no)"
 )
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekdays?|weekends?|today|tomorrow|yesterday|tonight|noon|midnight"
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|"
+    "oktober|dezember"
+)
+_DAYS = (
+    "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekdays?|weekends?|today|tomorrow|yesterday|tonight|noon|midnight|"
+    "(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|heute|morgen|gestern"
+)
+# Figures that tell a time, and no other: a year, a day of a month, a time of day.
+_TIMES = (
+    r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|\b\d{1,2}[./]\d{1,2}[./]|\b\d{1,2}\s?[ap]\.?m\b|"
+    r"\b(?:at|by|um) \d|\d Uhr\b"
+)
 _SPANS = (
-    "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter"
+    "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
+    "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
 )
 _MOMENTS = "christmas|easter|now|soon|past|after|before|until|when|since|once"
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
@@ -45,12 +58,13 @@ class _Form(NamedTuple):
 
     asked: re.Pattern[str]
     holds: Callable[[str, str], bool]
+    is_time: bool = False
 
 
 def may_answer(question: str, text: str) -> bool:
-    """Whether a text holds what a question of this kind is answered with."""
+    """Whether a text holds what a question of this kind is answered with; the time in front of a log line only tells when."""
     form = _form_of(question)
-    return form is None or form.holds(text, question)
+    return form is None or form.holds(text if form.is_time else message_of(text), question)
 
 
 @lru_cache(maxsize=64)
@@ -76,7 +90,7 @@ def _has_somebody(text: str, question: str) -> bool:
     # What begins a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) > 1 and _DOING.fullmatch(words[1]) is not None
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
-    return any(not set(tokenize(name)) <= asked for name in (*entities(text), *capitals)) or bool(_SOMEBODY.search(text))
+    return any(not set(tokenize(name)) <= asked for name in (*entities(text), *capitals, *_SOMEBODY.findall(text)))
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:
@@ -87,8 +101,8 @@ _DOING = re.compile(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
-_WHEN = _pattern(rf"\d|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
-_AGE = _pattern(r"\b(?:1[0-9]|20)\d\d\b|\b(?:years?|months?|weeks?|old|aged?|born|built)\b")
+_WHEN = _pattern(rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
+_AGE = _pattern(r"\b(?:1[0-9]|20)\d\d\b|\b(?:years?|months?|weeks?|aged?|born|built)\b")
 _MONEY = _pattern(
     rf"[$€£¥]|\b(?:\d[\d.,]*|{_NUMERAL})\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
@@ -108,5 +122,9 @@ _FORMS = (
     _Form(_pattern(r"\bhow old\b|\bwhat age\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow (?:many|much|heavy|big|large|warm|hot|cold|fast|long|often)\b|^wie ?viele?\b"), _has_number),
     _Form(_pattern(r"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b"), _has_somebody),
-    _Form(_pattern(r"^(?:and |so |but )?when\b|\b(?:from|until|since) when\b|\bwhat time\b"), partial(_has, _WHEN)),
+    _Form(
+        _pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"),
+        partial(_has, _WHEN),
+        is_time=True,
+    ),
 )

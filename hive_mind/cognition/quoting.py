@@ -12,7 +12,7 @@ from hive_mind.cognition.log_patterns import is_note
 from hive_mind.cognition.logs import message_of
 from hive_mind.cognition.relevance import Judgement, RelevanceSettings, asked_of, relevant
 from hive_mind.cognition.selection import ordered, strong
-from hive_mind.cognition.separated import record_of
+from hive_mind.cognition.separated import is_table_row, record_of
 from hive_mind.cognition.temporal import relative_moments
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.former import former_told
@@ -76,8 +76,7 @@ def _quotation(hit: Hit) -> str:
     if dispute := dispute_told(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
-    is_row = fact.content.startswith("| ") and fact.before.startswith("| ")
-    if is_row or record_of(fact) is not None:
+    if is_table_row(fact) or record_of(fact) is not None:
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
     return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")

@@ -25,6 +25,9 @@ _OPENERS = frozenset(
     "the a an this that these those it its he she they we i you his her their our my your there here in on at as after "
     "before but and so if when while however then today yesterday tomorrow later".split()
 )
+# German writes ordinals with a dot: "bis zum 31. Dezember", "im 2. Stock".
+_MONTHS = frozenset("januar jänner februar märz april mai juni juli august september oktober november dezember".split())
+_BEFORE_ORDINALS = frozenset("der den dem des das im am vom zum zur beim jeder jeden jedem".split())
 _NEXT_WORD = re.compile(r"\s{0,8}[\"'“‘«(\[]{0,4}(\w{0,24})")
 _LAST_WORD_CHARS = 24
 
@@ -80,8 +83,15 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     last = _last_word(text, start, match.start())
     if last in _SOMETIMES_LAST:
         return upcoming.lower() in _OPENERS
+    if last.isdecimal() and len(last) <= len("31"):
+        return not (upcoming.lower() in _MONTHS or (upcoming.lower() not in _OPENERS and _is_ordinal(text, start, match.start())))
     is_initial = len(last) == 1 and last.isalpha() and last != "i"
     return last not in _NEVER_LAST and not is_initial
+
+
+def _is_ordinal(text: str, start: int, end: int) -> bool:
+    words = text[max(start, end - _LAST_WORD_CHARS) : end].split()
+    return len(words) > 1 and words[-2].lower() in _BEFORE_ORDINALS
 
 
 def _last_word(text: str, start: int, end: int) -> str:

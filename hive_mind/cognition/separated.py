@@ -61,6 +61,11 @@ def rows_of(lines: Sequence[str]) -> Rows | None:
     return None
 
 
+def is_table_row(fact: Fact) -> bool:
+    """Whether a fact is a row of a markdown table under the titles of its columns."""
+    return fact.content.startswith("| ") and fact.before.startswith("| ")
+
+
 def record_of(fact: Fact) -> Record | None:
     """The record in a fact that was learned as a row under a header; None for any other fact."""
     content, header = (text.removeprefix(f"{fact.speaker}: ") for text in (fact.content, fact.before))

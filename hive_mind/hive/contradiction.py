@@ -60,6 +60,8 @@ def _concept(statement: Statement) -> str:
 
 def _exclude(a: Statement, one: Wording, b: Statement, other: Wording) -> bool:
     """`conflicts` for two statements of one concept."""
+    if _are_rows_of_two(a.content, b.content):
+        return False
     if (one.denies and other.denies) or _are_moments(a, b):
         return False
     if a.speaker and b.speaker and a.speaker != b.speaker and (one.is_first_person or other.is_first_person):
@@ -67,6 +69,15 @@ def _exclude(a: Statement, one: Wording, b: Statement, other: Wording) -> bool:
     if one.denies != other.denies:
         return _is_denied(one, other)
     return _differ_in_value(one, other) if a.speaker and a.speaker == b.speaker else _differ(one, other)
+
+
+def _are_rows_of_two(one: str, other: str) -> bool:
+    """Rows of a table about different things: the first column says what a row is about."""
+    return one.startswith("|") and other.startswith("|") and _first_cell(one) != _first_cell(other)
+
+
+def _first_cell(row: str) -> str:
+    return row.lstrip("|").partition("|")[0].strip().casefold()
 
 
 def _are_moments(a: Statement, b: Statement) -> bool:

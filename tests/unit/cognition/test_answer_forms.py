@@ -19,6 +19,10 @@ from hive_mind.cognition.answer_forms import may_answer
         ("Who sold the boat?", "Ana sold the boat.", "The boat was sold."),
         ("Who may come in?", "The guard lets everybody in.", "The door is open."),
         ("When does the ferry leave?", "It leaves at nine.", "The ferry is blue."),
+        ("When was the pump bought?", "In March 2021.", "The pump stops below 2.8 bar."),
+        ("Wann wurde die Pumpe gekauft?", "Am 3. Mai.", "Die Pumpe P14 schaltet ab."),
+        ("When was the plugin loaded?", "2026-05-11 02:05:01 INFO loaded a plugin", "INFO loaded a plugin"),
+        ("Who is the landlord?", "The landlord is Ana.", "Tell the landlord."),
         ("wer hat den Kessel gebaut?", "Der Kessel ist von Frau Öztürk.", "der kessel ist groß"),
     ],
 )

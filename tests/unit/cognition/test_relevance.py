@@ -26,6 +26,25 @@ def test_a_fact_that_names_the_identifier_speaks_about_it_whatever_else_is_asked
     assert (found.is_named, found.share) == (True, 1.0)
 
 
+def test_an_identifier_alone_answers_nothing():
+    assert not relevant("Which vendor built the boiler K2?", [hit("K2 was cleaned.", keyword=9.0)], RelevanceSettings())
+    assert relevant("Who built the boiler K2?", [hit("The boiler K2 was built by Ana.", keyword=1.0)], RelevanceSettings())
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "aside"),
+    [
+        ("Who is the director of the museum?", "The director of the museum is Ana.", "The museum of Ana stands in Porto."),
+        ("What is the director's name?", "The director is Ana.", "Ana wrote the name down."),
+        ("Who painted the museum?", "Ana painted the museum.", "The museum was sold by Ana."),
+        ("When is Pelican 5 due?", "Pelican 5 is due on 3 May.", "Pelican 4 was due on 3 May."),
+    ],
+)
+def test_who_is_asked_for_by_a_role_a_deed_or_a_number_is_not_anybody(question: str, answer: str, aside: str):
+    assert relevant(question, [hit(answer, keyword=9.0)], RelevanceSettings())
+    assert not relevant(question, [hit(aside, keyword=9.0)], RelevanceSettings())
+
+
 def test_a_fact_about_another_identifier_or_another_person_does_not():
     assert judgement(asked_of("What is D4?"), hit("D40 drains the tunnel.")) is None
     assert judgement(asked_of("Where does Zoe live?"), hit("Ana lives in Porto.")) is None

@@ -48,3 +48,12 @@ def test_neighbours_are_joined_while_they_fit():
 def test_text_without_words_has_no_sentences():
     assert sentences("") == []
     assert sentences(" \n\t ") == []
+
+
+def test_a_german_ordinal_ends_no_sentence_and_a_figure_does():
+    assert sentences("Der Vertrag läuft bis zum 31. Dezember 2031. Kunden zahlen.") == [
+        "Der Vertrag läuft bis zum 31. Dezember 2031.",
+        "Kunden zahlen.",
+    ]
+    assert sentences("Wir wohnen im 2. Stock. Das Haus ist alt.") == ["Wir wohnen im 2. Stock.", "Das Haus ist alt."]
+    assert sentences("We have 3. Bob has 4.") == ["We have 3.", "Bob has 4."]
