@@ -84,6 +84,8 @@ class NodeRunner(Requests):
         self._idle = asyncio.Event()
         self._failure: BaseException | None = None
         self._is_ending = False
+        self.damaged = 0
+        """Records of its journal that were set aside when it was started."""
         self._bell = Bell()
         self._tick_is_due = False
         self._may_wake_sooner = True
@@ -149,6 +151,7 @@ class NodeRunner(Requests):
         request = next(self._ids)
         # In the write of whatever follows from it, so that it is not forgotten why that was done.
         aside = Persist([record for record in kept if isinstance(record, SetAside)])
+        self.damaged = len(aside.records)
         with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
         await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
 

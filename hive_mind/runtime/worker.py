@@ -83,7 +83,7 @@ class Worker:
             memory_bytes=memory_bytes,
             cpu_s=times.user + times.system,
             error=self._error or "; ".join(troubles),
-            notices=self._parts.notices if self._parts else (),
+            notices=(*(self._parts.notices if self._parts else ()), *(node.notice for node in nodes if node.notice)),
         )
 
     def figures(self) -> list[NodeFigures]:

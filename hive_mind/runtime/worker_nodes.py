@@ -127,6 +127,7 @@ class WorkerNode:
             messages=received.count if received else 0,
             findings=tuple(self._findings),
             error=self._trouble(),
+            damaged=running.runner.damaged,
         )
 
     async def close(self) -> None:

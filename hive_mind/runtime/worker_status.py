@@ -35,6 +35,16 @@ class NodeStatus(msgspec.Struct, frozen=True):
     """Since when there is somebody silent, or nobody."""
     even_since_ms: int = 0
     """Since when there is something on its way, or nothing."""
+    damaged: int = 0
+    """Records of its journal that were set aside when it was started."""
+
+    @property
+    def notice(self) -> str:
+        """What a person should know of it and what stops nothing, or ""."""
+        if not self.damaged:
+            return ""
+        what = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
+        return f"the journal of {self.name} had {what}, set aside and asked of other nodes again; its log names them"
 
 
 class AgentStatus(msgspec.Struct, frozen=True):

@@ -107,7 +107,7 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
     async with fleets.opened(home, name, is_telling=True) as controller:
 
         def shown(plan: "Plan") -> None:
-            if ways.output is FleetFormat.TABLE:
+            if ways.output.is_table:
                 show_plan(plan, name, ways.output)
                 sys.stdout.flush()
 

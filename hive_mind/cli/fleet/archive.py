@@ -64,7 +64,7 @@ async def import_fleet(
 
     archived = await import_(file, fleets.home_of(home).absolute(), fleet)
     _tell(archived, f"fleet {archived.fleet} is restored from {file}", output)
-    if output is FleetFormat.TABLE:
+    if output.is_table:
         say("it does not run yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
 
 

@@ -40,9 +40,15 @@ class FleetFormat(StrEnum):
     """How a result is printed."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+
+    @property
+    def is_table(self) -> bool:
+        """For people; wide only adds columns where there are more."""
+        return self in (FleetFormat.TABLE, FleetFormat.WIDE)
 
 
 def fleet_names(incomplete: str) -> list[str]:
@@ -71,7 +77,10 @@ def process_names(incomplete: str) -> list[str]:
 
 
 Output = Annotated[
-    FleetFormat, typer.Option("--output", "-o", help="table for people, json or yaml for programs, name for names alone.")
+    FleetFormat,
+    typer.Option(
+        "--output", "-o", help="table for people, wide with more columns, json or yaml for programs, name for names alone."
+    ),
 ]
 Fleet = Annotated[
     str,
@@ -219,7 +228,7 @@ def show_as(output: FleetFormat, value: object, names: Iterable[str], table: Cal
         case FleetFormat.NAME:
             for name in names:
                 show(name)
-        case FleetFormat.TABLE:
+        case FleetFormat.TABLE | FleetFormat.WIDE:
             table()
 
 

@@ -61,7 +61,12 @@ async def hives(name: Name = "", home: options.Home = None, output: fleets.Outpu
 
 
 @group.command(
-    epilog=examples("hive-mind get agents", "hive-mind get agents -l group=north,phase!=ready", "hive-mind get agents -w")
+    epilog=examples(
+        "hive-mind get agents",
+        "hive-mind get agents -l group=north,phase!=ready",
+        "hive-mind get agents -w",
+        "hive-mind get agents -o wide",
+    )
 )
 @command
 async def agents(
@@ -86,7 +91,7 @@ def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: Fle
     found = selected([agent_called(status, name)] if name else status.agents, selector)
 
     def show_found() -> None:
-        show_agents(found)
+        show_agents(found, is_wide=output is FleetFormat.WIDE)
         if not found:
             show(f"no agent is so: {selector}" if selector else f"fleet {status.name} has no agents now: {status.phase}")
 

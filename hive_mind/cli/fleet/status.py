@@ -38,7 +38,7 @@ async def status(
     Exit code 1 means that something is broken: the phase is then Degraded, and the conditions say why.
     """
     async with fleets.chosen(home, fleet) as controller:
-        if watch and output is FleetFormat.TABLE and sys.stdout.isatty():
+        if watch and output.is_table and sys.stdout.isatty():
             await watched(controller, every)
         show_status(now := await controller.status(), output)
         while watch:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
 AGENT_FIGURES = (4, 5, 6, 7, 8)
+_WIDE_TITLES, _WIDE_FIGURES = (*AGENT_TITLES, "domain", "pid"), (*AGENT_FIGURES, len(AGENT_TITLES) + 1)
 # More do not fit into a line.
 _NAMED_MAX = 5
 CONDITION_TITLES = ("condition", "status", "since", "reason", "message")
@@ -63,10 +64,14 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED_MAX]) + (f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else "")
 
 
-def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None) -> None:
+def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None, *, is_wide: bool = False) -> None:
     """A line for each agent."""
-    if agents:
-        show_table(AGENT_TITLES, agent_rows(agents, now_ms), right=AGENT_FIGURES)
+    rows = agent_rows(agents, now_ms)
+    if is_wide and rows:
+        wide = [(*row, agent.domain, str(agent.pid or "")) for row, agent in zip(rows, agents, strict=True)]
+        show_table(_WIDE_TITLES, wide, right=_WIDE_FIGURES)
+    elif rows:
+        show_table(AGENT_TITLES, rows, right=AGENT_FIGURES)
 
 
 def agent_rows(agents: Iterable["AgentView"], now_ms: int | None = None) -> list[tuple[Cell, ...]]:

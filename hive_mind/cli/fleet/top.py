@@ -40,7 +40,7 @@ async def top(
 ) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
     async with fleets.chosen(home, fleet) as controller:
-        if output is FleetFormat.TABLE and sys.stdout.isatty() and not once:
+        if output.is_table and sys.stdout.isatty() and not once:
             await watched(controller, every, controller.folder.path)
         await _show_once(controller, every, output, controller.folder.path)
 

@@ -10,11 +10,11 @@ from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from tests.contract.bus_builders import Listener, Scenario, World, eventually, run, text
 from tests.contract.buses.servicebus import Harness
 
-LOCK_S = 2.0
+LOCK_S = 3.0
 
 
 class ShortLocks(Harness):
-    """Locks last two seconds, so that a test can outlast them."""
+    """Locks last three seconds, so that a test can outlast them."""
 
     lock = f"PT{LOCK_S:g}S"
 

@@ -10,6 +10,7 @@ import pytest
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime import worker as worker_module
 from hive_mind.runtime.worker import open_worker
+from tests.unit.runtime.test_damaged_journal import rotten
 from tests.unit.runtime.workers import NAMES, agent, config, play, running, until, with_agent
 
 
@@ -100,6 +101,25 @@ def test_a_node_that_has_stopped_fails_the_worker(tmp_path: Path) -> None:
             await until(lambda: worker.status().phase == "failed")
             assert "disk full" in worker.status().error
             assert not worker.status().is_ready
+
+    play(work())
+
+
+def test_a_damaged_journal_is_told_in_the_status_and_stops_nothing(tmp_path: Path) -> None:
+    async def work() -> None:
+        durable = config(tmp_path, store="sqlite")
+        async with running(durable) as worker:
+            await until(lambda: worker.status().is_ready)
+            await worker.call("ada", "store", content="The gate is blue.", concept="gate")
+            assert worker.status().notices == ()
+        (journal,) = (tmp_path / "hives").rglob("town.sqlite")
+        rotten(journal)
+
+        async with running(durable) as worker:
+            await until(lambda: worker.status().is_ready)
+            (notice,) = worker.status().notices
+            assert "the journal of town had a damaged record, set aside" in notice
+            assert (await worker.call("ada", "search", query="gate"))["hits"]
 
     play(work())
 

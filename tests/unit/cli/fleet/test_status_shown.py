@@ -58,6 +58,15 @@ def test_an_agent_that_is_missing_is_shown_with_why(capsys):
     assert ben.split() == ["ben", "missing", "ben", "0", "0", "0", "3", "it", "does", "not", "run"]
 
 
+def test_a_wide_line_also_tells_the_domain_and_the_pid_of_an_agent(capsys):
+    ada = AgentView("ada", "ready", True, "ada", "north", "tides", 12, pid=4711)
+    status_shown.show_agents([ada, AgentView("ben", "missing", False, "ben")], NOW_MS, is_wide=True)
+
+    header, first, _ = capsys.readouterr().out.splitlines()
+    assert header.split()[-2:] == ["domain", "pid"]
+    assert first.split()[-2:] == ["tides", "4711"]
+
+
 def test_no_colour_goes_into_a_pipe(capsys):
     status_shown.show_fleet_line(a_status())
     status_shown.show_agents(a_status().agents)
