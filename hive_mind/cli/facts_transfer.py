@@ -98,7 +98,7 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
         show_json({"file": file, "agent": agent, "facts": done.facts, "added": done.added, "skipped_lines": done.skipped_lines})
         return
     earlier = f" (the first {counted(done.skipped_lines, 'line')} were taken in before)" if done.skipped_lines else ""
-    show(f"{file}: {counted(done.facts, 'fact')}, {done.added} of them new to agent {agent!r}{earlier}")
+    show(f"{file}: {counted(done.facts, 'fact')}, {done.added:,} of them new to agent {agent!r}{earlier}")
 
 
 async def _taken_in(target: Unindexed, lines: FileLines, report: Report) -> Imported:

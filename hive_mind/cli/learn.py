@@ -48,6 +48,8 @@ SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 20
 
 
 _NAMED_MAX = 5
+# Reading so much takes a second or so.
+_LARGE_CHARS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,9 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
         return
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
+    if len(text) >= _LARGE_CHARS:
+        # Read whole before the first of it is stored: nothing moves for some seconds.
+        say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
     title = "" if piece.name == STDIN else Path(piece.name).stem
     content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
     learned = await learner.learn_from_content(content, tell)

@@ -34,7 +34,7 @@ def show_learned(files: Sequence[Told]) -> None:
 
 
 def _figures(file: Told) -> str:
-    parts = [f"{counted(file['facts'], 'fact')}, {file['added']} of them new"]
+    parts = [f"{counted(file['facts'], 'fact')}, {file['added']:,} of them new"]
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []

@@ -125,7 +125,7 @@ def test_standard_input_has_the_same_bound_as_a_file(hive_mind):
     assert "is too large" in ended.err
 
 
-def test_a_text_of_a_megabyte_is_learned(hive_mind, tmp_path):
+def test_a_text_of_a_megabyte_is_learned_and_told_before_it_is_read(hive_mind, tmp_path):
     large = tmp_path / "large.txt"
     rest = ", then it was towed back to its place by the harbour crew and chained to the same stone as before" * 3
     large.write_text("".join(f"Buoy {n} was painted last winter{rest}.\n" for n in range(3300)))
@@ -135,6 +135,7 @@ def test_a_text_of_a_megabyte_is_learned(hive_mind, tmp_path):
     assert large.stat().st_size > 1 << 20
     assert (ended.code, ended.json["skipped"]) == (0, [])
     assert ended.json["added"] >= 3300
+    assert "large.txt: reading 1.1 million characters" in ended.err
 
 
 @pytest.mark.parametrize(
