@@ -5,6 +5,7 @@
     │   ├─ UnknownBackend          .known: the names that exist
     │   ├─ BackendNotInstalled     .extra: what to install
     │   ├─ InvalidInput            a value, line or file that can't be taken as it is
+    │   │   └─ ConditionError      a condition that is none, or that the data does not fit
     │   ├─ ManifestError           .problems: all that is wrong with it, each with line and path
     │   ├─ WorkspaceError          .problems: the same of a file of a retrieval workspace
     │   └─ ExperimentError         .problems: the same of an experiment
@@ -54,6 +55,10 @@ class BackendNotInstalled(ConfigError):
 
 class InvalidInput(ConfigError):
     """A value, line or file that can't be taken as it is."""
+
+
+class ConditionError(InvalidInput):
+    """A condition that can't be read, or can't be put to the data it was given."""
 
 
 class Problem(NamedTuple):

@@ -1,0 +1,76 @@
+"""Conditions: questions to plain data, in a subset of Python's expressions that only reads, always ends and stays small.
+
+    Condition("'eval(' in result.get('code', '')").holds(result={"code": "print(1)"})      # False
+
+They are compiled once, where the rule or goal is loaded; what does not compile is refused there. Evaluating costs some
+microseconds. Whatever is wrong with a condition, or with the data it is put to, is a `ConditionError` and nothing else.
+"""
+
+import ast
+import warnings
+from typing import Any
+
+from hive_mind.errors import ConditionError
+from hive_mind.goals.language import compiled
+from hive_mind.goals.meter import Meter
+
+CHARS_MAX = 2_000
+
+# What Python raises for data that does not fit: 1/0, [][3], "a" < 1, [[...]].
+_OF_DATA = (ArithmeticError, LookupError, TypeError, ValueError, RecursionError)
+
+
+class Condition:
+    """One condition, ready to be put to data. Raises `ConditionError` for a text that is none."""
+
+    __slots__ = ("_value", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._value = compiled(_tree(text))
+
+    def holds(self, **names: object) -> bool:
+        """Whether it is true of these: texts, numbers, lists and mappings by name. Raises `ConditionError`."""
+        return bool(self.value(**names))
+
+    def value(self, **names: object) -> Any:
+        """What it comes to. Raises `ConditionError` for names it does not find and data it can't be put to."""
+        try:
+            return self._value(Meter(names))
+        except ConditionError:
+            raise
+        except _OF_DATA as error:
+            raise ConditionError(f"it can't be put to this data: {_told(error)}") from None
+
+    def __repr__(self) -> str:
+        return f"Condition({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Condition) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _tree(text: str) -> ast.expr:
+    if not isinstance(text, str) or not text.strip():
+        raise ConditionError("a condition is a text, such as len(output.summary) > 0")
+    if len(text) > CHARS_MAX:
+        raise ConditionError(f"it has more than {CHARS_MAX:,} characters: write two conditions")
+    try:
+        with warnings.catch_warnings():
+            # "1 is 1" and "\d" are the writer's business, and no line on standard error.
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ConditionError(f"it is no expression: {error.msg} at character {error.offset or 0}") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise ConditionError(
+            "it is no expression that can be read: nested too deep, or with characters that are no text"
+        ) from None
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    return f"there is no {error}" if isinstance(error, KeyError) else str(error)[:200]

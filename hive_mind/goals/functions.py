@@ -1,0 +1,186 @@
+"""The functions and methods a condition may call, each paid for by what it is given. There are no others.
+
+`matches` finds a regular expression in a text in linear time (RE2), so that no pattern runs for ever; it needs the extra `rules`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from hive_mind.errors import ConditionError
+from hive_mind.goals.meter import Meter
+from hive_mind.goals.operators import bounded, number, times_for
+
+try:
+    import re2
+except ImportError:
+    re2 = None
+
+Function = Callable[..., object]
+
+_DIGITS_MAX = 40
+_PLACES_MAX = 15
+_PATTERN_CHARS_MAX = 500
+_PATTERN_BYTES_MAX = 1 << 20
+_PATTERN_CHARS = 16
+
+TYPES: Mapping[str, type] = {"dict": dict, "list": list, "tuple": tuple, "str": str, "int": int, "float": float, "bool": bool}
+"""What stands behind `isinstance`."""
+
+
+def elements(meter: Meter, value: object) -> Sequence[object]:
+    """What a text, list or mapping is gone through by: characters, elements, keys. Raises `ConditionError` for anything else."""
+    if isinstance(value, dict):
+        meter.pay_for_copy(value)
+        return list(value)
+    if isinstance(value, str | list | tuple):
+        meter.pay_for_copy(value)
+        return value
+    raise ConditionError(f"{type(value).__name__} has no elements: only texts, lists and mappings have")
+
+
+def is_method(name: str) -> bool:
+    """Whether any value has a method of this name that may be called."""
+    return any(name in names for names in _METHODS.values())
+
+
+def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]) -> object:
+    """`value.name(*arguments)`, if it is one of those that may be called."""
+    if name not in _METHODS.get(type(value), ()):
+        raise ConditionError(f"{type(value).__name__} has no method {name}() that a condition may call")
+    if isinstance(value, str):
+        needle = next((one for one in arguments if isinstance(one, str)), "")
+        # As many parts as characters, at worst.
+        meter.pay_for_text(len(value), times_for(needle) + (8 if name == "split" else 0))
+    elif name != "get":
+        meter.pay_for_all(value)
+    found = getattr(value, name)(*arguments)
+    return list(found) if name in ("keys", "values", "items") else found
+
+
+def _str(meter: Meter, value: object = "") -> str:
+    meter.pay_for_all(value)
+    return str(value)
+
+
+def _len(meter: Meter, value: object) -> int:
+    if not isinstance(value, str | list | tuple | dict):
+        raise ConditionError(f"{type(value).__name__} has no length: only texts, lists and mappings have")
+    meter.pay()
+    return len(value)
+
+
+def _int(meter: Meter, value: Any = 0) -> object:
+    _check_digits(meter, value)
+    return bounded(int(value))
+
+
+def _float(meter: Meter, value: Any = 0) -> float:
+    _check_digits(meter, value)
+    return float(value)
+
+
+def _check_digits(meter: Meter, value: object) -> None:
+    meter.pay()
+    if isinstance(value, str) and len(value) > _DIGITS_MAX:
+        raise ConditionError(f"a number has more than {_DIGITS_MAX} digits")
+
+
+def _bool(meter: Meter, value: object = False) -> bool:
+    meter.pay()
+    return bool(value)
+
+
+def _abs(meter: Meter, value: object) -> object:
+    meter.pay()
+    return abs(number(value))
+
+
+def _round(meter: Meter, value: object, places: object = None) -> object:
+    meter.pay()
+    if places is None:
+        return bounded(round(number(value)))
+    return round(number(value), max(-_PLACES_MAX, min(_PLACES_MAX, int(number(places)))))
+
+
+def _any(meter: Meter, values: object) -> bool:
+    return any(elements(meter, values))
+
+
+def _all(meter: Meter, values: object) -> bool:
+    return all(elements(meter, values))
+
+
+def _sum(meter: Meter, values: object) -> object:
+    of = elements(meter, values)
+    meter.pay(len(of))
+    return bounded(sum(map(number, of)))
+
+
+def _best(choose: Callable[..., object]) -> Function:
+    def best(meter: Meter, *values: object) -> object:
+        of = elements(meter, values[0]) if len(values) == 1 else values
+        meter.pay_for_all(of if isinstance(of, str) else list(of))
+        return choose(of)
+
+    return best
+
+
+def _isinstance(meter: Meter, value: object, types: object) -> bool:
+    wanted = types if isinstance(types, tuple) else (types,)
+    if not all(one in TYPES.values() for one in wanted if isinstance(one, type)) or not all(
+        isinstance(one, type) for one in wanted
+    ):
+        raise ConditionError(f"isinstance asks for one or several of {', '.join(TYPES)}")
+    meter.pay(len(wanted))
+    return type(value) in wanted or (isinstance(value, bool) and int in wanted)
+
+
+def _matches(meter: Meter, pattern: object, text: object) -> bool:
+    if not isinstance(pattern, str) or not isinstance(text, str):
+        raise ConditionError("matches(pattern, text) takes two texts")
+    if len(pattern) > _PATTERN_CHARS_MAX:
+        raise ConditionError(f"a pattern has more than {_PATTERN_CHARS_MAX} characters")
+    meter.pay_for_text(len(text), 1 + len(pattern) // _PATTERN_CHARS)
+    return _compiled(pattern).search(text) is not None
+
+
+@lru_cache(maxsize=32)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    # Or it writes what is wrong with a pattern to standard error.
+    options.log_errors = False
+    options.max_mem = _PATTERN_BYTES_MAX
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ConditionError(f"pattern {pattern[:60]!r} can't be read: {error}") from None
+
+
+_ALWAYS: Mapping[str, Function] = {
+    "abs": _abs,
+    "all": _all,
+    "any": _any,
+    "bool": _bool,
+    "float": _float,
+    "int": _int,
+    "isinstance": _isinstance,
+    "len": _len,
+    "max": _best(max),
+    "min": _best(min),
+    "round": _round,
+    "str": _str,
+    "sum": _sum,
+}
+FUNCTIONS: Mapping[str, Function] = _ALWAYS if re2 is None else {**_ALWAYS, "matches": _matches}
+
+MISSING: Mapping[str, str] = {} if re2 is not None else {"matches": "it needs an extra: pip install 'hive-mind[rules]'"}
+"""Functions that there would be, and what they lack."""
+
+_TEXTS = ("lower", "upper", "strip", "startswith", "endswith", "split", "count", "find", "index")
+_METHODS: Mapping[type, Sequence[str]] = {
+    str: _TEXTS,
+    dict: ("get", "keys", "values", "items"),
+    list: ("count", "index"),
+    tuple: ("count", "index"),
+}

@@ -1,0 +1,104 @@
+"""What conditions calculate and compare, each paid for. Numbers are added as numbers and texts as texts; nothing is repeated."""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+
+from hive_mind.errors import ConditionError
+from hive_mind.goals.meter import INT_MAX, Meter
+
+Binary = Callable[[Meter, object, object], object]
+
+# A text of twenty letters that is looked for costs twice as much as one of ten where it almost fits everywhere.
+_NEEDLE_CHARS = 32
+
+
+def number(value: object) -> int | float:
+    """The value. Raises `ConditionError` for what is no number; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConditionError(f"{_kind(value)} is no number")
+    return value
+
+
+def bounded(value: int | float) -> int | float:
+    """The value. Raises `ConditionError` for whole numbers beyond 64 bits."""
+    if isinstance(value, int) and abs(value) > INT_MAX:
+        raise ConditionError("a number is larger than 64 bits")
+    return value
+
+
+def is_in(meter: Meter, value: object, whole: object) -> bool:
+    """`value in whole`: part of a text, element of a list, key of a mapping."""
+    if isinstance(whole, str):
+        if not isinstance(value, str):
+            raise ConditionError(f"a text has no {_kind(value)} in it: compare with str()")
+        meter.pay_for_text(len(whole), times_for(value))
+    elif isinstance(whole, dict):
+        meter.pay_for_all(value)
+    elif isinstance(whole, list | tuple):
+        meter.pay_for_all(whole)
+    else:
+        raise ConditionError(f"{_kind(whole)} has nothing in it to look for")
+    return value in whole
+
+
+def times_for(needle: str) -> int:
+    """How often a text is gone through, at worst, to find another one in it."""
+    return 1 + len(needle) // _NEEDLE_CHARS
+
+
+def _add(meter: Meter, left: object, right: object) -> object:
+    if isinstance(left, str) and isinstance(right, str):
+        meter.pay_for_text(len(left) + len(right))
+        return left + right
+    return bounded(number(left) + number(right))
+
+
+def _calculated(calculate: Callable[..., int | float]) -> Binary:
+    def calculated(meter: Meter, left: object, right: object) -> object:
+        meter.pay()
+        return bounded(calculate(number(left), number(right)))
+
+    return calculated
+
+
+def _compared(compare: Callable[..., bool]) -> Binary:
+    def compared(meter: Meter, left: object, right: object) -> object:
+        if isinstance(left, str | list | tuple | dict):
+            meter.pay_for_all(left)
+        else:
+            meter.pay()
+        return compare(left, right)
+
+    return compared
+
+
+def _is_not_in(meter: Meter, value: object, whole: object) -> bool:
+    return not is_in(meter, value, whole)
+
+
+def _kind(value: object) -> str:
+    return "nothing (None)" if value is None else type(value).__name__
+
+
+CALCULATIONS: Mapping[type[ast.operator], Binary] = {
+    ast.Add: _add,
+    ast.Sub: _calculated(operator.sub),
+    ast.Mult: _calculated(operator.mul),
+    ast.Div: _calculated(operator.truediv),
+    ast.FloorDiv: _calculated(operator.floordiv),
+    ast.Mod: _calculated(operator.mod),
+}
+
+COMPARISONS: Mapping[type[ast.cmpop], Binary] = {
+    ast.Eq: _compared(operator.eq),
+    ast.NotEq: _compared(operator.ne),
+    ast.Lt: _compared(operator.lt),
+    ast.LtE: _compared(operator.le),
+    ast.Gt: _compared(operator.gt),
+    ast.GtE: _compared(operator.ge),
+    ast.Is: _compared(operator.is_),
+    ast.IsNot: _compared(operator.is_not),
+    ast.In: is_in,
+    ast.NotIn: _is_not_in,
+}

@@ -1,0 +1,143 @@
+"""What conditions say of data, in the words of Python."""
+
+import re
+
+import pytest
+
+from hive_mind.errors import ConditionError, InvalidInput
+from hive_mind.goals.condition import Condition
+
+RESULT = {
+    "code": "x = eval('1')",
+    "summary": "# Report\nAll pumps run [1]",
+    "conflicts": [],
+    "count": 3,
+    "share": 0.75,
+    "logs": ["started", "done"],
+    "by_name": {"ada": 2, "ben": 5},
+    "nothing": None,
+    "ok": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("'eval(' in result.get('code', '')", True),
+        ("'password' not in str(result.get('logs', ''))", True),
+        ("len(output.conflicts) > 0", False),
+        ("all(line.startswith('#') or '[' in line for line in output.summary.split('\\n'))", True),
+        ("output.missing is None and output.nothing is None and output.code is not None", True),
+        ("result['count'] + 1 == 4 and 7 // 2 == 3 and 7 % 4 == 3 and 1 - 2 * 3 == -5", True),
+        ("1 < result['count'] <= 3 != 4", True),
+        ("output.share / 3 * 4 == 1.0", True),
+        ("'a' + 'b' == 'ab' and 'abc'[1:] == 'bc' and 'abc'[:2] == 'ab' and 'abc'[1] == 'b' and [1, 2, 3][-1] == 3", True),
+        ("sum([n for n in output.by_name.values() if n > 2]) == 5", True),
+        ("sorted_is_not_known", None),
+        (
+            "max(output.by_name.values()) == 5 and min(3, 2) == 2 and abs(-2) == 2 and round(2.6) == 3",
+            True,
+        ),
+        ("any(name == 'ben' and n == 5 for name, n in output.by_name.items())", True),
+        ("[a + b for a in ['x', 'y'] for b in ['1', '2']] == ['x1', 'x2', 'y1', 'y2']", True),
+        ("{'a': [1, (2, 3)]} == {'a': [1, (2, 3)]} and 'a' in {'a': 1} and 'b' not in output.by_name.keys()", True),
+        ("isinstance(result, dict) and isinstance(output.logs, (str, list)) and not isinstance('1', int)", True),
+        ("isinstance(output.ok, int) and isinstance(output.ok, bool)", True),
+        ("'long' if output.count > 2 else 'short'", True),
+        ("int('42') == 42 and float('1.5') == 1.5 and bool([]) is False and str(1.0) == '1.0'", True),
+        ("' A b '.strip().lower() == 'a b' and 'b'.upper() == 'B' and 'a,b'.split(',').index('b') == 1", True),
+        ("'banana'.count('an') == 2 and 'banana'.find('z') == -1 and 'x'.endswith('x') and [1, 1].count(1) == 2", True),
+        ("[word for word in ['a', 'b'] if word != 'a'][0] == 'b' and output.count == 3", True),
+        ("matches('^# \\\\w+', output.summary) and not matches('[0-9]{4}', output.summary)", True),
+        ("output.nothing or output.count", True),
+        ("not output.ok", False),
+    ],
+)
+def test_a_condition_says_what_python_would_say(condition: str, holds: bool | None) -> None:
+    if holds is None:
+        with pytest.raises(ConditionError, match="there is no sorted_is_not_known; known here: output, result"):
+            Condition(condition).holds(result=RESULT, output=RESULT)
+    else:
+        assert Condition(condition).holds(result=RESULT, output=RESULT) is holds
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("", "a condition is a text"),
+        ("1 +", "no expression: invalid syntax at character"),
+        ("x = 1", "no expression"),
+        ("import os", "no expression"),
+        ("(" * 300, "no expression"),
+        ("lambda: 1", "a lambda can't be used"),
+        ("[x := 1]", "an assignment (:=) can't be used"),
+        ("f'{result}'", "an f-string can't be used"),
+        ("2 ** 9", "the operators are"),
+        ("open('/etc/passwd')", "open() can't be called; functions are abs, all, any"),
+        ("result.pop('code')", "pop() can't be called"),
+        ("result.__class__", "__class__ can't be used"),
+        ("str(value=1)", "arguments have no names"),
+        ("b'bytes'", "bytes values can't be used"),
+        ("[1, 2][::2]", "no step"),
+        ("{x for x in result}", "a set can't be used"),
+        ("9223372036854775809", "larger than 64 bits"),
+        ("x" * 2001, "more than 2,000 characters"),
+        (" and ".join(["a"] * 250), "more than 200 parts"),
+        ("not " * 60 + "a", "40 levels"),
+    ],
+)
+def test_what_is_no_condition_is_refused_when_it_is_made_with_what_to_do(condition: str, why: str) -> None:
+    with pytest.raises(ConditionError, match=re.escape(why)):
+        Condition(condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("result['none']", "there is no 'none'"),
+        ("1 / 0", "division by zero"),
+        ("'a' < 1", "not supported"),
+        ("'a' + 1", "str is no number"),
+        ("True + 1", "bool is no number"),
+        ("None + 1", "nothing (None) is no number"),
+        ("len(5)", "int has no length"),
+        ("5 in 5", "int has nothing in it"),
+        ("5 in '5'", "a text has no int in it"),
+        ("result.missing.get('x')", "NoneType has no method get()"),
+        ("[1, 2].lower()", "list has no method lower()"),
+        ("[x for x in 5]", "int has no elements"),
+        ("[a for a, b in [[1, 2, 3]]]", "can't be taken apart into a, b"),
+        ("5[0]", "int has no parts"),
+        ("isinstance(1, 2)", "isinstance asks for one or several of dict"),
+        ("9223372036854775807 * 2", "larger than 64 bits"),
+        ("matches('(', 'a')", "can't be read"),
+    ],
+)
+def test_data_that_a_condition_can_not_be_put_to_is_told(condition: str, why: str) -> None:
+    with pytest.raises(ConditionError, match=re.escape(why)):
+        Condition(condition).holds(result=RESULT)
+
+
+def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> None:
+    names = {"many": [1, 2, 3]}
+
+    assert Condition("[n for n in many] == many").holds(**names)
+    with pytest.raises(ConditionError, match="there is no n"):
+        Condition("[n for n in many] == many and n").holds(**names)
+    assert names == {"many": [1, 2, 3]}
+
+
+def test_a_condition_without_the_extra_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hive_mind.goals import language
+
+    monkeypatch.setattr(language, "FUNCTIONS", {name: call for name, call in language.FUNCTIONS.items() if name != "matches"})
+    monkeypatch.setattr(language, "MISSING", {"matches": "it needs an extra: pip install 'hive-mind[rules]'"})
+
+    with pytest.raises(ConditionError, match=r"matches\(\) can't be called: it needs an extra: .*hive-mind\[rules\]"):
+        Condition("matches('a', 'b')")
+
+
+def test_equal_texts_are_equal_conditions_and_an_error_is_bad_input() -> None:
+    assert Condition("1 < 2") == Condition("1 < 2") != Condition("2 < 3")
+    assert len({Condition("1 < 2"), Condition("1 < 2")}) == 1
+    assert issubclass(ConditionError, InvalidInput)
