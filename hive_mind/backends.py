@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z_]+")
 
 
 def known(kind: str) -> tuple[str, ...]:
-    """Names of all back ends of a kind (`store`, `embed`, `ann`, `llm`, `journal`, `bus`), installed or not."""
+    """Names of all back ends of a kind (`store`, `embed`, `ann`, `llm`, `journal`, `ledger`, `bus`), installed or not."""
     package = importlib.import_module(f"hive_mind.{kind}")
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if _is_public(m.name)))
 

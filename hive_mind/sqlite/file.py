@@ -6,16 +6,18 @@ A commit is on disk when it returns (WAL, synchronous=FULL). Synchronous, and ow
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
-from hive_mind.sqlite.lock import Lock, locked_error
+from hive_mind.sqlite.lock import Lock, locked_error, turn
 from hive_mind.sqlite.log import refuse_damaged_log
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
+# A write takes milliseconds: whoever still waits then, waits for a process that hangs.
+_TURN_MAX_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Format:
     """what a person can do about a damaged file, as a clause"""
     is_exclusive: bool = False
     """nobody else may read it while it is open: one file less, and no lock to take for each commit"""
+    is_shared: bool = False
+    """several may have it open at once, in any number of processes; each waits for its turn to write"""
     cache_bytes: int = 2 << 20
     functions: Mapping[str, Callable[..., int]] = field(default_factory=dict, hash=False)
     """what migrations may call, by name"""
@@ -52,14 +56,25 @@ class File:
         self.path, self._form = path.resolve(), form
         with translating(self.path, form):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = Lock(self.path, form.owner)
-            try:
-                if not is_there(self.path, form):
-                    create(self.path, form)
-                self.connection = _opened(self.path, form)
-            except BaseException:
-                self._lock.release()
-                raise
+            with turn(self.path) if form.is_shared else nullcontext():
+                self._lock = Lock(self.path, form.owner, is_shared=form.is_shared)
+                try:
+                    self.connection = self._opened() if self._lock.is_alone else _joined(self.path, form)
+                except BaseException:
+                    self._lock.release()
+                    raise
+
+    def _opened(self) -> sqlite3.Connection:
+        if not is_there(self.path, self._form):
+            create(self.path, self._form)
+        connection = _opened(self.path, self._form)
+        try:
+            if self._form.is_shared:
+                self._lock.share()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -142,8 +157,15 @@ def _opened(path: Path, form: Format) -> sqlite3.Connection:
         return _connected(path, replace(form, is_exclusive=True), is_torn=is_torn)
 
 
+def _joined(path: Path, form: Format) -> sqlite3.Connection:
+    """Of a file that others have open. Its bytes are not read here: closing it again would end this process's locks on it."""
+    if not path.exists():
+        raise unreadable(path, "was taken away while others have it open", "put it back, or stop them first")
+    return _connected(path, form, is_torn=False)
+
+
 def _connected(path: Path, form: Format, *, is_torn: bool) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=_TURN_MAX_S if form.is_shared else 0, isolation_level=None)
     try:
         if form.is_exclusive:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")

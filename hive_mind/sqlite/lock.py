@@ -1,4 +1,4 @@
-"""One owner per file: a lock beside it, which also says who holds it.
+"""One owner per file, or several who share it: a lock beside it, which also says who holds it.
 
 SQLite's own lock is lost as soon as anything in the same process opens and closes the file (POSIX), and its message does not say
 who is there. The operating system releases this one when its holder dies, so a file left behind harms nobody. Where the system
@@ -7,7 +7,8 @@ has no `flock`, SQLite's lock remains.
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hive_mind.errors import DatabaseLocked
@@ -15,41 +16,78 @@ from hive_mind.errors import DatabaseLocked
 if sys.platform != "win32":
     import fcntl
 
+    _ALONE, _SHARED = fcntl.LOCK_EX, fcntl.LOCK_SH
+else:
+    _ALONE, _SHARED = 0, 0
+
 # A process id and a line feed; what is longer was not written here.
 _NOTE_MAX_BYTES = 20
 _COMMAND_CHARACTERS_MAX = 200
 
 
 class Lock:
-    """Held from construction to `release`. Raises `DatabaseLocked`, and `OSError` where the file system has no locks."""
+    """Held from construction to `release`. Raises `DatabaseLocked`, and `OSError` where the file system has no locks.
 
-    def __init__(self, database: Path, owner: str) -> None:
+    With `is_shared` others who share may hold it, too; one who is alone may make and mend the file until it calls `share`.
+    """
+
+    def __init__(self, database: Path, owner: str, *, is_shared: bool = False) -> None:
+        self._database, self._owner = database, owner
         self._descriptor = os.open(lock_path(database), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if sys.platform != "win32":
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = _holder(self._descriptor)
-            os.close(self._descriptor)
-            raise locked_error(database, owner, holder) from None
-        except OSError:
+            self.is_alone = self._take(is_shared)
+        except BaseException:
             os.close(self._descriptor)
             raise
         self._say(f"{os.getpid()}\n")
 
+    def share(self) -> None:
+        """Let others who share in. Raises `DatabaseLocked` where one who does not was faster."""
+        if not self._takes(_SHARED):
+            raise locked_error(self._database, self._owner, _holder(self._descriptor))
+
     def release(self) -> None:
         """Let others in."""
-        self._say("")
+        if _holder(self._descriptor) == os.getpid():
+            self._say("")
         if sys.platform != "win32":
             # Not left to close(): a forked child that still has the descriptor would keep the lock.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
+
+    def _take(self, is_shared: bool) -> bool:
+        """Whether nobody else has it."""
+        if self._takes(_ALONE):
+            return True
+        if is_shared and self._takes(_SHARED):
+            return False
+        raise locked_error(self._database, self._owner, _holder(self._descriptor))
+
+    def _takes(self, mode: int) -> bool:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(self._descriptor, mode | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
 
     def _say(self, note: str) -> None:
         # It only helps whoever finds the file taken; a disk without room for it must not end anything.
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, note.encode(), 0)
+
+
+@contextmanager
+def turn(database: Path) -> Iterator[None]:
+    """Those who share a file open it one after the other, so that the first can look whether it is whole, and make or mend it."""
+    descriptor = os.open(database.with_name(database.name + ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def lock_path(database: Path) -> Path:

@@ -72,7 +72,7 @@ def test_imports_point_down(path):
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_nobody_imports_a_back_end(path):
     for module in imports(path):
-        found = re.match(r"hive_mind\.(store|embed|ann|llm|journal|bus)\.(\w+)", module)
+        found = re.match(r"hive_mind\.(store|embed|ann|llm|journal|ledger|bus)\.(\w+)", module)
         if found and found[1] != package_of(path):
             assert found[2] in SHARED, f"{named(path)} imports the back end {module}"
 

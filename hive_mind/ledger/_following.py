@@ -1,0 +1,81 @@
+"""Following a ledger: give what is there page by page, then wait to be woken.
+
+A follower that looked and found nothing must not miss what came just then; so appends are counted, and nobody falls asleep
+who has not seen the last one.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from hive_mind.errors import BackendUnavailable
+from hive_mind.model.entry import Entry
+
+Page = tuple[Sequence[Entry], int]
+"""Entries, and the position until which the ledger was looked through for them."""
+
+
+class Arrivals:
+    """Tells followers that something was appended. `tell` and `end` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self.count = 0
+        self._is_over = False
+
+    def tell(self) -> None:
+        """Something was appended."""
+        with self._turn:
+            self.count += 1
+            waiting, self._waiting = self._waiting, set()
+        for waiter in waiting:
+            # A follower whose event loop has ended waits for nothing.
+            if not waiter.get_loop().is_closed():
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._is_over = True
+        self.tell()
+
+    def are_over(self) -> bool:
+        """Whether `end` was called."""
+        return self._is_over
+
+    async def after(self, count: int, timeout_s: float | None) -> None:
+        """Until there were more than `count`, or so much time has passed."""
+        waiter = asyncio.get_running_loop().create_future()
+        with self._turn:
+            if self.count != count:
+                return
+            self._waiting.add(waiter)
+        try:
+            await asyncio.wait((waiter,), timeout=timeout_s)
+        finally:
+            with self._turn:
+                self._waiting.discard(waiter)
+
+
+async def followed(
+    page: Callable[[int], Awaitable[Page]], arrivals: Arrivals, since_pos: int, every_s: float | None
+) -> AsyncIterator[Entry]:
+    """All entries behind `since_pos`, and those to come. `every_s`: how often to look for what nobody tells of."""
+    while not arrivals.are_over():
+        count = arrivals.count
+        try:
+            entries, upto = await page(since_pos)
+        except BackendUnavailable:
+            if arrivals.are_over():
+                return
+            raise
+        for entry in entries:
+            yield entry
+        if upto == since_pos:
+            await arrivals.after(count, every_s)
+        since_pos = upto
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,58 @@
+"""What every ledger does: keep streams of entries, and let exactly one of several writers be the next.
+
+`append` names the sequence number it expects. Whoever comes second is told so and nothing of his is kept, so there is one
+executor of a run, one decision that counts and no question that is asked twice, whatever was killed in between. A ledger knows
+nothing of what its entries mean, and never changes or drops one.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from hive_mind.model.entry import Entry, Head
+
+BODY_MAX_BYTES = 1 << 20
+"""of one entry; what is larger belongs into a file, and its name into the entry"""
+NAME_MAX_CHARACTERS = 200
+"""of a stream and of a kind"""
+
+
+class Ledger(Protocol):
+    """Safe to call from many tasks.
+
+    Opened by `open(path, is_shared=False)` of a back end, which raises `DatabaseLocked` (somebody has it open and does not share
+    it), `DatabaseUnreadable` (damaged, foreign or newer file) or `BackendError`. A shared ledger may be open in several processes
+    at once, each of which sees what the others append.
+    """
+
+    async def append(self, stream: str, seq: int, entries: Sequence[Entry]) -> bool:
+        """Keep `entries` as number `seq` of the stream and those that follow: all are durable when this returns.
+
+        False, and nothing is kept, when somebody was first: the stream has an entry `seq` already. A caller that is cancelled
+        leaves all or nothing. Raises `InvalidInput` for a `seq` beyond the stream's end and for an entry that is too large, and
+        `BackendError` when the disk is full or fails; then nothing of this is kept.
+        """
+        ...
+
+    async def read(self, stream: str, since: int = 0) -> list[Entry]:
+        """The entries of a stream from number `since` on. Sees every `append` that was handed in before.
+
+        Raises `DatabaseUnreadable`, naming the entry, where one is not as it was written: a stream with a hole would mean
+        something else.
+        """
+        ...
+
+    async def heads(self, prefix: str) -> list[Head]:
+        """Where each stream ends whose name begins so, by name."""
+        ...
+
+    def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
+        """Every entry behind position `since_pos`, in order, of streams whose names begin so; then those to come.
+
+        After a restart it goes on behind the last `pos` it gave. Ends when the ledger is closed. A damaged entry is logged and
+        left out.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
+        ...

@@ -1,0 +1,77 @@
+"""A ledger in this process's memory: for tests, trials and runs that may be forgotten.
+
+It keeps the whole contract of `base.Ledger` except one word: nothing is durable. Two calls of `open` give two independent
+ledgers; a path is accepted, so that back ends can be exchanged, and not touched.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hive_mind.errors import BackendUnavailable
+from hive_mind.ledger._checks import beyond_end, check
+from hive_mind.ledger._following import Arrivals, Page, followed
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry, Head
+
+_PAGE_ENTRIES = 100
+
+
+async def open(path: Path | None = None, is_shared: bool = False) -> Ledger:
+    """An empty ledger. Its arguments are ignored."""
+    del path, is_shared
+    return _MemoryLedger()
+
+
+class _MemoryLedger:
+    """See `base.Ledger`."""
+
+    def __init__(self) -> None:
+        self._all: list[Entry] = []
+        self._streams: dict[str, list[Entry]] = {}
+        self._arrivals = Arrivals()
+
+    async def append(self, stream: str, seq: int, entries: Sequence[Entry]) -> bool:
+        """All of them or nothing: nothing here can fail half-way, because nothing is awaited."""
+        self._refuse_if_closed()
+        check(stream, seq, entries)
+        length = len(self._streams.get(stream, ()))
+        if seq > length:
+            raise beyond_end(stream, seq, length)
+        if seq < length:
+            return False
+        first_pos = len(self._all) + 1
+        kept = [replace(e, stream=stream, seq=seq + n, pos=first_pos + n) for n, e in enumerate(entries)]
+        if kept:
+            self._all += kept
+            self._streams.setdefault(stream, []).extend(kept)
+            self._arrivals.tell()
+        return True
+
+    async def read(self, stream: str, since: int = 0) -> list[Entry]:
+        """The entries of a stream."""
+        self._refuse_if_closed()
+        return self._streams.get(stream, [])[max(since, 0) :]
+
+    async def heads(self, prefix: str) -> list[Head]:
+        """Where each stream ends."""
+        self._refuse_if_closed()
+        lasts = (entries[-1] for name, entries in sorted(self._streams.items()) if name.startswith(prefix))
+        return [Head(last.stream, last.seq, last.pos) for last in lasts]
+
+    def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
+        """What is there, and what comes."""
+
+        async def page(since: int) -> Page:
+            found = self._all[max(since, 0) : max(since, 0) + _PAGE_ENTRIES]
+            return [entry for entry in found if entry.stream.startswith(prefix)], found[-1].pos if found else since
+
+        return followed(page, self._arrivals, since_pos, every_s=None)
+
+    async def close(self) -> None:
+        """Nothing to release; what was kept is gone for the caller."""
+        self._arrivals.end()
+
+    def _refuse_if_closed(self) -> None:
+        if self._arrivals.are_over():
+            raise BackendUnavailable("memory", "the ledger is closed; open another one")

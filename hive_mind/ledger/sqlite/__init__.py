@@ -1,0 +1,72 @@
+"""A ledger in an SQLite file: durable when `append` returns, safe to kill at any moment, needs no package.
+
+`hive_mind.sqlite` owns the file, `database` holds its statements. Alone, a process keeps everybody else out and takes no locks;
+shared, several append to one file in turns and look often for what the others wrote. Beside `name.sqlite` lie `name.sqlite-wal`
+and `-shm` while it is open (part of the data: copy all or none), `name.sqlite.lock` and, once it was shared, `name.sqlite.turn`.
+"""
+
+import weakref
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from hive_mind.ledger._checks import check
+from hive_mind.ledger._following import Arrivals, followed
+from hive_mind.ledger.base import Ledger
+from hive_mind.ledger.sqlite.database import Append, Database
+from hive_mind.model.entry import Entry, Head
+from hive_mind.sqlite.worker import Worker
+
+# Nobody tells of what another process appends. A person's decision should take effect at once, and a look costs some 20 µs.
+_LOOK_EVERY_S = 0.1
+
+
+async def open(path: Path, is_shared: bool = False) -> Ledger:
+    """The ledger in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
+
+    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
+    """
+    arrivals = Arrivals()
+    worker = Worker[Database, Append](partial(Database, path, arrivals.tell, is_shared), name=f"ledger {path.name}")
+    await worker.start()
+    return _SqliteLedger(worker, arrivals, _LOOK_EVERY_S if is_shared else None)
+
+
+class _SqliteLedger:
+    """See `base.Ledger`."""
+
+    def __init__(self, worker: Worker[Database, Append], arrivals: Arrivals, look_every_s: float | None) -> None:
+        self._worker, self._arrivals, self._look_every_s = worker, arrivals, look_every_s
+        # A ledger that is forgotten closes when it is collected, or at the latest when the interpreter ends.
+        self._forgotten = weakref.finalize(self, worker.stop)
+
+    async def append(self, stream: str, seq: int, entries: Sequence[Entry]) -> bool:
+        """All entries, durable when this returns, or False and none."""
+        wanted = Append(stream, seq, tuple(entries))
+        check(stream, seq, wanted.entries)
+        await self._worker.write((wanted,))
+        return wanted.is_kept
+
+    async def read(self, stream: str, since: int = 0) -> list[Entry]:
+        """The entries of a stream."""
+        return await self._worker.read(lambda database: database.read(stream, since))
+
+    async def heads(self, prefix: str) -> list[Head]:
+        """Where each stream ends."""
+        return await self._worker.read(lambda database: database.heads(prefix))
+
+    def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
+        """What is there, and what comes, also from other processes."""
+        worker = self._worker
+        return followed(
+            lambda since: worker.read(lambda database: database.page(since, prefix)),
+            self._arrivals,
+            since_pos,
+            self._look_every_s,
+        )
+
+    async def close(self) -> None:
+        """Finish what was handed in, write the log back, release the file, end the thread."""
+        self._arrivals.end()
+        await self._worker.close()
+        self._forgotten.detach()

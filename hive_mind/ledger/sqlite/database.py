@@ -1,0 +1,163 @@
+"""The one table of a ledger: every entry with its place in its stream and in the whole, and a checksum. Owned by one thread.
+
+SQLite lets one writer in at a time, over all processes that share the file. So the end of a stream is looked up and its next
+entry written in one transaction, and positions are given in the order of commits: whoever has seen one has seen all before it.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from hive_mind.ledger._checks import beyond_end
+from hive_mind.ledger._following import Page
+from hive_mind.model.entry import Entry, Head
+from hive_mind.sqlite.file import File, Format, unreadable
+
+_log = logging.getLogger(__name__)
+
+FORMAT = Format(
+    owner="ledger",
+    application_id=int.from_bytes(b"hvml", "big"),
+    # Only ever append: a ledger on somebody's disk may need any of these.
+    migrations=(
+        (
+            "CREATE TABLE entry (pos INTEGER PRIMARY KEY, stream TEXT NOT NULL, seq INTEGER NOT NULL, at_ms INTEGER NOT NULL,"
+            " kind TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL)",
+            "CREATE UNIQUE INDEX entry_place ON entry (stream, seq)",
+        ),
+    ),
+    # An append writes each page it touches whole; a step of a run is some 800 bytes.
+    page_bytes=4096,
+    log_bytes=4 << 20,
+    when_damaged="restore a backup, or move it away: an empty one is made then",
+    is_exclusive=True,
+    cache_bytes=512 << 10,
+)
+
+# An entry is at most 1 MiB, most are below 1 kB.
+_PAGE_ENTRIES = 100
+
+# One bit makes text of bytes, or of text what is none.
+_COLUMNS = "pos, CAST(stream AS BLOB), seq, at_ms, CAST(kind AS BLOB), CAST(body AS BLOB), sum"
+_READ = f"SELECT {_COLUMNS} FROM entry WHERE stream = ? AND seq >= ? ORDER BY seq"  # noqa: S608 - no value in it
+_PAGE = f"SELECT {_COLUMNS} FROM entry WHERE pos > ? AND pos <= ? ORDER BY pos"  # noqa: S608 - no value in it
+_LENGTH = "SELECT COALESCE(MAX(seq), -1) + 1 FROM entry WHERE stream = ?"
+_LAST = "SELECT COALESCE(MAX(pos), 0) FROM entry"
+_INSERT = "INSERT INTO entry VALUES (?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT), ?, ?)"
+# From name to name through the index, so that the length of the streams does not matter.
+_HEADS = """
+WITH RECURSIVE name(stream) AS (
+    SELECT MIN(stream) FROM entry WHERE stream >= :first
+    UNION ALL
+    SELECT (SELECT MIN(stream) FROM entry WHERE stream > name.stream) FROM name WHERE name.stream < :beyond
+)
+SELECT CAST(entry.stream AS BLOB), entry.seq, entry.pos FROM name JOIN entry
+ON entry.stream = name.stream AND entry.seq = (SELECT MAX(seq) FROM entry WHERE stream = name.stream)
+WHERE name.stream < :beyond
+"""
+# No name has this character, and it comes behind all that one may have.
+_BEYOND = "\U0010ffff"
+
+
+@dataclass(slots=True)
+class Append:
+    """What is to be appended; `is_kept` says after writing whether nobody was first."""
+
+    stream: str
+    seq: int
+    entries: Sequence[Entry]
+    is_kept: bool = False
+
+
+class _Row(NamedTuple):
+    pos: int
+    stream: bytes
+    seq: int
+    at_ms: int
+    kind: bytes
+    body: bytes
+    sum: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is as it was written."""
+        try:
+            return self.sum == _checksum(*self[:6])
+        except TypeError:
+            return False
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.kind.decode(), self.body, self.at_ms, self.stream.decode(), self.seq, self.pos)
+
+
+class Database:
+    """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
+
+    def __init__(self, path: Path, tell: Callable[[], None], is_shared: bool) -> None:
+        form = replace(FORMAT, is_exclusive=False, is_shared=True) if is_shared else FORMAT
+        self._file, self._tell = File(path, form), tell
+
+    def write(self, items: Sequence[Append]) -> None:
+        """All whose place is free, durable; for the others only that it was taken."""
+        with self._file.writing() as connection:
+            (pos,) = connection.execute(_LAST).fetchone()
+            for item in items:
+                (length,) = connection.execute(_LENGTH, (item.stream,)).fetchone()
+                if item.seq > length:
+                    raise beyond_end(item.stream, item.seq, length)
+                item.is_kept = item.seq == length
+                if item.is_kept:
+                    connection.executemany(_INSERT, _rows(item, pos + 1))
+                    pos += len(item.entries)
+        self._tell()
+
+    def read(self, stream: str, since: int) -> list[Entry]:
+        """A stream's entries from number `since` on. Raises `DatabaseUnreadable` where one is damaged or missing."""
+        since = max(since, 0)
+        with self._file.reading() as connection:
+            rows = [_Row(*row) for row in connection.execute(_READ, (stream, since))]
+        for seq, row in enumerate(rows, since):
+            if row.seq != seq or not row.is_sound:
+                raise unreadable(self._file.path, f"is damaged (entry {seq} of stream {stream!r})", FORMAT.when_damaged)
+        return [row.entry for row in rows]
+
+    def heads(self, prefix: str) -> list[Head]:
+        """The last entry of each stream whose name begins so."""
+        with self._file.reading() as connection:
+            found = connection.execute(_HEADS, {"first": prefix, "beyond": prefix + _BEYOND})
+            return [Head(stream.decode(errors="replace"), seq, pos) for stream, seq, pos in found]
+
+    def page(self, since_pos: int, prefix: str) -> Page:
+        """The next entries behind a position; damaged ones are logged and left out."""
+        with self._file.reading() as connection:
+            (last,) = connection.execute(_LAST).fetchone()
+            upto = max(since_pos, min(max(since_pos, 0) + _PAGE_ENTRIES, last))
+            rows = [_Row(*row) for row in connection.execute(_PAGE, (since_pos, upto))]
+        for row in rows:
+            if not row.is_sound:
+                _log.error(
+                    "%s: the entry at position %s is damaged and left out; %s", self._file.path, row.pos, FORMAT.when_damaged
+                )
+        begins = prefix.encode(errors="replace")
+        return [row.entry for row in rows if row.is_sound and row.stream.startswith(begins)], upto
+
+    def close(self) -> None:
+        """Write the log back and release the file."""
+        self._file.close()
+
+
+def _rows(item: Append, pos: int) -> list[_Row]:
+    stream = item.stream.encode()
+    found = []
+    for number, entry in enumerate(item.entries):
+        place = (pos + number, stream, item.seq + number, entry.at_ms, entry.kind.encode(), entry.body)
+        found.append(_Row(*place, _checksum(*place)))
+    return found
+
+
+def _checksum(pos: int, stream: bytes, seq: int, at_ms: int, kind: bytes, body: bytes) -> int:
+    return crc32(body, crc32(b"%d,%d,%d,%s\0%s\0" % (pos, seq, at_ms, stream, kind)))

@@ -1,0 +1,234 @@
+"""The SQLite ledger and its file: what is there again, what is no ledger, what damage and a full disk do."""
+
+import asyncio
+import logging
+import os
+import resource
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
+from hive_mind.ledger import sqlite
+from hive_mind.ledger.base import Ledger
+from hive_mind.ledger.sqlite.database import FORMAT, Database
+from hive_mind.model.entry import Entry, Head
+
+BIG = Entry("step", bytes(range(256)) * 3_000, 1)
+
+
+def steps(count: int) -> list[Entry]:
+    return [Entry("step", f"{n}".encode(), n) for n in range(count)]
+
+
+async def filled(path: Path, **streams: int) -> None:
+    ledger = await sqlite.open(path)
+    for stream, count in streams.items():
+        await ledger.append(stream, 0, steps(count))
+    await ledger.close()
+
+
+async def heads(path: Path) -> list[Head]:
+    ledger = await sqlite.open(path)
+    try:
+        return await ledger.heads("")
+    finally:
+        await ledger.close()
+
+
+def changed(path: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(statement, values).rowcount == 1
+
+
+def test_what_was_appended_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    asyncio.run(filled(tmp_path / "ledger.sqlite", a=3, b=1))
+
+    assert asyncio.run(heads(tmp_path / "ledger.sqlite")) == [Head("a", 2, 3), Head("b", 0, 4)]
+
+
+def test_folder_and_file_are_made_for_their_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "ledger.sqlite"
+
+    async def modes(is_shared: bool) -> dict[str, int]:
+        ledger = await sqlite.open(path, is_shared)
+        await ledger.append("a", len(await ledger.read("a")), steps(1))
+        found = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        await ledger.close()
+        return found
+
+    alone = asyncio.run(modes(False))
+    shared = asyncio.run(modes(True))
+    assert alone == {"ledger.sqlite": 0o600, "ledger.sqlite-wal": 0o600, "ledger.sqlite.lock": 0o600}
+    assert shared == alone | {"ledger.sqlite-shm": 0o600, "ledger.sqlite.turn": 0o600}
+
+
+@pytest.mark.parametrize(("first", "second"), [(False, False), (False, True), (True, False)])
+def test_one_who_does_not_share_is_alone(tmp_path: Path, first: bool, second: bool) -> None:
+    async def scenario() -> None:
+        ledger = await sqlite.open(tmp_path / "ledger.sqlite", first)
+        with pytest.raises(DatabaseLocked, match="use that ledger, or close it first") as caught:
+            await sqlite.open(tmp_path / "ledger.sqlite", second)
+        assert caught.value.holder_pid == os.getpid()
+        assert await ledger.append("a", 0, steps(1))
+        await ledger.close()
+        await (await sqlite.open(tmp_path / "ledger.sqlite", second)).close()
+
+    asyncio.run(scenario())
+
+
+def foreign(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE entry (pos INTEGER)")
+
+
+def newer(path: Path) -> None:
+    asyncio.run(filled(path, a=1))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT.version + 1}")
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (foreign, "another program"),
+        (newer, rf"newer hive-mind \(format {FORMAT.version + 1}.*upgrade"),
+        (lambda path: path.write_bytes(b"not a database at all" * 10), "no SQLite file"),
+        (lambda path: path.with_name(path.name + "-wal").write_bytes(b"log"), "although its log is there"),
+    ],
+    ids=["foreign", "newer", "no database", "log alone"],
+)
+def test_what_is_no_ledger_is_refused_and_left_as_it_was(tmp_path: Path, make, message: str, is_shared: bool) -> None:
+    path = tmp_path / "ledger.sqlite"
+    make(path)
+    data = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.suffix not in (".lock", ".turn")}
+
+    for _ in range(2):
+        with pytest.raises(DatabaseUnreadable, match=message):
+            asyncio.run(sqlite.open(path, is_shared))
+
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.suffix not in (".lock", ".turn")} == data
+
+
+def test_one_who_waits_is_given_what_another_who_shares_the_file_appends(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        here, there = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
+        waiting = asyncio.create_task(until("item/1", here))
+        assert await there.append("run/1", 0, steps(2))
+        assert await there.append("item/1", 0, steps(1))
+
+        assert await asyncio.wait_for(waiting, 10) == [1, 2, 3]
+        await here.close()
+        assert await there.append("item/1", 1, steps(1)), "one who leaves takes no lock of the others along"
+        await there.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_ledger_taken_away_from_those_who_share_it_is_not_made_anew_beneath_them(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+
+    async def scenario() -> None:
+        ledger = await sqlite.open(path, is_shared=True)
+        path.rename(tmp_path / "aside.sqlite")
+        with pytest.raises(DatabaseUnreadable, match="was taken away while others have it open"):
+            await sqlite.open(path, is_shared=True)
+        assert not path.exists()
+        await ledger.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entry SET body = x'00' WHERE stream = 'b' AND seq = 1",
+        "UPDATE entry SET body = 'text' WHERE stream = 'b' AND seq = 1",
+        "UPDATE entry SET at_ms = at_ms + 1 WHERE stream = 'b' AND seq = 1",
+        "UPDATE entry SET kind = CAST(x'ff' AS TEXT) WHERE stream = 'b' AND seq = 1",
+        "UPDATE entry SET sum = 'none' WHERE stream = 'b' AND seq = 1",
+        "UPDATE entry SET seq = 7 WHERE stream = 'b' AND seq = 1",
+        "DELETE FROM entry WHERE stream = 'b' AND seq = 1",
+    ],
+)
+def test_a_damaged_entry_is_named_and_only_its_stream_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    asyncio.run(filled(path, a=2, b=3, c=1))
+    changed(path, statement)
+
+    async def scenario() -> list[int]:
+        ledger = await sqlite.open(path)
+        with pytest.raises(DatabaseUnreadable, match=r"ledger.sqlite is damaged \(entry 1 of stream 'b'\)"):
+            await ledger.read("b")
+        assert len(await ledger.read("a")) == 2
+        assert [head.stream for head in await ledger.heads("")] == ["a", "b", "c"]
+        followed = await until("c", ledger)
+        await ledger.close()
+        return followed
+
+    assert asyncio.run(scenario()) == [1, 2, 3, 5, 6]
+    assert ("position 4 is damaged" in caplog.text) == (not statement.startswith("DELETE"))
+    assert {record.levelno for record in caplog.records} <= {logging.ERROR}
+
+
+async def until(stream: str, ledger: Ledger) -> list[int]:
+    """Positions a follower gets up to the first entry of `stream`."""
+    found = []
+    async for entry in ledger.follow(0):
+        found.append(entry.pos)
+        if entry.stream == stream:
+            break
+    return found
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """The system refuses to write beyond so many bytes of any file, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_room(tmp_path: Path, is_shared: bool) -> None:
+    async def scenario() -> list[Head]:
+        ledger = await sqlite.open(tmp_path / "ledger.sqlite", is_shared)
+        await ledger.append("a", 0, steps(1))
+        with files_of_at_most(1_000_000):
+            results = await asyncio.gather(
+                ledger.append("small", 0, steps(1)), ledger.append("big", 0, [BIG] * 9), return_exceptions=True
+            )
+        assert results[0] is True
+        assert isinstance(results[1], BackendError)
+        assert "nothing of this was kept: look at the disk" in str(results[1])
+        assert await ledger.read("big") == []
+        assert await ledger.append("big", 0, [BIG])
+        await ledger.close()
+        return await heads(tmp_path / "ledger.sqlite")
+
+    assert asyncio.run(scenario()) == [Head("a", 0, 1), Head("big", 0, 3), Head("small", 0, 2)]
+
+
+def test_appends_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits: list[int] = []
+    write = Database.write
+    monkeypatch.setattr(Database, "write", lambda self, items: (commits.append(len(items)), write(self, items)))
+
+    async def scenario() -> None:
+        ledger = await sqlite.open(tmp_path / "ledger.sqlite")
+        await asyncio.gather(*(ledger.append(f"run/{n}", 0, steps(1)) for n in range(500)))
+        await ledger.close()
+
+    asyncio.run(scenario())
+    assert sum(commits) == 500
+    assert len(commits) < 50
