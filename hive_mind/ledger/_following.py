@@ -6,13 +6,11 @@ who has not seen the last one.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from hive_mind.errors import BackendUnavailable
+from hive_mind.ledger.base import Page
 from hive_mind.model.entry import Entry
-
-Page = tuple[Sequence[Entry], int]
-"""Entries, and the position until which the ledger was looked through for them."""
 
 
 class Arrivals:
@@ -58,13 +56,13 @@ class Arrivals:
 
 
 async def followed(
-    page: Callable[[int], Awaitable[Page]], arrivals: Arrivals, since_pos: int, every_s: float | None
+    newer: Callable[[int], Awaitable[Page]], arrivals: Arrivals, since_pos: int, every_s: float | None
 ) -> AsyncIterator[Entry]:
     """All entries behind `since_pos`, and those to come. `every_s`: how often to look for what nobody tells of."""
     while not arrivals.are_over():
         count = arrivals.count
         try:
-            entries, upto = await page(since_pos)
+            entries, upto = await newer(since_pos)
         except BackendUnavailable:
             if arrivals.are_over():
                 return

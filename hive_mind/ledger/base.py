@@ -6,7 +6,7 @@ nothing of what its entries mean, and never changes or drops one.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hive_mind.model.entry import Entry, Head
 
@@ -14,6 +14,14 @@ BODY_MAX_BYTES = 1 << 20
 """of one entry; what is larger belongs into a file, and its name into the entry"""
 NAME_MAX_CHARACTERS = 200
 """of a stream and of a kind"""
+
+
+class Page(NamedTuple):
+    """A part of what was appended."""
+
+    entries: Sequence[Entry]
+    upto: int
+    """the position until which the ledger was looked through for them; at its end, the one that was asked for"""
 
 
 class Ledger(Protocol):
@@ -42,14 +50,20 @@ class Ledger(Protocol):
         ...
 
     async def heads(self, prefix: str) -> list[Head]:
-        """Where each stream ends whose name begins so, by name."""
+        """Where each stream ends whose name begins so, by name. A damaged end is logged."""
+        ...
+
+    async def newer(self, since_pos: int, prefix: str = "") -> Page:
+        """Some of the entries behind position `since_pos`, in order, of streams whose names begin so; none at the end.
+
+        A damaged entry is logged and left out.
+        """
         ...
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         """Every entry behind position `since_pos`, in order, of streams whose names begin so; then those to come.
 
-        After a restart it goes on behind the last `pos` it gave. Ends when the ledger is closed. A damaged entry is logged and
-        left out.
+        After a restart it goes on behind the last `pos` it gave. Ends when the ledger is closed. Damaged ones as by `newer`.
         """
         ...
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger._checks import beyond_end, check
-from hive_mind.ledger._following import Arrivals, Page, followed
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger._following import Arrivals, followed
+from hive_mind.ledger.base import Ledger, Page
 from hive_mind.model.entry import Entry, Head
 
 _PAGE_ENTRIES = 100
@@ -57,16 +57,17 @@ class _MemoryLedger:
         """Where each stream ends."""
         self._refuse_if_closed()
         lasts = (entries[-1] for name, entries in sorted(self._streams.items()) if name.startswith(prefix))
-        return [Head(last.stream, last.seq, last.pos) for last in lasts]
+        return [Head(last.stream, last.seq, last.pos, last.kind) for last in lasts]
+
+    async def newer(self, since_pos: int, prefix: str = "") -> Page:
+        """The next ones."""
+        self._refuse_if_closed()
+        found = self._all[max(since_pos, 0) : max(since_pos, 0) + _PAGE_ENTRIES]
+        return Page([entry for entry in found if entry.stream.startswith(prefix)], found[-1].pos if found else since_pos)
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         """What is there, and what comes."""
-
-        async def page(since: int) -> Page:
-            found = self._all[max(since, 0) : max(since, 0) + _PAGE_ENTRIES]
-            return [entry for entry in found if entry.stream.startswith(prefix)], found[-1].pos if found else since
-
-        return followed(page, self._arrivals, since_pos, every_s=None)
+        return followed(lambda since: self.newer(since, prefix), self._arrivals, since_pos, every_s=None)
 
     async def close(self) -> None:
         """Nothing to release; what was kept is gone for the caller."""

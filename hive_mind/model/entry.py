@@ -21,8 +21,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of a stream; what comes next is appended at `seq + 1`."""
+    """The last entry of a stream; what comes next is appended at `seq + 1`. `kind` is "" where that entry is damaged."""
 
     stream: str
     seq: int
     pos: int
+    kind: str

@@ -171,7 +171,7 @@ def test_any_printable_name_and_the_largest_body_are_kept(with_ledger: Run, name
 
         (kept,) = await ledger.read(name)
         assert (kept.kind, kept.body) == (name, largest.body)
-        assert await ledger.heads(name) == [Head(name, 0, 1)]
+        assert await ledger.heads(name) == [Head(name, 0, 1, name)]
 
     with_ledger(scenario)
 
@@ -180,9 +180,13 @@ def test_heads_are_the_ends_of_the_streams_whose_names_begin_so_by_name(with_led
     async def scenario(ledger: Ledger) -> None:
         for stream in ("run/b", "run", "item/1", "run/a", "run/\U0001f41d", "ruo", "run0"):
             await ledger.append(stream, 0, [step("x")])
-        await ledger.append("run/a", 1, [step("y"), step("z")])
+        await ledger.append("run/a", 1, [step("y"), step("z", "end")])
 
-        assert await ledger.heads("run/") == [Head("run/a", 2, 9), Head("run/b", 0, 1), Head("run/\U0001f41d", 0, 5)]
+        assert await ledger.heads("run/") == [
+            Head("run/a", 2, 9, "end"),
+            Head("run/b", 0, 1, "step"),
+            Head("run/\U0001f41d", 0, 5, "step"),
+        ]
         assert len(await ledger.heads("")) == 7
         assert await ledger.heads("run/c") == []
 
@@ -222,6 +226,23 @@ def test_a_follower_of_a_prefix_gets_these_streams_in_the_order_of_the_whole_led
 
         found = await first(150, ledger, prefix="item/")
         assert [entry.body.decode() for entry in found] == [str(n) for n in range(150)]
+
+    with_ledger(scenario)
+
+
+def test_what_is_newer_comes_in_parts_until_there_is_no_more(with_ledger: Run) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        assert await ledger.newer(0) == ([], 0)
+        for n in range(130):
+            await ledger.append(f"run/{n % 2}", n // 2, [step(str(n))])
+
+        found, pos = [], 0
+        while (page := await ledger.newer(pos, "run/1")).upto != pos:
+            found, pos = [*found, *page.entries], page.upto
+
+        assert [entry.body.decode() for entry in found] == [str(n) for n in range(1, 130, 2)]
+        assert pos == 130
+        assert await ledger.newer(500) == ([], 500)
 
     with_ledger(scenario)
 

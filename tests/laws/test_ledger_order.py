@@ -85,7 +85,7 @@ async def check_readings(ledgers: Sequence[Ledger], kept: Kept) -> None:
         read = await ledgers[0].read(stream)
         assert [(entry.seq, entry.body) for entry in read] == list(enumerate(bodies))
         assert read == [entry for entry in orders[0] if entry.stream == stream]
-    lasts = {entry.stream: Head(entry.stream, entry.seq, entry.pos) for entry in orders[0]}
+    lasts = {entry.stream: Head(entry.stream, entry.seq, entry.pos, entry.kind) for entry in orders[0]}
     assert await ledgers[1].heads("") == [lasts[stream] for stream in sorted(lasts)]
     assert await order_seen(ledgers[2], count // 2, count - count // 2) == orders[0][count // 2 :]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hive_mind.ledger._checks import check
 from hive_mind.ledger._following import Arrivals, followed
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger.base import Ledger, Page
 from hive_mind.ledger.sqlite.database import Append, Database
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.worker import Worker
@@ -55,15 +55,13 @@ class _SqliteLedger:
         """Where each stream ends."""
         return await self._worker.read(lambda database: database.heads(prefix))
 
+    async def newer(self, since_pos: int, prefix: str = "") -> Page:
+        """The next ones."""
+        return await self._worker.read(lambda database: database.newer(since_pos, prefix))
+
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         """What is there, and what comes, also from other processes."""
-        worker = self._worker
-        return followed(
-            lambda since: worker.read(lambda database: database.page(since, prefix)),
-            self._arrivals,
-            since_pos,
-            self._look_every_s,
-        )
+        return followed(lambda since: self.newer(since, prefix), self._arrivals, since_pos, self._look_every_s)
 
     async def close(self) -> None:
         """Finish what was handed in, write the log back, release the file, end the thread."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from hive_mind.ledger._checks import beyond_end
-from hive_mind.ledger._following import Page
+from hive_mind.ledger.base import Page
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.file import File, Format, unreadable
 
@@ -48,16 +48,19 @@ _LENGTH = "SELECT COALESCE(MAX(seq), -1) + 1 FROM entry WHERE stream = ?"
 _LAST = "SELECT COALESCE(MAX(pos), 0) FROM entry"
 _INSERT = "INSERT INTO entry VALUES (?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT), ?, ?)"
 # From name to name through the index, so that the length of the streams does not matter.
-_HEADS = """
+_HEADS = f"""
 WITH RECURSIVE name(stream) AS (
     SELECT MIN(stream) FROM entry WHERE stream >= :first
     UNION ALL
     SELECT (SELECT MIN(stream) FROM entry WHERE stream > name.stream) FROM name WHERE name.stream < :beyond
 )
-SELECT CAST(entry.stream AS BLOB), entry.seq, entry.pos FROM name JOIN entry
-ON entry.stream = name.stream AND entry.seq = (SELECT MAX(seq) FROM entry WHERE stream = name.stream)
-WHERE name.stream < :beyond
-"""
+SELECT {_COLUMNS} FROM entry WHERE pos IN (
+    SELECT entry.pos FROM name JOIN entry
+    ON entry.stream = name.stream AND entry.seq = (SELECT MAX(seq) FROM entry WHERE stream = name.stream)
+    WHERE name.stream < :beyond
+)
+ORDER BY stream
+"""  # noqa: S608 - no value in it
 # No name has this character, and it comes behind all that one may have.
 _BEYOND = "\U0010ffff"
 
@@ -128,22 +131,26 @@ class Database:
     def heads(self, prefix: str) -> list[Head]:
         """The last entry of each stream whose name begins so."""
         with self._file.reading() as connection:
-            found = connection.execute(_HEADS, {"first": prefix, "beyond": prefix + _BEYOND})
-            return [Head(stream.decode(errors="replace"), seq, pos) for stream, seq, pos in found]
+            rows = [_Row(*row) for row in connection.execute(_HEADS, {"first": prefix, "beyond": prefix + _BEYOND})]
+        self._log_damaged(rows)
+        return [Head(r.stream.decode(errors="replace"), r.seq, r.pos, r.kind.decode() if r.is_sound else "") for r in rows]
 
-    def page(self, since_pos: int, prefix: str) -> Page:
+    def newer(self, since_pos: int, prefix: str) -> Page:
         """The next entries behind a position; damaged ones are logged and left out."""
         with self._file.reading() as connection:
             (last,) = connection.execute(_LAST).fetchone()
             upto = max(since_pos, min(max(since_pos, 0) + _PAGE_ENTRIES, last))
             rows = [_Row(*row) for row in connection.execute(_PAGE, (since_pos, upto))]
+        self._log_damaged(rows)
+        begins = prefix.encode(errors="replace")
+        return Page([row.entry for row in rows if row.is_sound and row.stream.startswith(begins)], upto)
+
+    def _log_damaged(self, rows: Sequence[_Row]) -> None:
         for row in rows:
             if not row.is_sound:
                 _log.error(
                     "%s: the entry at position %s is damaged and left out; %s", self._file.path, row.pos, FORMAT.when_damaged
                 )
-        begins = prefix.encode(errors="replace")
-        return [row.entry for row in rows if row.is_sound and row.stream.startswith(begins)], upto
 
     def close(self) -> None:
         """Write the log back and release the file."""

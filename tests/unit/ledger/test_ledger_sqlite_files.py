@@ -48,7 +48,7 @@ def changed(path: Path, statement: str, *values: object) -> None:
 def test_what_was_appended_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     asyncio.run(filled(tmp_path / "ledger.sqlite", a=3, b=1))
 
-    assert asyncio.run(heads(tmp_path / "ledger.sqlite")) == [Head("a", 2, 3), Head("b", 0, 4)]
+    assert asyncio.run(heads(tmp_path / "ledger.sqlite")) == [Head("a", 2, 3, "step"), Head("b", 0, 4, "step")]
 
 
 def test_folder_and_file_are_made_for_their_owner_only(tmp_path: Path) -> None:
@@ -178,6 +178,14 @@ def test_a_damaged_entry_is_named_and_only_its_stream_is_refused(
     assert {record.levelno for record in caplog.records} <= {logging.ERROR}
 
 
+def test_the_end_of_a_stream_that_is_damaged_is_told_and_has_no_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(filled(tmp_path / "ledger.sqlite", a=2, b=1))
+    changed(tmp_path / "ledger.sqlite", "UPDATE entry SET kind = 'stop' WHERE stream = 'a' AND seq = 1")
+
+    assert asyncio.run(heads(tmp_path / "ledger.sqlite")) == [Head("a", 1, 2, ""), Head("b", 0, 3, "step")]
+    assert "position 2 is damaged" in caplog.text
+
+
 async def until(stream: str, ledger: Ledger) -> list[int]:
     """Positions a follower gets up to the first entry of `stream`."""
     found = []
@@ -216,7 +224,7 @@ def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_
         await ledger.close()
         return await heads(tmp_path / "ledger.sqlite")
 
-    assert asyncio.run(scenario()) == [Head("a", 0, 1), Head("big", 0, 3), Head("small", 0, 2)]
+    assert asyncio.run(scenario()) == [Head("a", 0, 1, "step"), Head("big", 0, 3, "step"), Head("small", 0, 2, "step")]
 
 
 def test_appends_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
