@@ -1,4 +1,4 @@
-"""What a ledger costs: durable appends one after another, in groups, of 8 processes at once; reading, and a follower's delay.
+"""What a ledger costs: durable appends one after another, in groups, of 8 processes at once; reading, a follower's delay, a desk.
 
 `python -m benchmarks.ledger` prints a table; `--output json` the same as JSON. SQLite's own insert on the same disk is the
 yardstick, because absolute times depend on the disk. Entries are as large as a step of a run, 800 bytes.
@@ -18,6 +18,9 @@ from statistics import median
 from time import perf_counter
 
 from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.judge.items import OPEN_MAX, Decision, Item
+from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 
@@ -74,6 +77,24 @@ async def heads(ledger: Ledger) -> float:
     start = perf_counter()
     assert len(await ledger.heads("item/")) == 4000
     return (perf_counter() - start) * 1e3
+
+
+async def decided(ledger: Ledger, at_once: int) -> tuple[float, float]:
+    """Items asked, and decided, per second: each durable, so many at once."""
+    desk, count = LedgerDesk(ledger), 1000
+    items = [
+        Item(id=f"{at_once}-{n}", kind="fact", agent=str(n // OPEN_MAX), subject="f", title="?", opened_ms=n)
+        for n in range(count)
+    ]
+    start = perf_counter()
+    for item in items:
+        assert await desk.ask(item)
+    asked_s = perf_counter() - start
+    start = perf_counter()
+    for first in range(0, count, at_once):
+        some = [Decision(item=item.id, action=JudgmentAction.ACCEPT, by="me") for item in items[first : first + at_once]]
+        assert all(await asyncio.gather(*map(desk.decide, some)))
+    return count / asked_s, count / (perf_counter() - start)
 
 
 def yardstick(folder: Path, count: int = 300) -> float:
@@ -145,6 +166,13 @@ async def measured(folder: Path) -> list[Row]:
         {"what": "4000 appends at once", "value": await at_once(ledger), "unit": "/s"},
         {"what": "read a stream of 1,000 entries", "value": await reading(ledger), "unit": "ms"},
         {"what": "ends of 4,000 streams", "value": await heads(ledger), "unit": "ms"},
+    ]
+    asked, single_decided = await decided(ledger, 1)
+    _, many_decided = await decided(ledger, 50)
+    rows += [
+        {"what": "a desk: items asked, one after another", "value": asked, "unit": "/s"},
+        {"what": "a desk: items decided, one after another", "value": single_decided, "unit": "/s"},
+        {"what": "a desk: items decided, 50 at once", "value": many_decided, "unit": "/s"},
     ]
     await ledger.close()
     shared = await opened(folder / "shared.sqlite", is_shared=True)

@@ -31,6 +31,11 @@ def entity_id(name: str, tenant: str = DEFAULT_TENANT) -> str:
     return _digest("entity", tenant, canonical(name).casefold())
 
 
+def item_id(kind: str, subject: str, case_digest: str) -> str:
+    """32 hexadecimal digits: what waits for a person is one item, however often and by whomever it is asked."""
+    return _digest("item", kind, subject, case_digest)
+
+
 def vector_key(model: str, text: str) -> str:
     """Where the embedding of `text` by `model` is cached: 32 hexadecimal digits."""
     return _digest("vector", model, text)

@@ -1,0 +1,136 @@
+"""The desk: where agents lay down what a person is to decide, and where people decide it. It stands on a ledger.
+
+Asking twice asks once. Of all decisions the first counts, whoever takes it in whatever process; later ones are kept as comments.
+What was decided is followed by position, so whoever waits for it goes on after a restart and misses nothing.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import NamedTuple
+
+from hive_mind.agents.open_items import OpenItems
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.items import (
+    COMMENTED,
+    DECIDED,
+    OPENED,
+    PREFIX,
+    REOPENED,
+    Decision,
+    Item,
+    ItemView,
+    Reopening,
+    check,
+    decision_of,
+    entry_of,
+    expired,
+    folded,
+    has_room,
+    stream_of,
+)
+from hive_mind.ledger.base import Ledger
+
+
+class Decided(NamedTuple):
+    """A decision that counts, and where the ledger has it."""
+
+    pos: int
+    decision: Decision
+
+
+def _wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class LedgerDesk:
+    """A desk over an open ledger, which stays its owner's. `people`: whose decisions count; empty: everybody's."""
+
+    def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
+        self._ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms
+        self._open = OpenItems(ledger)
+        self._asking = asyncio.Lock()
+
+    async def ask(self, item: Item) -> bool:
+        """Lay an item down, once, however often it is asked: True when it is there, durable, open or decided.
+
+        False where its agent has as many open items as it may; ask again later. Raises `InvalidInput` and what a ledger raises.
+        """
+        check(item)
+        # Together, or each of many at once would find the last free place.
+        async with self._asking:
+            if await self._ledger.read(stream_of(item.id)):
+                return True
+            if not has_room((await self._open.now()).values(), item.agent):
+                return False
+            # False is as good: another process asked the same.
+            await self._ledger.append(stream_of(item.id), 0, [entry_of(item, item.opened_ms, OPENED)])
+            return True
+
+    async def open(self, kind: str = "", agent: str = "") -> list[ItemView]:
+        """What waits, the oldest first; of one kind and one agent if they are given."""
+        views = (await self._open.now()).values()
+        wanted = [v for v in views if kind in ("", v.item.kind) and agent in ("", v.item.agent)]
+        return sorted(wanted, key=lambda view: (view.item.opened_ms, view.item.id))
+
+    async def view(self, item_id: str) -> ItemView | None:
+        """One item with all that was said about it; None where there is none."""
+        return folded(await self._ledger.read(stream_of(item_id)))
+
+    async def ids(self) -> list[str]:
+        """Every item there ever was, the one that changed last first."""
+        heads = await self._ledger.heads(PREFIX)
+        return [head.stream.removeprefix(PREFIX) for head in sorted(heads, key=lambda head: -head.pos)]
+
+    async def decide(self, decision: Decision) -> bool:
+        """True when this decision is the one that counts; False when somebody was first, and this is kept as a comment.
+
+        Durable when it returns; saying the same twice changes nothing. Raises `InvalidInput` for an item that does not exist and
+        for one whose decisions do not count here.
+        """
+        if self._people and decision.by not in self._people:
+            people = ", ".join(sorted(self._people))
+            raise InvalidInput(f"{decision.by!r} may not decide here: decisions are taken by {people}")
+        return await self._decide(decision)
+
+    async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
+        """Let it be decided again. False where it is open already. What was decided and has happened is not undone."""
+        while True:
+            entries = await self._ledger.read(stream_of(item_id))
+            view = folded(entries)
+            if view is None:
+                raise _no_item(item_id)
+            if view.is_open:
+                return False
+            reopening = entry_of(Reopening(by=by, because=because), self._clock_ms(), REOPENED)
+            if await self._ledger.append(stream_of(item_id), len(entries), [reopening]):
+                return True
+
+    async def expire(self) -> list[Decision]:
+        """Decide what nobody decided in time; what came of that. Never accepts anything."""
+        now_ms = self._clock_ms()
+        late = [decision for view in await self.open() if (decision := expired(view, now_ms))]
+        return [decision for decision in late if await self._decide(decision)]
+
+    async def decisions(self, since_pos: int = 0) -> AsyncIterator[Decided]:
+        """Every decision that counts behind a position, and those to come, as they come. An item that is reopened has several."""
+        async for entry in self._ledger.follow(since_pos, PREFIX):
+            if entry.kind == DECIDED:
+                yield Decided(entry.pos, decision_of(entry))
+
+    async def _decide(self, decision: Decision) -> bool:
+        stream = stream_of(decision.item)
+        while True:
+            entries = await self._ledger.read(stream)
+            view = folded(entries)
+            if view is None:
+                raise _no_item(decision.item)
+            if view.knows(decision):
+                return decision == view.decision
+            kind = DECIDED if view.is_open else COMMENTED
+            if await self._ledger.append(stream, len(entries), [entry_of(decision, self._clock_ms(), kind)]):
+                return view.is_open
+
+
+def _no_item(item_id: str) -> InvalidInput:
+    return InvalidInput(f"there is no item {item_id!r} on this desk; take an id from the list of what waits")

@@ -1,0 +1,198 @@
+"""Items: what waits for a person's decision, and what the entries of an item's stream mean.
+
+An item is named after its kind, its subject and the case it shows, so whatever asks twice asks once. Of the decisions the first
+counts until somebody opens the item again; the later ones are kept beside it. Nothing is accepted because nobody looked.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from hive_mind.errors import InvalidInput, WireError
+from hive_mind.judge.item_context import CONTEXT_MAX_BYTES, Context, context_bytes
+from hive_mind.judge.judgment import JudgmentAction, Signal
+from hive_mind.model.entry import Entry
+
+PREFIX = "item/"
+"""of the streams of items, followed by an item's id"""
+OPENED, DECIDED, COMMENTED, REOPENED = "opened", "decided", "commented", "reopened"
+BY_EXPIRY = "expiry"
+"""who decided where nobody did in time"""
+
+# More than a person looks through in a day; what else an agent would ask waits until there is room.
+OPEN_MAX = 100
+# A message to another agent carries 64 kB: an item with its signals, and room for the envelope.
+ITEM_MAX_BYTES = 48_000
+
+ItemKind = Literal["judgment", "fact", "audit", "tool", "question", "ticket", "rule"]
+
+
+class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something a person is to decide. `id` is `ids.item_id` of its kind, its subject and the digest of the case.
+
+    `subject` is what it is about (a run and a node, a fact's id), `cites` the facts it relies on. Items of one kind, agent and
+    non-empty `group` (the cause, such as a rule) are shown as one. `expires_ms` is 0 for never.
+    """
+
+    id: str
+    kind: ItemKind
+    agent: str
+    subject: str
+    title: str
+    opened_ms: int
+    context: Context = ()
+    signals: tuple[Signal, ...] = ()
+    cites: tuple[str, ...] = ()
+    group: str = ""
+    expires_ms: int = 0
+    on_expiry: Literal["wait", "reject", "retry"] = "wait"
+
+
+class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What somebody decided. ACCEPT approves, ESCALATE rejects; `edit` is the answer to a question, or the value to use instead.
+
+    `by` is claimed. `wrong` names facts among the cited ones that are false.
+    """
+
+    item: str
+    action: JudgmentAction
+    by: str
+    because: str = ""
+    edit: Any = None
+    wrong: tuple[str, ...] = ()
+
+
+class Reopening(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody wants it decided again."""
+
+    by: str
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """An item as it is now. `later` came after the decision that counts; `former` is what was said before it was reopened."""
+
+    item: Item
+    decision: Decision | None = None
+    decided_ms: int = 0
+    later: tuple[Decision, ...] = ()
+    former: tuple[Decision | Reopening, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for a decision."""
+        return self.decision is None
+
+    def knows(self, decision: Decision) -> bool:
+        """Whether this was said already, since it was opened the last time."""
+        return decision == self.decision or decision in self.later
+
+
+class Line(NamedTuple):
+    """Items of one cause: one line for a person, with all of them as examples, the oldest first."""
+
+    views: Sequence[ItemView]
+
+    @property
+    def item(self) -> Item:
+        """The oldest."""
+        return self.views[0].item
+
+
+def stream_of(item_id: str) -> str:
+    """The stream that holds all about an item."""
+    return PREFIX + item_id
+
+
+def check(item: Item) -> None:
+    """Raises `InvalidInput` for an item that no person can be asked."""
+    if (size := context_bytes(item.context)) > CONTEXT_MAX_BYTES:
+        raise InvalidInput(f"item {item.title!r} has {size:,} bytes of context: show at most {CONTEXT_MAX_BYTES:,} (`fitted`)")
+    if (size := len(_encoded(item))) > ITEM_MAX_BYTES:
+        raise InvalidInput(f"item {item.title!r} has {size:,} bytes: at most {ITEM_MAX_BYTES:,}; shorten what its signals say")
+    if item.on_expiry != "wait" and not item.expires_ms:
+        raise InvalidInput(f"item {item.title!r} says what happens on expiry and never expires: give it a time, or let it wait")
+
+
+def entry_of(value: Item | Decision | Reopening, at_ms: int, kind: str) -> Entry:
+    """As it is kept. Raises `InvalidInput` for text that can't be."""
+    return Entry(kind, _encoded(value), at_ms)
+
+
+def folded(entries: Iterable[Entry]) -> ItemView | None:
+    """What a stream means; None for an empty one. Raises `WireError` for what no version up to this one writes."""
+    view: ItemView | None = None
+    for entry in entries:
+        view = _after(view, entry)
+    return view
+
+
+def decision_of(entry: Entry) -> Decision:
+    """What a `DECIDED` or `COMMENTED` entry says. Raises `WireError`."""
+    return _read(entry, Decision)
+
+
+def expired(view: ItemView, now_ms: int) -> Decision | None:
+    """The decision that nobody's deciding is, once the time is over; None while it waits. Never to accept."""
+    item = view.item
+    if not view.is_open or not 0 < item.expires_ms <= now_ms or item.on_expiry == "wait":
+        return None
+    action = JudgmentAction.RETRY if item.on_expiry == "retry" else JudgmentAction.ESCALATE
+    return Decision(item=item.id, action=action, by=BY_EXPIRY, because="nobody decided in time")
+
+
+def has_room(open_views: Iterable[ItemView], agent: str) -> bool:
+    """Whether this agent may ask one more."""
+    return sum(view.item.agent == agent for view in open_views) < OPEN_MAX
+
+
+def grouped(views: Iterable[ItemView]) -> list[Line]:
+    """One line for each cause, the one that waits longest first."""
+    lines: dict[tuple[str, ...], list[ItemView]] = {}
+    for view in sorted(views, key=lambda view: (view.item.opened_ms, view.item.id)):
+        item = view.item
+        lines.setdefault((item.kind, item.agent, item.group) if item.group else (item.id,), []).append(view)
+    return [Line(tuple(line)) for line in lines.values()]
+
+
+def _after(view: ItemView | None, entry: Entry) -> ItemView:
+    if view is None:
+        if entry.kind != OPENED:
+            raise _unknown(entry)
+        return ItemView(_read(entry, Item))
+    if view.decision is None:
+        if entry.kind != DECIDED:
+            raise _unknown(entry)
+        return replace(view, decision=_read(entry, Decision), decided_ms=entry.at_ms)
+    if entry.kind == COMMENTED:
+        return replace(view, later=(*view.later, _read(entry, Decision)))
+    if entry.kind == REOPENED:
+        return ItemView(view.item, former=(*view.former, view.decision, *view.later, _read(entry, Reopening)))
+    raise _unknown(entry)
+
+
+def _encoded(value: Item | Decision | Reopening) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raise InvalidInput("the text contains an unpaired surrogate: give it as UTF-8") from None
+
+
+_Value = TypeVar("_Value")
+
+
+def _read(entry: Entry, form: type[_Value]) -> _Value:
+    try:
+        return msgspec.json.decode(entry.body, type=form)
+    except msgspec.MsgspecError as error:
+        raise WireError(
+            f"entry {entry.seq} of {entry.stream} is no {form.__name__.lower()} ({error}); upgrade hive-mind"
+        ) from error
+
+
+def _unknown(entry: Entry) -> WireError:
+    return WireError(f"entry {entry.seq} of {entry.stream} ({entry.kind!r}) is of a newer version; upgrade hive-mind")
