@@ -1,9 +1,14 @@
-"""The words of a judgement: what may be decided, and the signals it is decided by."""
+"""The words of a judgement: what may be decided, the signals it is decided by, and the decision with all that led to it."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from hive_mind.errors import InvalidInput
+
+Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
+"""How sure somebody is of the action they name, not of ACCEPT."""
 
 
 class JudgmentAction(StrEnum):
@@ -17,11 +22,47 @@ class JudgmentAction(StrEnum):
 
 
 class Signal(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one source says about a case. `origin` is its family: signals of one family are not independent."""
+    """What one source says about a case. `origin` is its family: signals of one family are not independent.
+
+    Raises `InvalidInput` for a confidence outside [0, 1], and for one that is missing or broken and says something all the same.
+    """
 
     name: str
     origin: str
     action: JudgmentAction | None = None
-    confidence: float | None = None
+    confidence: Confidence | None = None
     reasoning: str = ""
     state: Literal["given", "missing", "broken"] = "given"
+
+    def __post_init__(self) -> None:
+        _check_share("confidence", self.confidence, f"signal {self.name!r}")
+        if self.state != "given" and (self.action is not None or self.confidence is not None):
+            raise InvalidInput(f"signal {self.name!r} is {self.state}: leave out its action and confidence")
+
+
+class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was decided about a case, and by what. Raises `InvalidInput` for a confidence or threshold outside [0, 1].
+
+    `confidence` is None where nobody measured one: a rule or a person decided. `feedback` is for whoever tries again.
+    """
+
+    action: JudgmentAction
+    reasoning: str
+    confidence: Confidence | None = None
+    feedback: str = ""
+    signals: tuple[Signal, ...] = ()
+    rule: str = ""
+    """The id of the rule that decided."""
+    threshold: Confidence | None = None
+    """What the confidence was held against."""
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        _check_share("confidence", self.confidence, "a judgement")
+        _check_share("threshold", self.threshold, "a judgement")
+
+
+def _check_share(name: str, value: float | None, whose: str) -> None:
+    # Written so that it refuses NaN, too.
+    if value is not None and not 0.0 <= value <= 1.0:
+        raise InvalidInput(f"the {name} of {whose} is {value:g}: give a number from 0 to 1, or none")
