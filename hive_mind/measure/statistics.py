@@ -6,7 +6,8 @@ the mean moves. Undefined values (None) are left out and counted, never taken fo
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import lgamma, log, log1p
+from math import lgamma, log, log1p, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,24 @@ def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
         chance = np.exp(ways + fewer * log(share) + (asked - fewer) * log1p(-share)).sum()
         low, high = (share, high) if chance > 1 - confidence else (low, share)
     return high
+
+
+def wilson_bounds(found: float, asked: float, confidence: float = 0.95) -> tuple[float, float]:
+    """What a share is at least, and what it is at most, each with this confidence (score interval, Wilson 1927), in [0, 1].
+
+    Both may be effective numbers of a weighted sample. Of nothing asked everything is possible. Raises `ValueError` for more
+    found than asked.
+    """
+    # Sums of weights miss each other by a rounding.
+    if not -1e-9 <= found <= asked + 1e-9:
+        raise ValueError(f"{found} of {asked} is no share")
+    if asked <= 0:
+        return 0.0, 1.0
+    deviations = NormalDist().inv_cdf(confidence)
+    share, lent = min(max(found / asked, 0.0), 1.0), deviations**2 / asked
+    centre = share + lent / 2
+    reach = sqrt(lent * (share * (1 - share) + lent / 4))
+    return max(0.0, (centre - reach) / (1 + lent)), min(1.0, (centre + reach) / (1 + lent))
 
 
 def _checked(values: list[float]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hive_mind.measure.statistics import bootstrap_interval, macro_mean, paired_difference, share_ruled_out
+from hive_mind.measure.statistics import bootstrap_interval, macro_mean, paired_difference, share_ruled_out, wilson_bounds
 
 
 def rng(seed=0):
@@ -122,3 +122,23 @@ def test_no_share_is_refused():
     for found, asked in ((2, 1), (0, 0), (-1, 3)):
         with pytest.raises(ValueError, match=f"{found} of {asked} is no share"):
             share_ruled_out(found, asked)
+
+
+# Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I: 95 % two-sided, so 97.5 % on each side.
+@pytest.mark.parametrize(
+    ("found", "asked", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_bounds_are_those_of_the_literature(found, asked, low, high):
+    assert wilson_bounds(found, asked, 0.975) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_wilson_bounds_get_narrower_with_more_asked_and_mirror_each_other():
+    for asked in (1, 5, 20.5, 1_000):
+        low, high = wilson_bounds(0.8 * asked, asked)
+        assert 0 <= low < 0.8 < high <= 1
+        assert wilson_bounds(0.2 * asked, asked) == pytest.approx((1 - high, 1 - low))
+        assert wilson_bounds(0.8 * asked * 4, asked * 4)[0] > low
+    assert wilson_bounds(0, 0) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="no share"):
+        wilson_bounds(3, 2)

@@ -1,0 +1,109 @@
+"""Rules: conditions that decide without a model, the most important first.
+
+The first that matches is definitive. One that fails on the data of a case is no match and is not passed over either: it might
+have been the one that decides. A shadow rule, and one that is not yet rolled out to a case, is evaluated and decides nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.alias_generators import to_camel
+
+from hive_mind.errors import ConditionError, InvalidInput, Problem
+from hive_mind.goals.condition import Condition
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.rollout import chosen
+
+Subject = Literal["output", "fact"]
+
+
+class EvaluationRule(BaseModel):
+    """What to do where a condition holds. Raises pydantic's `ValidationError` for a condition that does not compile."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
+
+    id: str = Field(min_length=1, max_length=100, description="What judgements and people call it.")
+    condition: str = Field(description="When it matches: a condition over result, output and goal.")
+    action: JudgmentAction = Field(description="What becomes of what it matches.")
+    priority: int = Field(100, description="The highest is asked first; of equals, the first by id.")
+    description: str = Field("", description="Why it is there; people read it as the reason of a judgement.")
+    feedback: str = Field("", description="What the worker is told when it has to try again.")
+    mode: Literal["active", "shadow", "retired"] = Field("active", description="shadow: only noted what it would have said.")
+    rollout: float = Field(1.0, ge=0, le=1, description="The share of all cases that it decides.")
+    on: Literal["any", "output", "fact"] = Field("any", description="Whether it is about outputs, about facts to share, or both.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Words of your own, such as who approved it.")
+
+    @field_validator("condition")
+    @classmethod
+    def _compiles(cls, condition: str) -> str:
+        try:
+            Condition(condition)
+        except ConditionError as error:
+            raise ValueError(f"the condition can't be used: {error}") from None
+        return condition
+
+
+class Match(NamedTuple):
+    """A rule that has something to say about a case; `broken`: why it could not be evaluated, "" where it matches."""
+
+    rule: EvaluationRule
+    broken: str = ""
+
+
+class RuleSet:
+    """Rules in the order they are asked. Raises `InvalidInput` for two of one id."""
+
+    __slots__ = ("_asked", "rules")
+
+    def __init__(self, rules: Iterable[EvaluationRule] = ()) -> None:
+        self.rules = tuple(sorted(rules, key=lambda rule: (-rule.priority, rule.id)))
+        if twice := [id for id, times in Counter(rule.id for rule in self.rules).items() if times > 1]:
+            raise InvalidInput(f"rule {twice[0]!r} stands there twice; give each an id of its own")
+        alive = [(rule, Condition(rule.condition)) for rule in self.rules if rule.mode != "retired"]
+        self._asked = {on: [(rule, it) for rule, it in alive if rule.on in ("any", on)] for on in ("output", "fact")}
+
+    def first(self, names: Mapping[str, object], on: Subject = "output", case_digest: str = "") -> Match | None:
+        """The first rule that decides this case, or that should have and can't be evaluated."""
+        for rule, condition in self._asked[on]:
+            if _decides(rule, case_digest) and (match := _match(rule, condition, names)):
+                return match
+        return None
+
+    def shadows(self, names: Mapping[str, object], on: Subject = "output", case_digest: str = "") -> list[Match]:
+        """What the rules that do not decide this case would have said."""
+        asked = [(rule, condition) for rule, condition in self._asked[on] if not _decides(rule, case_digest)]
+        return [match for rule, condition in asked if (match := _match(rule, condition, names))]
+
+
+def loaded(rules: Iterable[object], path: str = "rules") -> tuple[RuleSet, tuple[Problem, ...]]:
+    """The rules among these mappings, and what is wrong with the others. No rule of a repeated id but the first is taken."""
+    taken: dict[str, EvaluationRule] = {}
+    problems: list[Problem] = []
+    for number, data in enumerate(rules):
+        try:
+            rule = EvaluationRule.model_validate(data)
+        except ValidationError as error:
+            problems += _problems(error, f"{path}[{number}]")
+            continue
+        if taken.setdefault(rule.id, rule) is not rule:
+            problems.append(Problem(f"{path}[{number}].id", 0, f"{rule.id!r} stands there twice; give each an id of its own"))
+    return RuleSet(taken.values()), tuple(problems)
+
+
+def _decides(rule: EvaluationRule, case_digest: str) -> bool:
+    return rule.mode == "active" and (rule.rollout >= 1.0 or chosen(case_digest, rule.rollout, rule.id))
+
+
+def _match(rule: EvaluationRule, condition: Condition, names: Mapping[str, object]) -> Match | None:
+    try:
+        return Match(rule) if condition.holds(**names) else None
+    except ConditionError as error:
+        return Match(rule, str(error))
+
+
+def _problems(error: ValidationError, path: str) -> Iterator[Problem]:
+    for one in error.errors(include_url=False, include_context=False):
+        where = ".".join((path, *map(str, one["loc"])))
+        yield Problem(where, 0, one["msg"].removeprefix("Value error, "))

@@ -1,0 +1,99 @@
+"""The first rule that matches decides, the most important first; none is passed over in silence."""
+
+import pytest
+from pydantic import ValidationError
+
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.rules import EvaluationRule, Match, RuleSet, loaded
+from tests.documents import printed
+
+ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
+
+
+def rule(id: str, condition: str = "True", action: JudgmentAction = ESCALATE, **more: object) -> EvaluationRule:
+    return EvaluationRule(id=id, condition=condition, action=action, **more)
+
+
+def named(match: Match | None) -> str:
+    assert match is not None
+    return match.rule.id
+
+
+def test_the_printed_rule_is_one_as_it_stands_and_right_in_all_three_cases():
+    (example,) = printed("001", "EvaluationRule(")
+
+    printed_rule = eval(example, {"EvaluationRule": EvaluationRule, "JudgmentAction": JudgmentAction})  # noqa: S307 - the document's own
+
+    rules = RuleSet([printed_rule])
+    assert named(rules.first({"result": {"code": "x = eval(y)"}})) == "security_violation"
+    assert rules.first({"result": {"code": "print(1)"}}) is None
+    assert rules.first({"result": {}}) is None
+
+
+def test_rules_are_asked_by_priority_and_then_by_id():
+    rules = RuleSet([rule("b", priority=100), rule("low", priority=1), rule("a"), rule("high", priority=200)])
+
+    assert [one.id for one in rules.rules] == ["high", "a", "b", "low"]
+    assert named(rules.first({})) == "high"
+
+
+def test_a_rule_that_fails_on_the_data_is_the_first_to_say_something():
+    rules = RuleSet([rule("no", "False", priority=3), rule("loud", "result['n'] > 'a'", priority=2), rule("yes", priority=1)])
+
+    match = rules.first({"result": {"n": 1}})
+
+    assert named(match) == "loud"
+    assert match is not None
+    assert match.broken
+    assert RuleSet([rule("yes", priority=900), rule("loud", "nothing")]).first({}) == Match(rule("yes", priority=900))
+
+
+def test_a_shadow_rule_decides_nothing_and_is_told_of():
+    shadow = rule("shadow", mode="shadow", priority=900)
+    rules = RuleSet([shadow, rule("quiet", "False", mode="shadow"), rule("gone", mode="retired", priority=999), rule("active")])
+
+    assert named(rules.first({})) == "active"
+    assert rules.shadows({}) == [Match(shadow)]
+
+
+def test_a_rule_about_facts_says_nothing_about_outputs():
+    rules = RuleSet([rule("facts", on="fact", priority=3), rule("outputs", on="output", priority=2), rule("any", priority=1)])
+
+    assert named(rules.first({}, "output")) == "outputs"
+    assert named(rules.first({}, "fact")) == "facts"
+
+
+def test_a_rule_that_is_rolled_out_in_part_decides_that_part_and_is_a_shadow_for_the_rest():
+    rules = RuleSet([rule("new", rollout=0.5)])
+    cases = [str(number) for number in range(400)]
+
+    decided = [case for case in cases if rules.first({}, case_digest=case)]
+
+    assert 150 < len(decided) < 250
+    assert [case for case in cases if rules.shadows({}, case_digest=case)] == [case for case in cases if case not in decided]
+
+
+def test_a_rule_that_does_not_compile_is_refused_where_it_is_made():
+    with pytest.raises(ValidationError, match=r"condition can't be used: __import__\(\) can't be called"):
+        rule("bad", "__import__('os').system('x')")
+
+
+def test_what_is_wrong_with_rules_is_told_with_its_place_and_the_others_hold():
+    good = {"id": "good", "condition": "'x' in output", "action": "retry", "metadata": {"by": "me"}}
+    rules, problems = loaded(
+        [good, {**good, "id": "bad", "condition": "1 +"}, good, {"id": "", "act": 1}, "no rule"], "spec.rules"
+    )
+
+    assert [one.id for one in rules.rules] == ["good"]
+    told = {problem.path: problem.message for problem in problems}
+    assert told["spec.rules[1].condition"].startswith("the condition can't be used: it is no expression")
+    assert told["spec.rules[2].id"] == "'good' stands there twice; give each an id of its own"
+    assert {"spec.rules[3].id", "spec.rules[3].condition", "spec.rules[3].action", "spec.rules[3].act", "spec.rules[4]"} <= set(
+        told
+    )
+
+
+def test_two_rules_of_one_id_are_no_set():
+    with pytest.raises(InvalidInput, match="rule 'a' stands there twice"):
+        RuleSet([rule("a"), rule("a", priority=5)])
