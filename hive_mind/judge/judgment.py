@@ -1,11 +1,22 @@
 """The words of a judgement: what may be decided, the signals it is decided by, and the decision with all that led to it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from hive_mind.errors import InvalidInput
+
+PERSON = "person"
+"""The origin of what a person says: it is final."""
+NO_GRADES: Mapping[str, float | None] = MappingProxyType({})
+
+Decided = Literal["person", "outputs", "constraint", "rule", "criteria", "custom", "agreement"]
+Undecided = Literal["threshold", "disagreement", "missing", "broken", "unchecked", "unattended"]
+Cause = Decided | Undecided
+"""Why it was decided so: by whom or what, or what kept everybody but a person from deciding."""
 
 Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
 """How sure somebody is of the action they name, not of ACCEPT."""
@@ -33,6 +44,8 @@ class Signal(Struct, frozen=True, kw_only=True, omit_defaults=True):
     confidence: Confidence | None = None
     reasoning: str = ""
     state: Literal["given", "missing", "broken"] = "given"
+    grades: Mapping[str, float | None] = NO_GRADES
+    """By the id of a criterion or constraint, from 0 to 1; None where it can't say."""
 
     def __post_init__(self) -> None:
         _check_share("confidence", self.confidence, f"signal {self.name!r}")
@@ -43,11 +56,14 @@ class Signal(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was decided about a case, and by what. Raises `InvalidInput` for a confidence or threshold outside [0, 1].
 
-    `confidence` is None where nobody measured one: a rule or a person decided. `feedback` is for whoever tries again.
+    `confidence` is None where nobody measured one: a rule or a person decided. `feedback` is for whoever tries again. `score` is
+    how much of the goal is reached; `unchecked` and `violated` name criteria and constraints.
     """
 
     action: JudgmentAction
     reasoning: str
+    cause: Cause = "custom"
+    """A judgement that somebody else makes is a custom judge's."""
     confidence: Confidence | None = None
     feedback: str = ""
     signals: tuple[Signal, ...] = ()
@@ -55,6 +71,11 @@ class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the rule that decided."""
     threshold: Confidence | None = None
     """What the confidence was held against."""
+    score: float | None = None
+    shadows: tuple[str, ...] = ()
+    """Rules on trial that would have decided."""
+    unchecked: tuple[str, ...] = ()
+    violated: tuple[str, ...] = ()
     id: str = ""
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError, InvalidInput, Problem
@@ -17,6 +17,10 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rollout import chosen
 
 Subject = Literal["output", "fact"]
+LEARNED = "learned"
+"""`metadata["source"]` of a rule that was made of people's decisions."""
+MAY_ACCEPT = "may_accept"
+"""Where `metadata` has this, a person allowed a learned rule to accept."""
 
 
 class EvaluationRule(BaseModel):
@@ -44,6 +48,13 @@ class EvaluationRule(BaseModel):
             raise ValueError(f"the condition can't be used: {error}") from None
         return condition
 
+    @model_validator(mode="after")
+    def _may_accept(self) -> "EvaluationRule":
+        is_learned = self.metadata.get("source") == LEARNED
+        if is_learned and self.action is JudgmentAction.ACCEPT and self.metadata.get(MAY_ACCEPT) is not True:
+            raise ValueError(f"a learned rule accepts only where a person allowed it: metadata.{MAY_ACCEPT}")
+        return self
+
 
 class Match(NamedTuple):
     """A rule that has something to say about a case; `broken`: why it could not be evaluated, "" where it matches."""
@@ -55,12 +66,14 @@ class Match(NamedTuple):
 class RuleSet:
     """Rules in the order they are asked. Raises `InvalidInput` for two of one id."""
 
-    __slots__ = ("_asked", "rules")
+    __slots__ = ("_asked", "is_partial", "rules")
 
     def __init__(self, rules: Iterable[EvaluationRule] = ()) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (-rule.priority, rule.id)))
         if twice := [id for id, times in Counter(rule.id for rule in self.rules).items() if times > 1]:
             raise InvalidInput(f"rule {twice[0]!r} stands there twice; give each an id of its own")
+        self.is_partial = any(rule.rollout < 1.0 for rule in self.rules)
+        """Whether some rule decides a share of all cases, so that their digests matter."""
         alive = [(rule, Condition(rule.condition)) for rule in self.rules if rule.mode != "retired"]
         self._asked = {on: [(rule, it) for rule, it in alive if rule.on in ("any", on)] for on in ("output", "fact")}
 

@@ -75,7 +75,7 @@ def test_a_rule_that_is_rolled_out_in_part_decides_that_part_and_is_a_shadow_for
 
 
 def test_a_rule_that_does_not_compile_is_refused_where_it_is_made():
-    with pytest.raises(ValidationError, match=r"condition can't be used: __import__\(\) can't be called"):
+    with pytest.raises(ValidationError, match=r"condition can't be used: system\(\) can't be called"):
         rule("bad", "__import__('os').system('x')")
 
 
@@ -97,3 +97,9 @@ def test_what_is_wrong_with_rules_is_told_with_its_place_and_the_others_hold():
 def test_two_rules_of_one_id_are_no_set():
     with pytest.raises(InvalidInput, match="rule 'a' stands there twice"):
         RuleSet([rule("a"), rule("a", priority=5)])
+
+
+def test_a_learned_rule_accepts_only_where_a_person_allowed_it():
+    with pytest.raises(ValidationError, match="a learned rule accepts only where a person allowed it"):
+        rule("learned", action=JudgmentAction.ACCEPT, metadata={"source": "learned"})
+    assert rule("learned", action=JudgmentAction.ACCEPT, metadata={"source": "learned", "may_accept": True})

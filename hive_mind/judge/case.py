@@ -1,0 +1,66 @@
+"""What is judged: a result against a goal, or a fact at the gate, with all that a verdict may depend on; named by its digest."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
+
+from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
+from hive_mind.goals.satisfaction import Check, Grades, Satisfaction, satisfaction
+
+CaseKind = Literal["output", "fact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`outputs`: keys of `result` that have to be there beyond those of the goal. `is_working`: tools are still at work.
+
+    `attempts_left`: how often it may be done again. Without a goal, outputs that are there are all that is asked.
+    """
+
+    result: Mapping[str, Any]
+    goal: Goal | None = None
+    kind: CaseKind = "output"
+    outputs: Sequence[str] = ()
+    is_working: bool = False
+    attempts_left: int = 0
+    checks: Mapping[str, Check] = field(default_factory=dict, compare=False)
+
+    @property
+    def goal_kind(self) -> str:
+        """Cases of a kind share thresholds and weights."""
+        return self.goal.kind if self.goal else self.kind
+
+    @property
+    def criteria(self) -> Sequence[SuccessCriterion]:
+        """What is scored."""
+        return self.goal.criteria if self.goal else ()
+
+    @property
+    def constraints(self) -> Sequence[Constraint]:
+        """What must not happen."""
+        return self.goal.constraints if self.goal else ()
+
+    @property
+    def missing(self) -> list[str]:
+        """Outputs that are not there."""
+        wanted = (*(self.goal.outputs if self.goal else ()), *self.outputs)
+        return [key for key in dict.fromkeys(wanted) if self.result.get(key) is None]
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """What conditions may read."""
+        plain = dict(self.result)
+        return {"result": plain, "output": plain}
+
+    @property
+    def digest(self) -> str:
+        """Of the result and the goal: another result, or another goal, is another case."""
+        goal = self.goal.model_dump(mode="json", by_alias=True) if self.goal else None
+        told = json.dumps([self.kind, goal, self.result], sort_keys=True, default=str)
+        return sha256(told.encode()).hexdigest()
+
+    def satisfaction(self, grades: Grades | None = None) -> Satisfaction | None:
+        """How far the goal is reached; None where there is none."""
+        return satisfaction(self.goal, self.result, grades, self.checks) if self.goal else None

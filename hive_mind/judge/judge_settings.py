@@ -1,0 +1,34 @@
+"""What a judge may do: how sure it has to be, who is asked, and what happens where nobody is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+CONFIDENCE_THRESHOLD = 0.7
+"""Below it nothing is decided without a person; raise it to be asked more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """`thresholds`: learned, by kind of goal; None there: no judge may decide alone. `weights`: learned, by kind and origin.
+
+    `has_custom`, `has_model`: whether such signals can be had. `degrade`: a little too unsure to accept means to try again, as
+    long as attempts last. `unattended`: what replaces a question to a person where nobody is there; hard constraints, rules that
+    escalate and checks that are broken wait for a person all the same.
+    """
+
+    threshold: float = CONFIDENCE_THRESHOLD
+    thresholds: Mapping[str, float | None] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    has_custom: bool = False
+    has_model: bool = False
+    degrade: bool = False
+    unattended: Literal["escalate", "hold", "accept"] = "escalate"
+
+    def threshold_of(self, kind: str) -> float | None:
+        """How sure a judge has to be of goals of this kind; None: it may not decide alone."""
+        return self.thresholds.get(kind, self.threshold)
+
+    def weights_of(self, kind: str) -> Mapping[str, float]:
+        """How much the signals of each origin count; empty for alike."""
+        return self.weights.get(kind, {})

@@ -1,0 +1,299 @@
+"""The judge: a pure pipeline over signals. It decides, or names the signal it still needs, and it fails closed.
+
+The first line that decides ends it: a person · outputs that are missing · hard constraints · rules · criteria that code decides ·
+a custom judge or a model · agreement and the threshold · outputs alone. Nothing is accepted without a signal that says so, and
+whatever is missing or broken on the way to a decision is handed to a person with its reason.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from hive_mind.goals.satisfaction import Satisfaction
+from hive_mind.judge.agreement import Pooled, pooled
+from hive_mind.judge.case import Case
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import PERSON, Cause, Judgment, JudgmentAction, Signal
+from hive_mind.judge.rules import RuleSet
+
+CUSTOM: Final = "custom"
+MODEL: Final = "model"
+TOOLS: Final = "tools"
+TOO_UNSURE = "Confidence too low for autonomous decision"
+
+_RETRY_FROM, _REPLAN_FROM = 0.75, 0.5
+# What a person has to look at, whatever `unattended` says.
+_NEVER_ALONE = frozenset(("constraint", "unchecked", "rule", "broken", "person"))
+
+
+class Need(NamedTuple):
+    """What has to be there before anything can be decided: a signal, or the end of tools that are at work."""
+
+    signal: Literal["custom", "model", "tools"]
+
+
+def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, given: Sequence[Signal] = ()) -> Judgment | Need:
+    """What is decided of a case by the signals there are, or what is needed first. For plain data it raises nothing."""
+    judged = _Judged(case, rules, settings, tuple(given))
+    for step in _STEPS:
+        found = step(judged)
+        if isinstance(found, Need):
+            return found
+        if found is not None:
+            return judged.finished(found)
+    return judged.finished(_accepted("outputs" if case.kind == "output" else "gate", "what is asked for is there", "outputs"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    case: Case
+    rules: RuleSet
+    settings: JudgeSettings
+    given: tuple[Signal, ...]
+
+    def named(self, name: str) -> Signal | None:
+        return next((signal for signal in self.given if signal.name == name), None)
+
+    @property
+    def digest(self) -> str:
+        """Of the case, where a rule decides a share of all."""
+        return self.case.digest if self.rules.is_partial else ""
+
+    def seen(self) -> Satisfaction | None:
+        """How far the goal is reached, with the grades of all signals that were given."""
+        grades: dict[str, float | None] = {}
+        for signal in self.given:
+            if signal.state == "given":
+                grades |= signal.grades
+        return self.case.satisfaction(grades)
+
+    def unchecked(self, seen: Satisfaction) -> list[str]:
+        """Hard constraints that nobody has looked at."""
+        hard = {one.id for one in self.case.constraints if one.constraint_type == "hard"}
+        return [id for id in seen.unchecked if id in hard]
+
+    def left_to_grade(self, seen: Satisfaction) -> list[str]:
+        """What only a judge can say: criteria without a check, and constraints, soft ones where that costs no question."""
+        hard = self.unchecked(seen)
+        return [
+            id for id in seen.unchecked if id in hard or id in {one.id for one in self.case.criteria} or self.settings.has_model
+        ]
+
+    def finished(self, judgment: Judgment) -> Judgment:
+        """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
+        seen = self.seen()
+        found = self.rules.shadows(self.case.names, self.case.kind, self.digest)
+        shadows = tuple(match.rule.id for match in found if not match.broken)
+        signals = (*judgment.signals, *(one for one in self.given if one not in judgment.signals))
+        return _attended(
+            self.settings,
+            replace(
+                judgment,
+                signals=signals,
+                shadows=shadows,
+                score=seen.score if seen else None,
+                unchecked=seen.unchecked if seen else (),
+                violated=seen.violated if seen else (),
+            ),
+        )
+
+
+def _by_person(judged: _Judged) -> Judgment | None:
+    said = next((one for one in judged.given if one.origin == PERSON and one.state == "given" and one.action), None)
+    if said is None or said.action is None:
+        return None
+    return Judgment(
+        action=said.action, reasoning=said.reasoning or f"{said.name} decided", cause="person", feedback=said.reasoning
+    )
+
+
+def _by_outputs(judged: _Judged) -> Judgment | Need | None:
+    if judged.case.is_working:
+        return Need(TOOLS)
+    if missing := judged.case.missing:
+        told = f"missing outputs: {', '.join(missing)}"
+        return Judgment(
+            action=JudgmentAction.RETRY, reasoning=told, cause="outputs", feedback=f"set these outputs: {', '.join(missing)}"
+        )
+    return None
+
+
+def _by_constraints(judged: _Judged) -> Judgment | None:
+    seen = judged.seen()
+    if seen is None:
+        return None
+    constraints = {one.id: one for one in judged.case.constraints}
+    if failed := [one for one in seen.broken if one.id in constraints]:
+        return _escalated(f"constraint {failed[0].id} can't be checked: {failed[0].why}", "broken")
+    hard = [id for id in seen.violated if constraints[id].constraint_type == "hard"]
+    if hard:
+        told = "; ".join(f"{id}{_described(constraints[id].description)}" for id in hard)
+        return _escalated(f"violates hard constraint {told}", "constraint")
+    return None
+
+
+def _by_rules(judged: _Judged) -> Judgment | None:
+    match = judged.rules.first(judged.case.names, judged.case.kind, judged.digest)
+    if match is None:
+        return None
+    rule = match.rule
+    if match.broken:
+        return replace(_escalated(f"rule {rule.id} can't be put to this: {match.broken}", "broken"), rule=rule.id)
+    seen = judged.seen()
+    if rule.action is JudgmentAction.ACCEPT and seen and (unchecked := judged.unchecked(seen)):
+        return replace(_unchecked(unchecked), rule=rule.id)
+    told = f"rule {rule.id}{_described(rule.description)}"
+    return Judgment(action=rule.action, reasoning=told, cause="rule", rule=rule.id, feedback=rule.feedback or rule.description)
+
+
+def _by_criteria(judged: _Judged) -> Judgment | None:
+    """What code decides, where nothing is left to grade."""
+    seen = judged.case.satisfaction()
+    if seen is None or judged.left_to_grade(seen):
+        return None
+    if seen.broken:
+        return _escalated(f"criterion {seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
+    return _scored(judged, seen)
+
+
+def _by_judge(judged: _Judged) -> Judgment | Need | None:
+    """A custom judge, or else a model, where something is left that only they can say."""
+    if judged.settings.has_custom:
+        custom = judged.named(CUSTOM)
+        if custom is None:
+            return Need(CUSTOM)
+        if custom.state == "broken":
+            return _escalated(f"the custom judge failed: {custom.reasoning}", "broken")
+        if custom.action is not None:
+            return _weighed(judged, custom, "custom")
+    plain = judged.case.satisfaction()
+    if plain is None:
+        return None
+    model = judged.named(MODEL)
+    if model is None and not judged.settings.has_model:
+        return _escalated(f"no model may judge this: {', '.join(judged.left_to_grade(plain))}", "missing")
+    if model is None:
+        return Need(MODEL)
+    if model.state == "missing":
+        return _escalated(f"no model judged this: {model.reasoning}", "missing")
+    if model.state == "broken" or model.action is None:
+        return _escalated(f"the model's verdict can't be used: {model.reasoning or 'it says nothing'}", "broken")
+    return _weighed(judged, model, "agreement")
+
+
+def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
+    """What a judge says, as far as the goal, the other signals and the threshold let it."""
+    seen = judged.seen()
+    if seen and seen.broken:
+        return _escalated(f"{seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
+    if seen and signal.action is JudgmentAction.ACCEPT and (stopped := _stopped(judged, seen, signal)):
+        return stopped
+    if signal.confidence is None:
+        if signal.name != CUSTOM:
+            return _escalated(f"{signal.name} does not say how sure it is", "broken")
+        told = signal.reasoning or "the custom judge decided"
+        return Judgment(
+            action=signal.action or JudgmentAction.ESCALATE, reasoning=told, cause="custom", feedback=signal.reasoning
+        )
+    found = pooled(judged.given, judged.settings.weights_of(judged.case.goal_kind))
+    if found is None or found.confidence is None:
+        told = "; ".join(f"{one.name}: {one.action} ({one.confidence})" for one in judged.given if one.action)
+        return _escalated(f"independent signals contradict each other: {told}", "disagreement")
+    return _decided(judged, found, found.confidence, signal, cause)
+
+
+def _stopped(judged: _Judged, seen: Satisfaction, signal: Signal) -> Judgment | None:
+    """What keeps an ACCEPT of a judge from counting. A custom judge answers for what it does not grade, a model grades all."""
+    if unchecked := judged.unchecked(seen):
+        return _unchecked(unchecked)
+    ungraded = [one.id for one in judged.case.criteria if one.id in seen.unchecked]
+    if ungraded and signal.name != CUSTOM:
+        return _escalated(f"nobody graded {', '.join(ungraded)}", "unchecked")
+    goal, score = judged.case.goal, seen.possible if signal.name == CUSTOM else seen.score
+    return _scored(judged, seen) if goal and score < goal.accept_at else None
+
+
+def _decided(judged: _Judged, found: Pooled, sure: float, signal: Signal, cause: Cause) -> Judgment:
+    threshold = judged.settings.threshold_of(judged.case.goal_kind)
+    if threshold is None:
+        return replace(_escalated("by what people decided, it may not decide alone", "threshold"), confidence=sure)
+    if sure < threshold:
+        return replace(_unsure(judged, found.action, sure / threshold, signal), confidence=sure, threshold=threshold)
+    return Judgment(
+        action=found.action,
+        reasoning=signal.reasoning,
+        cause=cause,
+        confidence=sure,
+        threshold=threshold,
+        feedback=signal.reasoning,
+    )
+
+
+def _unsure(judged: _Judged, action: JudgmentAction, share: float, signal: Signal) -> Judgment:
+    """Below the threshold: `share` of it is reached."""
+    if judged.settings.degrade and judged.case.attempts_left > 0 and action is JudgmentAction.ACCEPT and share >= _REPLAN_FROM:
+        lesser = JudgmentAction.RETRY if share >= _RETRY_FROM else JudgmentAction.REPLAN
+        told = f"too unsure to accept: {signal.reasoning}"
+        return Judgment(action=lesser, reasoning=told, cause="threshold", feedback=signal.reasoning)
+    return _escalated(TOO_UNSURE, "threshold")
+
+
+def _scored(judged: _Judged, seen: Satisfaction) -> Judgment:
+    goal = judged.case.goal
+    if goal is None or seen.score >= goal.accept_at:
+        return _accepted("criteria", f"reaches {seen.score:.2f} of the goal", "criteria")
+    told = f"reaches {seen.score:.2f} of the goal; not met: {', '.join(seen.unmet)}"
+    descriptions = {one.id: one.description for one in judged.case.criteria if not one.hidden}
+    unmet = [f"{id}{_described(descriptions[id])}" for id in seen.unmet if id in descriptions]
+    feedback = f"not met: {'; '.join(unmet)}" if unmet else "it is not good enough yet"
+    return Judgment(action=JudgmentAction.RETRY, reasoning=told, cause="criteria", feedback=feedback)
+
+
+def _graded(judged: _Judged) -> set[str]:
+    return {id for signal in judged.given for id in signal.grades}
+
+
+def _accepted(signal: str, reasoning: str, cause: Cause) -> Judgment:
+    said = Signal(name=signal, origin=signal, action=JudgmentAction.ACCEPT, reasoning=reasoning)
+    return Judgment(action=JudgmentAction.ACCEPT, reasoning=reasoning, cause=cause, signals=(said,))
+
+
+def _escalated(reasoning: str, cause: Cause) -> Judgment:
+    return Judgment(action=JudgmentAction.ESCALATE, reasoning=reasoning, cause=cause)
+
+
+def _unchecked(ids: Sequence[str]) -> Judgment:
+    return _escalated(f"unchecked hard constraint {', '.join(ids)}: give it a check, or a model that may judge it", "unchecked")
+
+
+def _attended(settings: JudgeSettings, judgment: Judgment) -> Judgment:
+    if judgment.action is not JudgmentAction.ESCALATE or settings.unattended == "escalate" or judgment.cause in _NEVER_ALONE:
+        return judgment
+    told = f"nobody attends ({settings.unattended}): {judgment.reasoning}"
+    if settings.unattended == "hold":
+        return replace(judgment, reasoning=told)
+    said = Signal(name="unattended", origin="unattended", action=JudgmentAction.ACCEPT, reasoning=told)
+    return replace(
+        judgment,
+        action=JudgmentAction.ACCEPT,
+        reasoning=told,
+        cause="unattended",
+        confidence=None,
+        signals=(*judgment.signals, said),
+    )
+
+
+def _described(description: str) -> str:
+    return f" ({description})" if description else ""
+
+
+_STEPS: Sequence[Callable[[_Judged], Judgment | Need | None]] = (
+    _by_person,
+    _by_outputs,
+    _by_constraints,
+    _by_rules,
+    _by_criteria,
+    _by_judge,
+)
