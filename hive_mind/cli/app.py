@@ -25,7 +25,7 @@ _EPILOG = examples(
 )
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
-    **{name: name for name in ("learn", "ask", "facts", "graph", "simulate", "stats", "doctor")},
+    **{name: name for name in ("learn", "ask", "facts", "graph", "inbox", "simulate", "stats", "doctor")},
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",

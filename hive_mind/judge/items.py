@@ -150,12 +150,16 @@ def has_room(open_views: Iterable[ItemView], agent: str) -> bool:
     return sum(view.item.agent == agent for view in open_views) < OPEN_MAX
 
 
+def cause(item: Item) -> tuple[str, ...]:
+    """The same for items that are one line; of an item without a group, its own."""
+    return (item.kind, item.agent, item.group) if item.group else (item.id,)
+
+
 def grouped(views: Iterable[ItemView]) -> list[Line]:
     """One line for each cause, the one that waits longest first."""
     lines: dict[tuple[str, ...], list[ItemView]] = {}
     for view in sorted(views, key=lambda view: (view.item.opened_ms, view.item.id)):
-        item = view.item
-        lines.setdefault((item.kind, item.agent, item.group) if item.group else (item.id,), []).append(view)
+        lines.setdefault(cause(view.item), []).append(view)
     return [Line(tuple(line)) for line in lines.values()]
 
 

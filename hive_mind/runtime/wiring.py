@@ -20,6 +20,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
+from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.unindexed import Unindexed
@@ -60,6 +61,16 @@ def kept_facts(settings: Settings, agent: str) -> list[Fact]:
     """
     path = database_path(settings, agent)
     return cast(list[Fact], backends.load("store", "sqlite").facts_in(path)) if path.exists() else []
+
+
+def ledger_path(settings: Settings, agent: str) -> Path:
+    """Where an agent's ledger is: runs, judgements, questions. Raises `InvalidInput` for a name that is no plain file name."""
+    return database_path(settings, agent).with_name("ledger.sqlite")
+
+
+async def open_ledger(settings: Settings, agent: str, *, is_shared: bool = False) -> Ledger:
+    """An agent's ledger, made where there is none; shared by the commands of people, not by a worker. Raises like opening it."""
+    return cast(Ledger, await backends.load("ledger", "sqlite").open(ledger_path(settings, agent), is_shared))
 
 
 async def open_memory(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> CognitiveMemory:

@@ -1,0 +1,68 @@
+"""The desk of one agent, for the commands of `inbox`: opened shared, so that several people may decide; and its items by id."""
+
+import getpass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.cli.fact_ids import PREFIX_CHARACTERS_MIN
+from hive_mind.cli.options import settings_for
+from hive_mind.cli.running import CommandError
+from hive_mind.errors import DatabaseLocked, InvalidInput
+from hive_mind.judge.items import ItemView
+from hive_mind.ledger.base import Ledger
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import ledger_path, open_ledger
+
+_SHOWN = 5
+
+
+@asynccontextmanager
+async def desk_of(home: Path | None, agent: str) -> AsyncIterator[LedgerDesk]:
+    """The agent's desk; what nobody decided in time is decided first. Looking at an agent that asked nothing makes no file."""
+    settings = settings_for(home, embed="none")
+    ledger = await _ledger(settings, agent)
+    try:
+        desk = LedgerDesk(ledger)
+        await desk.expire()
+        yield desk
+    finally:
+        await ledger.close()
+
+
+async def item_called(desk: LedgerDesk, given: str) -> ItemView:
+    """The one item whose id begins like this. Raises `InvalidInput` for none and for several."""
+    prefix = given.strip().lower()
+    ids = [id for id in await desk.ids() if id.startswith(prefix)] if len(prefix) >= PREFIX_CHARACTERS_MIN else []
+    if len(ids) > 1:
+        raise InvalidInput(f"{given!r} begins several ids ({', '.join(ids[:_SHOWN])}): give more of it")
+    view = await desk.view(ids[0]) if ids else None
+    if view is None:
+        least = f"the first {PREFIX_CHARACTERS_MIN} characters of an id, or more"
+        raise InvalidInput(f"there is no item {given!r}: give {least}; `hive-mind inbox list --all` shows them")
+    return view
+
+
+def person(name: str) -> str:
+    """Who decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
+    try:
+        found = name.strip() or getpass.getuser()
+    except (KeyError, OSError):
+        found = ""
+    if not found:
+        raise InvalidInput("nobody is logged in here under a name: say who decides with --as NAME")
+    return found
+
+
+async def _ledger(settings: Settings, agent: str) -> Ledger:
+    if not ledger_path(settings, agent).exists():
+        empty: Ledger = await backends.load("ledger", "memory").open()
+        return empty
+    try:
+        return await open_ledger(settings, agent, is_shared=True)
+    except DatabaseLocked as error:
+        who = f"process {error.holder_pid}" if error.holder_pid else "another process"
+        message = f"{who} keeps the inbox of agent {agent!r} to itself while it runs; decide when it has ended"
+        raise CommandError(message) from error
