@@ -138,7 +138,10 @@ def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
         try:
             connection.execute("PRAGMA query_only = ON")
-            _check_identity(path, form, *(number(connection, name) for name in ("application_id", "user_version")))
+            version = number(connection, "user_version")
+            _check_identity(path, form, number(connection, "application_id"), version)
+            if version == form.version:
+                _check_schema(path, form, connection)
         except BaseException:
             connection.close()
             raise
@@ -204,7 +207,9 @@ def _definitions_of(form: Format) -> Sequence[tuple[object, ...]]:
 
 
 def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]:
-    return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    # As bytes: a flipped bit may make of text what is none.
+    columns = ", ".join(f"CAST({name} AS BLOB)" for name in ("type", "name", "tbl_name", "sql"))
+    return connection.execute(f"SELECT {columns} FROM sqlite_schema ORDER BY name").fetchall()  # noqa: S608
 
 
 def _begin_log_anew(connection: sqlite3.Connection) -> None:
@@ -266,13 +271,17 @@ def translating(path: Path, form: Format) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _translated(path, form, error) from error
+    except UnicodeDecodeError as error:
+        # SQLite names what is damaged, by a name that is damaged.
+        raise unreadable(path, "is damaged (a name in it is no text)", form.when_damaged) from error
     except OSError as error:
         raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder, its rights and the disk") from error
 
 
 def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
     kind = _kind(error)
-    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    # Our statements fit our tables, so what does not fit is the file.
+    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
         return unreadable(path, f"is damaged ({error})", form.when_damaged)
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return locked_error(path, form.owner)

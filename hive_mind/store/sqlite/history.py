@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.sqlite.file import connect_for_reading
+from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.store.sqlite import reading
 from hive_mind.store.sqlite.rows import NODE_COLUMNS, RELATIONS, EdgeRow, NodeRow
 from hive_mind.store.sqlite.schema import FORMAT, IDENTITY_KEY
@@ -40,9 +40,14 @@ class RecordReader:
         self._connection = connect_for_reading(path.resolve(), FORMAT)
         self.damaged: list[str] = []
         self._connection.text_factory = lambda text: text.decode(errors="replace")
-        self._connection.execute("BEGIN")
-        self.identity = reading.named(self._connection, self.damaged.append).get(IDENTITY_KEY, "")
-        self.last_tick = reading.last_tick(self._connection)
+        try:
+            with translating(path, FORMAT):
+                self._connection.execute("BEGIN")
+                self.identity = reading.named(self._connection, self.damaged.append).get(IDENTITY_KEY, "")
+                self.last_tick = reading.last_tick(self._connection)
+        except BaseException:
+            self._connection.close()
+            raise
 
     def nodes_since(self, tick: int) -> Iterator[Node]:
         """What was added or revised after `tick`, in the order of its last change."""
