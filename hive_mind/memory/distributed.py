@@ -20,6 +20,7 @@ from hive_mind.memory.home import Home
 from hive_mind.memory.outbox import Outbox
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.memory.reembedding import Progress
+from hive_mind.memory.review import Review
 from hive_mind.memory.summary import concept_matches
 from hive_mind.memory.travel import fact_of
 from hive_mind.memory.waking import Awake
@@ -63,6 +64,17 @@ class DistributedCognitiveMemory:
         self.last_gathered: Gathered | None = None
         """What the hive's part in the last search was: who was asked, and who stayed silent."""
         local.listen(self._note)
+
+    def reviewed_by(self, review: Review | None) -> None:
+        """Who judges facts from now on before they are shared; None: nobody. `reconsider` what was decided otherwise."""
+        self._outbox.review = review
+
+    async def reconsider(self, fact_ids: Sequence[str] | None = None) -> None:
+        """Ask the gate and the review again about these facts, or about all: some are shared now, others taken back."""
+        if fact_ids is None:
+            async with self._local.awake() as awake:
+                fact_ids = [fact.id for fact in awake.recall.facts.values()]
+        await self._outbox.reconsider(fact_ids)
 
     @property
     def completeness(self) -> float:

@@ -15,6 +15,7 @@ from hive_mind.hive.effects import Held, Promotion
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings, decide
+from hive_mind.memory.review import AWAITING, Review
 from hive_mind.memory.sharing import (
     REASONS,
     answered,
@@ -41,6 +42,8 @@ class Outbox:
 
     def __init__(self, local: CognitiveMemory, hive: Hive, agent: str, gate: PromotionSettings) -> None:
         self._local, self._hive, self._agent, self._gate = local, hive, agent, gate
+        self.review: Review | None = None
+        """Who judges what the gate lets through; None: nobody."""
         self._due: dict[str, None] = {}
         # Said to be shared before it was written down here that the hive has them.
         self._shared_early: set[str] = set()
@@ -71,6 +74,10 @@ class Outbox:
             self.note(fact)
         again = [fact.id for fact in facts if fact.is_current and fact.sharing is not Sharing.SHARED]
         await self._settle({**self._due, **dict.fromkeys(again)})
+
+    async def reconsider(self, fact_ids: Iterable[str]) -> None:
+        """Ask the gate and the review again about these, whatever was decided before."""
+        await self._settle(fact_ids)
 
     async def shared(self, fact_ids: Sequence[str]) -> None:
         """The hive says that these are held where others ask. One that sleeps or is closed asks the hive when it wakes again."""
@@ -126,12 +133,27 @@ class Outbox:
     async def _settle_batch(self, fact_ids: Sequence[str]) -> None:
         async with self._local.awake() as awake:
             facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
-            refusals = {fact.id: decide(fact, self._gate).reason for fact in facts if fact.is_current}
+            refusals = self._refusals([fact for fact in facts if fact.is_current])
             await self._take_back(awake, [fact for fact in facts if is_too_much(fact, refusals)])
             offers = await self._proposed(awake, [fact.id for fact in facts if fact.id in refusals], refusals)
             promotions = [self._promotions_of(awake, fact) for fact in offers]
             if promotions:
                 await self._promote(awake, promotions)
+
+    def _refusals(self, facts: Sequence[Fact]) -> dict[str, str]:
+        """What holds each back, or ""; what the review does not know yet it is asked to find out."""
+        found = {fact.id: decide(fact, self._gate).reason for fact in facts}
+        if self.review is None or self._gate.is_open:
+            return found
+        unknown = []
+        for fact in facts:
+            if not found[fact.id]:
+                ruling = self.review.ruling(fact)
+                found[fact.id] = (AWAITING if ruling is None else ruling).refusal
+                unknown += [fact] if ruling is None else []
+        if unknown:
+            self.review.want(unknown)
+        return found
 
     async def _take_back(self, awake: Awake, facts: Sequence[Fact]) -> None:
         for why in REASONS:

@@ -1,0 +1,179 @@
+"""Who judges an agent's facts before they are shared: rules at once, people by way of the desk. Nothing waits for either.
+
+    rule accepts, or none speaks against it     shared
+    rule says RETRY or REPLAN                   stays home: "rule no_pumps (pumps are ours)"
+    rule says ESCALATE, or people judge all     stays home: "asked a person (7f3a91c2)", and an item lies on the desk
+    a person approves / rejects                 shared / stays home with who said so, and why
+
+A rule that breaks on a fact asks a person. Where the desk is full a fact awaits its turn. What people decided is read from the
+ledger, so it holds after a restart, and a decision of another process is followed as it comes.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import HiveError
+from hive_mind.judge.case import Case
+from hive_mind.judge.item_context import fitted
+from hive_mind.judge.items import Decision, Item
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import Need, next_judgment
+from hive_mind.judge.rules import RuleSet
+from hive_mind.memory.review import ALLOWED, Ruling
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import item_id
+
+_log = logging.getLogger(__name__)
+
+Reconsider = Callable[[Sequence[str]], Awaitable[None]]
+
+_KIND: Literal["fact"] = "fact"
+_TITLE_CHARS = 120
+_ID_SHOWN = 8
+_AGAIN_S = 1.0
+
+
+class GateReviewer:
+    """A `Review` over rules and a desk, which stays its owner's. `asks_people`: also about what no rule speaks against.
+
+    `run` it as long as facts are to be judged; `reconsider` is the memory's own. `rules` may be exchanged at any time; then
+    everything has to be reconsidered.
+    """
+
+    def __init__(
+        self, agent: str, desk: LedgerDesk, reconsider: Reconsider, rules: RuleSet, *, asks_people: bool = False
+    ) -> None:
+        self._agent, self._desk, self._reconsider = agent, desk, reconsider
+        self.rules, self._asks_people = rules, asks_people
+        self._decided: dict[str, Decision] = {}
+        self._asked: dict[str, str] = {}
+        self._wanted: dict[str, Fact] = {}
+        self._news = asyncio.Event()
+
+    def ruling(self, fact: Fact) -> Ruling | None:
+        """By rules, and by what people decided; None where a person has to be asked first."""
+        judgment = self._judged(fact)
+        if judgment.action is JudgmentAction.ACCEPT and not self._is_for_people(judgment):
+            return ALLOWED
+        if judgment.action is not JudgmentAction.ESCALATE and judgment.action is not JudgmentAction.ACCEPT:
+            return Ruling(judgment.reasoning)
+        if judgment.cause == "person":
+            return Ruling(_said_no(self._decided[fact.id]))
+        asked = self._asked.get(fact.id)
+        return Ruling(f"asked a person ({asked[:_ID_SHOWN]})") if asked else None
+
+    def want(self, facts: Sequence[Fact]) -> None:
+        """Ask people about these, when `run` comes to it."""
+        self._wanted |= {fact.id: fact for fact in facts}
+        self._news.set()
+
+    async def run(self) -> None:
+        """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._ask())
+
+    # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _judged(self, fact: Fact) -> Judgment:
+        said = self._decided.get(fact.id)
+        signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
+        found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, JudgeSettings(), signals)
+        # Facts have no tools at work, and no goal that a model has to grade.
+        assert not isinstance(found, Need)  # noqa: S101 - see above
+        return found
+
+    def _is_for_people(self, judgment: Judgment) -> bool:
+        return self._asks_people and judgment.cause not in ("person", "rule")
+
+    # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
+
+    async def _ask(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            wanted, self._wanted = self._wanted, {}
+            asked = []
+            for fact in wanted.values():
+                if await self._is_asked(fact):
+                    asked.append(fact.id)
+                else:
+                    # The desk is full, or can't be written: when there is room, or in a moment.
+                    self._wanted[fact.id] = fact
+            if asked:
+                await self._have_reconsidered(asked)
+            if self._wanted:
+                await asyncio.sleep(_AGAIN_S)
+                self._news.set()
+
+    async def _is_asked(self, fact: Fact) -> bool:
+        item = self._item(fact)
+        try:
+            is_there = await self._desk.ask(item)
+        except HiveError as error:
+            _log.warning("agent %s: a person could not be asked about a fact (%s); it stays home until then", self._agent, error)
+            return False
+        if is_there:
+            self._asked[fact.id] = item.id
+        return is_there
+
+    def _item(self, fact: Fact) -> Item:
+        judgment = self._judged(fact)
+        shown = [("fact", fact.content), ("concept", fact.concept), ("sources", "\n".join(fact.sources)), ("before", fact.before)]
+        return Item(
+            # A fact is what it says: its id is the digest of the case.
+            id=item_id(_KIND, f"{self._agent}/{fact.id}", fact.id),
+            kind=_KIND,
+            agent=self._agent,
+            subject=fact.id,
+            title=fact.content[:_TITLE_CHARS],
+            opened_ms=time.time_ns() // 1_000_000,
+            context=fitted([("why", _why(judgment)), *((name, text) for name, text in shown if text)]),
+            signals=judgment.signals,
+            cites=(fact.id,),
+            group=judgment.rule or "every fact",
+        )
+
+    async def _follow(self) -> None:
+        async for _, decision in self._desk.decisions():
+            view = await self._desk.view(decision.item)
+            if view is not None and view.item.kind == _KIND and view.item.agent == self._agent:
+                self._decided[view.item.subject] = decision
+                self._asked[view.item.subject] = decision.item
+                await self._have_reconsidered([view.item.subject])
+
+    async def _have_reconsidered(self, fact_ids: Sequence[str]) -> None:
+        try:
+            await self._reconsider(fact_ids)
+        except HiveError as error:
+            # Everything that is not shared is looked at again when the memory wakes.
+            _log.warning("agent %s: %d facts could not be looked at again: %s", self._agent, len(fact_ids), error)
+
+
+def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
+    """What the conditions of rules see of a fact, as `result`."""
+    return {
+        "text": fact.content,
+        "concept": fact.concept,
+        "confidence": fact.confidence,
+        "sources": list(fact.sources),
+        "speaker": fact.speaker,
+        "said_at": fact.said_at,
+        "before": fact.before,
+        "entities": list(fact.entities),
+        "labels": list(fact.labels),
+        "agent": agent,
+    }
+
+
+def _why(judgment: Judgment) -> str:
+    return judgment.reasoning if judgment.action is JudgmentAction.ESCALATE else "people judge every fact of this agent"
+
+
+def _said_no(decision: Decision) -> str:
+    return f"{decision.by} said no" + (f": {decision.because}" if decision.because else "")

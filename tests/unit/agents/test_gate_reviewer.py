@@ -1,0 +1,213 @@
+"""What a judge holds back is its agent's alone, until a rule or a person lets it go; and is taken back from all by a later no."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.settings import Settings
+
+ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
+PATIENCE_S = 20
+Scenario = Callable[["Town"], Awaitable[None]]
+
+
+class Town:
+    """Ann, whose facts are judged, Ben, who is told of them, and a desk."""
+
+    def __init__(self, fleet: Fleet, desk: LedgerDesk, rules: Sequence[EvaluationRule], asks_people: bool) -> None:
+        self.fleet, self.desk = fleet, desk
+        memory = fleet.memory("ann")
+        assert isinstance(memory, DistributedCognitiveMemory)
+        self.ann = memory
+        self.reviewer = GateReviewer("ann", desk, memory.reconsider, RuleSet(rules), asks_people=asks_people)
+        memory.reviewed_by(self.reviewer)
+
+    async def store(self, text: str) -> Fact:
+        return await self.ann.store_fact("pump", text, source="handbook")
+
+    async def now(self, fact: Fact) -> Fact:
+        found = await self.ann.get_fact(fact.id)
+        assert found
+        return found
+
+    async def is_seen_by_ben(self, fact: Fact) -> bool:
+        await self.fleet.settled()
+        return fact.content in [hit.fact.content for hit in await self.fleet.memory("ben").search_facts(fact.content, 5)]
+
+    async def decide(self, fact: Fact, action: JudgmentAction, because: str = "") -> None:
+        (view,) = [view for view in await self.desk.open() if view.item.subject == fact.id]
+        assert await self.desk.decide(Decision(item=view.item.id, action=action, by="olga", because=because))
+
+    async def until(self, fact: Fact, holds: Callable[[Fact], bool]) -> Fact:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds(found := await self.now(fact)):  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.002)
+        return found
+
+
+@asynccontextmanager
+async def town(home: Path, topology: str, rules: Sequence[EvaluationRule] = (), *, asks_people: bool = False):
+    ledger = await backends.load("ledger", "sqlite").open(home / "ledger.sqlite", is_shared=True)
+    plan = FleetPlan(topology, ("ann", "ben"), group_size=1)
+    try:
+        async with await open_fleet(plan, Settings(home=home), NoEmbedder()) as fleet:
+            found = Town(fleet, LedgerDesk(ledger), rules, asks_people)
+            working = asyncio.create_task(found.reviewer.run())
+            try:
+                yield found
+            finally:
+                working.cancel()
+                await asyncio.wait([working])
+    finally:
+        await ledger.close()
+
+
+def rule(action: JudgmentAction, condition: str = "'pump' in result.text.lower()") -> EvaluationRule:
+    return EvaluationRule(id="no_pumps", condition=condition, action=action, description="pumps are ours", on="fact")
+
+
+TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
+
+
+@TOPOLOGIES
+def test_what_a_rule_stops_stays_home_with_the_reason_and_what_none_stops_is_shared(tmp_path: Path, topology: str) -> None:
+    async def work() -> None:
+        async with town(tmp_path, topology, [rule(RETRY)]) as one:
+            stopped, other = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
+
+            assert (stopped.sharing, stopped.held_back) == (Sharing.PRIVATE, "rule no_pumps (pumps are ours)")
+            assert not await one.is_seen_by_ben(stopped)
+            assert await one.is_seen_by_ben(other)
+            assert stopped.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
+
+    asyncio.run(work())
+
+
+@TOPOLOGIES
+def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_everywhere(tmp_path: Path, topology: str) -> None:
+    async def work() -> None:
+        async with town(tmp_path, topology, [rule(ESCALATE)]) as one:
+            good, bad = await one.store("Pump seven is leaking oil today."), await one.store("Pump nine is made of cheese.")
+            asked = await one.until(good, lambda fact: fact.held_back.startswith("asked a person"))
+            await one.until(bad, lambda fact: fact.held_back.startswith("asked a person"))
+            (line,) = [view for view in await one.desk.open() if view.item.subject == good.id]
+            assert line.item.id[:8] in asked.held_back
+            assert line.item.title == good.content
+            assert dict(line.item.context)["why"] == "rule no_pumps (pumps are ours)"
+            assert not await one.is_seen_by_ben(good)
+
+            await one.decide(good, ACCEPT)
+            await one.decide(bad, ESCALATE, "cheese melts")
+            await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
+            assert await one.is_seen_by_ben(good)
+            assert not await one.is_seen_by_ben(bad)
+            assert await one.desk.open() == []
+
+    asyncio.run(work())
+
+
+@TOPOLOGIES
+def test_what_people_decided_holds_after_a_restart_and_what_they_did_not_is_asked_no_second_time(
+    tmp_path: Path, topology: str
+) -> None:
+    async def work() -> None:
+        async with town(tmp_path, topology, asks_people=True) as one:
+            kept, waiting = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
+            await one.until(kept, lambda fact: fact.held_back.startswith("asked a person"))
+            await one.until(waiting, lambda fact: fact.held_back.startswith("asked a person"))
+        # Decided while nobody runs.
+        ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
+        for view in await LedgerDesk(ledger).open():
+            if view.item.subject == kept.id:
+                assert await LedgerDesk(ledger).decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+        await ledger.close()
+
+        async with town(tmp_path, topology, asks_people=True) as one:
+            await one.ann.search_facts("anything")
+            await one.until(kept, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            assert await one.is_seen_by_ben(kept)
+            assert [view.item.subject for view in await one.desk.open()] == [waiting.id]
+            assert not await one.is_seen_by_ben(waiting)
+
+    asyncio.run(work())
+
+
+@TOPOLOGIES
+def test_a_later_rule_takes_back_what_was_shared_and_gives_it_back_when_it_goes(tmp_path: Path, topology: str) -> None:
+    async def work() -> None:
+        async with town(tmp_path, topology) as one:
+            fact = await one.store("Pump seven is leaking oil today.")
+            assert await one.is_seen_by_ben(fact)
+
+            one.reviewer.rules = RuleSet([rule(RETRY)])
+            await one.ann.reconsider()
+            assert not await one.is_seen_by_ben(fact)
+            assert fact.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
+
+            one.reviewer.rules = RuleSet()
+            await one.ann.reconsider()
+            assert await one.is_seen_by_ben(fact)
+
+    asyncio.run(work())
+
+
+def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody(tmp_path: Path) -> None:
+    async def work() -> None:
+        accepting = EvaluationRule(id="gates", condition="'gate' in result.text", action=ACCEPT, priority=200)
+        async with town(tmp_path, "flat", [rule(RETRY, "result['none'] > 1"), accepting], asks_people=True) as one:
+            broken, accepted = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
+
+            await one.until(broken, lambda fact: fact.held_back.startswith("asked a person"))
+            (view,) = await one.desk.open()
+            assert "rule no_pumps can't be put to this" in dict(view.item.context)["why"]
+            assert await one.is_seen_by_ben(accepted)
+
+    asyncio.run(work())
+
+
+def test_what_the_first_gate_holds_back_nobody_is_asked_about(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with town(tmp_path, "flat", asks_people=True) as one:
+            secret = await one.store("The password of the pump is hunter0Xy!")
+            other = await one.store("The gate is painted blue.")
+
+            await one.until(other, lambda fact: fact.held_back.startswith("asked a person"))
+            assert "holds" in (await one.now(secret)).held_back
+            assert [view.item.subject for view in await one.desk.open()] == [other.id]
+
+    asyncio.run(work())
+
+
+def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 2)
+    monkeypatch.setattr("hive_mind.agents.gate_reviewer._AGAIN_S", 0.01)
+
+    async def work() -> None:
+        async with town(tmp_path, "flat", asks_people=True) as one:
+            facts = [await one.store(f"Pump {name} is leaking oil today.") for name in ("one", "two", "three")]
+            decided = 0
+            async with asyncio.timeout(PATIENCE_S):
+                while decided < len(facts):
+                    views = await one.desk.open()
+                    assert len(views) <= 2
+                    for view in views:
+                        decided += await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+                    await asyncio.sleep(0.002)
+            for fact in facts:
+                await one.until(fact, lambda found: found.sharing is not Sharing.PRIVATE)
+
+    asyncio.run(work())
