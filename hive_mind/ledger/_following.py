@@ -7,6 +7,7 @@ who has not seen the last one.
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger.base import Page
@@ -29,7 +30,7 @@ class Arrivals:
             waiting, self._waiting = self._waiting, set()
         for waiter in waiting:
             # A follower whose event loop has ended waits for nothing.
-            if not waiter.get_loop().is_closed():
+            with suppress(RuntimeError):
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Lives of a journal or a record under trace: made, closed, killed, opened again; or going on with what a power failure left.
+"""Lives of a file under trace: made, closed, killed, opened again; or going on with what a power failure left.
 
 Each life is one trace file, complete in itself, of several processes one after the other.
 """

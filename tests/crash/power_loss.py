@@ -194,7 +194,7 @@ async def again(kind: str, seed: int, trace: Path, at: int, history: int, folder
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=sorted(WORKLOADS), action="append", help="both if not given")
+    parser.add_argument("--kind", choices=sorted(WORKLOADS), action="append", help="all if not given")
     parser.add_argument("--histories", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     parser.add_argument("--trace", type=Path, help="look at one history again: with --kind, --seed, --moment and --history")

@@ -1,4 +1,4 @@
-"""A process under trace: writes into a journal or a record, marks what it began and what is acknowledged, closes or is killed.
+"""A process under trace: writes into a file of ours, marks what it began and what is acknowledged, closes or is killed.
 
 `python -m tests.crash.traced_writer KIND HOME SEED WRITES close|die|unsynced` goes on where the last one stopped.
 """

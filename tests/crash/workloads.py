@@ -1,7 +1,7 @@
-"""What is written into a journal and a record by a process that may end at any moment, and what must be found afterwards.
+"""What is written into our files by a process that may end at any moment, and what must be found afterwards.
 
 Write n is the same in every run, so whoever looks knows what each number of whole writes leaves behind (`expected`). Every write
-also sets a counter: it says how many there are, and everything else must agree with it.
+also tells its number: the last one says how many there are, and everything else must agree with it.
 """
 
 import random
@@ -17,7 +17,10 @@ import numpy as np
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.journal import sqlite as journals
 from hive_mind.journal.sqlite import database
+from hive_mind.ledger import sqlite as ledgers
+from hive_mind.ledger.sqlite import database as ledger_database
 from hive_mind.model.content import Episode
+from hive_mind.model.entry import Entry
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store import sqlite as records
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta
@@ -201,7 +204,37 @@ def _vector(number: int) -> "np.ndarray[Any, np.dtype[np.float32]]":
     return np.full(64, number % 100, np.float32)
 
 
-WORKLOADS: Mapping[str, type[Workload]] = {"journal": JournalWorkload, "record": RecordWorkload}
+class LedgerWorkload(Workload):
+    """Shared, as the commands of people have it open. What the last write is says the last entry that is there."""
+
+    file = "agents/alice/ledger.sqlite"
+
+    def entries_of(self, number: int) -> tuple[str, int, list[Entry]]:
+        """Of very different lengths, some on pages of their own."""
+        size = 1 + number % 3
+        before = sum(1 + earlier % 3 for earlier in range(number % 5 or 5, number, 5))
+        return f"run/{number % 5}", before, [Entry("step", _value(number, place), number) for place in range(size)]
+
+    def _apply(self, state: dict[object, object], number: int) -> None:
+        stream, first, entries = self.entries_of(number)
+        state |= {(stream, first + place): entry.body for place, entry in enumerate(entries)}
+
+    async def open(self, path: Path) -> Any:
+        return await ledgers.open(path, is_shared=True)
+
+    async def write(self, opened: Any, number: int) -> None:
+        assert await opened.append(*self.entries_of(number))
+
+    async def found(self, opened: Any) -> tuple[int, State]:
+        entries = [entry for head in await opened.heads("") for entry in await opened.read(head.stream)]
+        state = {(entry.stream, entry.seq): entry.body for entry in entries}
+        return max((entry.at_ms for entry in entries), default=0), state
+
+    def with_small_logs(self) -> None:
+        ledger_database.FORMAT = replace(ledger_database.FORMAT, log_bytes=24 * ledger_database.FORMAT.page_bytes)
+
+
+WORKLOADS: Mapping[str, type[Workload]] = {"journal": JournalWorkload, "record": RecordWorkload, "ledger": LedgerWorkload}
 
 
 def difference(found: State, expected: State) -> Sequence[str]:
