@@ -2,6 +2,7 @@
 
 `python -m tests.crash.ledger_writer FILE decide NAME COUNT` decides as many items as nobody else has, once a line comes on its
 standard input, and prints the number of those it won. `… FILE append NAME SEED` prints "ACK n" once its n-th append is durable.
+`… FILE visit NAME COUNT` opens, appends and closes so many times, as one command after another does.
 """
 
 import asyncio
@@ -58,7 +59,17 @@ async def append(ledger: Ledger, name: str, seed: int) -> None:
             await asyncio.gather(*(one(number) for number in range(some, some + at_once)))
 
 
+async def visit(path: Path, name: str, count: int) -> None:
+    for number in range(count):
+        ledger = await sqlite.open(path, is_shared=True)
+        assert await ledger.append(f"run/{name}", number, [Entry("step", body(name, number, 0), number)])
+        await ledger.close()
+
+
 async def main(path: Path, what: str, name: str, number: int) -> None:
+    if what == "visit":
+        await visit(path, name, number)
+        return
     ledger = await sqlite.open(path, is_shared=True)
     await (decide if what == "decide" else append)(ledger, name, number)
     await ledger.close()

@@ -81,6 +81,17 @@ def test_four_processes_race_for_two_hundred_decisions_and_each_has_one_winner(t
     assert sum(won) == ITEMS
 
 
+def test_processes_that_make_open_and_close_one_ledger_at_once_are_in_nobodys_way(tmp_path: Path) -> None:
+    path, visits = tmp_path / "ledger.sqlite", 40
+    with child(path, "visit", 0, visits) as a, child(path, "visit", 1, visits) as b, child(path, "visit", 2, visits) as c:
+        ended = [one.wait(CHILD_MAX_S) for one in (a, b, c)]
+
+    assert ended == [0, 0, 0]
+    assert {stream: len(entries) for stream, entries in asyncio.run(contents(path)).items()} == {
+        f"run/{name}": visits for name in range(3)
+    }
+
+
 def acknowledged(lines: list[str]) -> int:
     return max((int(line.split()[1]) for line in lines if line.startswith("ACK ") and line.endswith("\n")), default=-1)
 
