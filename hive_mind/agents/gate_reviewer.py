@@ -15,6 +15,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import HiveError
 from hive_mind.judge.case import Case
@@ -82,8 +84,19 @@ class GateReviewer:
 
     def _judged(self, fact: Fact) -> Judgment:
         said = self._decided.get(fact.id)
+        names = names_of(fact, self._agent)
+        found = self._by_rules(names, said)
+        if said or not fact.before or found.action is not JudgmentAction.ACCEPT:
+            return found
+        # What stands before a fact is read with it.
+        before = self._by_rules({**names, "text": fact.before, "before": ""}, None)
+        if before.action is JudgmentAction.ACCEPT:
+            return found
+        return replace(before, reasoning=f"the text before it: {before.reasoning}")
+
+    def _by_rules(self, names: Mapping[str, Any], said: Decision | None) -> Judgment:
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
-        found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, JudgeSettings(), signals)
+        found = next_judgment(Case(names, kind=_KIND), self.rules, JudgeSettings(), signals)
         # Facts have no tools at work, and no goal that a model has to grade.
         assert not isinstance(found, Need)  # noqa: S101 - see above
         return found

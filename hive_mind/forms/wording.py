@@ -79,6 +79,8 @@ def _message(error: ErrorDetails, found: Tree, path: Path, form: Form[Any]) -> s
     kind, context = error["type"], error.get("ctx", {})
     if found.value is None:
         return "has no value; give it one, or leave the line out"
+    if kind == "value_error":
+        return str(context["error"])
     if kind == "literal_error":
         return _other_word(str(context["expected"]), found, form)
     if kind == "string_type" and not found.parts and found.written:

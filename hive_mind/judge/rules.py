@@ -6,9 +6,9 @@ have been the one that decides. A shadow rule, and one that is not yet rolled ou
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError, InvalidInput, Problem
@@ -23,6 +23,13 @@ MAY_ACCEPT = "may_accept"
 """Where `metadata` has this, a person allowed a learned rule to accept."""
 
 
+def _action(given: Any) -> JudgmentAction:
+    """Files have words, also where types are taken strictly."""
+    if given in list(JudgmentAction):
+        return JudgmentAction(given)
+    raise ValueError(f"has to be {', '.join(JudgmentAction)}, not {str(given)[:40]!r}")
+
+
 class EvaluationRule(BaseModel):
     """What to do where a condition holds. Raises pydantic's `ValidationError` for a condition that does not compile."""
 
@@ -30,7 +37,7 @@ class EvaluationRule(BaseModel):
 
     id: str = Field(min_length=1, max_length=100, description="What judgements and people call it.")
     condition: str = Field(description="When it matches: a condition over result, output and goal.")
-    action: JudgmentAction = Field(description="What becomes of what it matches.")
+    action: Annotated[JudgmentAction, BeforeValidator(_action)] = Field(description="What becomes of what it matches.")
     priority: int = Field(100, description="The highest is asked first; of equals, the first by id.")
     description: str = Field("", description="Why it is there; people read it as the reason of a judgement.")
     feedback: str = Field("", description="What the worker is told when it has to try again.")

@@ -208,7 +208,8 @@ class AgentCalls:
 
 
 def _held(fact: Fact) -> Reply:
-    return {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
+    told = {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
+    return told | {"held_back": fact.held_back}
 
 
 def _sharing_of(fact: Fact) -> Reply:

@@ -19,6 +19,7 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing import is_due
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.reviewing import Reviewing
 from hive_mind.runtime.sources_learned import LearnedSources, learn_file
 from hive_mind.runtime.worker_config import AgentConfig
 from hive_mind.runtime.worker_nodes import WorkerNode
@@ -36,7 +37,7 @@ _CONFIRMED_S = 30.0
 class WorkerAgent:
     """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
 
-    One that is not kept on disk never sleeps: it would forget everything.
+    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: who judges what it shares, or nobody.
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class WorkerAgent:
         node: WorkerNode | None,
         *,
         is_kept: bool,
+        reviewing: Reviewing | None = None,
     ) -> None:
         self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
         self.config, self._agent, self._local, self._sources, self._node = config, agent, local, sources, node
         self._calls = AgentCalls(agent, node.running if node else None, sources, is_kept=is_kept)
+        self._reviewing = reviewing
         self._is_open = self._is_learning = False
         self._error = ""
         self._bad_sources: dict[str, str] = {}
@@ -75,7 +78,7 @@ class WorkerAgent:
     @property
     def phase(self) -> AgentPhase:
         """What it is about."""
-        if self._error or self._bad_sources or self._local.trouble:
+        if self._error or self._bad_sources or self._trouble:
             return "failed"
         if not self._is_open:
             return "starting"
@@ -83,11 +86,15 @@ class WorkerAgent:
             return "learning"
         return "asleep" if self._local.facts is None else "ready"
 
+    @property
+    def _trouble(self) -> str:
+        return self._local.trouble or (self._reviewing.trouble if self._reviewing else "")
+
     def status(self) -> AgentStatus:
         """What it can say of itself without waiting. While it sleeps, as it was before."""
         self._count()
         # Often the same for all of them: a model that does not answer.
-        error = self._error or self._local.trouble or "; ".join(dict.fromkeys(self._bad_sources.values()))
+        error = self._error or self._trouble or "; ".join(dict.fromkeys(self._bad_sources.values()))
         return AgentStatus(
             name=self.name,
             node=self.node,
@@ -173,6 +180,8 @@ class WorkerAgent:
 
     async def close(self) -> None:
         """Finish what is under way."""
+        if self._reviewing is not None:
+            await self._reviewing.close()
         await self._agent.close()
 
     @property
@@ -184,6 +193,9 @@ class WorkerAgent:
         async with self._local.awake() as awake:
             is_other = awake.recorded not in ("", embedder.model) or any(True for _ in awake.recall.without_vector())
         memory = self._local_or_shared
+        if self._reviewing is not None:
+            # Before anything is told to the hive.
+            await self._reviewing.open()
         if embedder.dimension and is_other:
             _log.info("%s: embedding its memory with %s", self.name, embedder.model)
             await memory.reembed()

@@ -4,6 +4,7 @@ It holds references (`${env:NAME}`) and never a secret; the worker resolves them
 """
 
 from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
@@ -83,6 +84,13 @@ class BusConfig(msgspec.Struct, frozen=True):
     searches_credential: str = ""
 
 
+class ReviewConfig(msgspec.Struct, frozen=True):
+    """Who judges facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
+
+    facts: Literal["off", "rules", "people"] = "off"
+    rules: tuple[dict[str, Any], ...] = ()
+
+
 class SeenConfig(msgspec.Struct, frozen=True):
     """What can be seen from outside. `port` 0: any free one."""
 
@@ -105,6 +113,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bus: BusConfig = BusConfig()
     models: ModelsConfig = ModelsConfig()
     gate: PromotionSettings = PromotionSettings()
+    review: ReviewConfig = ReviewConfig()
     tuning: HiveSettings = HiveSettings()
     membership: MembershipSettings = MembershipSettings()
     ranking: RankingSettings = RankingSettings()

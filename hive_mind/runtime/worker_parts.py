@@ -20,9 +20,12 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.llm.base import LanguageModel
+from hive_mind.memory.base import Memory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.reviewing import Reviewing, rules_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.sources_learned import LearnedSources
 from hive_mind.runtime.wiring import database_path, memory_with, open_embedder, open_model, vector_arms
@@ -82,7 +85,14 @@ class WorkerParts:
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None)
-        return WorkerAgent(config, learner, local, sources, node, is_kept=is_kept)
+        return WorkerAgent(
+            config, learner, local, sources, node, is_kept=is_kept, reviewing=self._reviewing(config.name, learner.memory)
+        )
+
+    def _reviewing(self, agent: str, memory: Memory) -> Reviewing | None:
+        if self.config.review.facts == "off" or not isinstance(memory, DistributedCognitiveMemory):
+            return None
+        return Reviewing(self.config.review, self.settings, agent, memory)
 
     async def close(self) -> None:
         """Close what was opened here."""
@@ -125,6 +135,7 @@ def _check(config: WorkerConfig) -> None:
     if settings.embed != models.embed:
         backends.load("embed", settings.embed)
     vector_arms(settings)
+    rules_of(config.review)
     placed = [name for node in config.nodes for name in node.agents]
     known = {agent.name for agent in config.agents}
     if len(known) < len(config.agents) or sorted(placed) != sorted(known):

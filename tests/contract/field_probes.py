@@ -234,5 +234,53 @@ SHARDED = Story(
         "spec.topology.replicas": Sight(lambda f: len(f.topology.holders(f.topology.held_by(f.node.name)[0])), 1, 2),
     },
 )
+# ── who judges ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-STORIES = (OPEN, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)
+RULE = {"id": "no_pumps", "condition": "'pump' in result.text", "action": "retry"}
+OTHER_RULE = {
+    "id": "mine",
+    "condition": "'secret' in result.text",
+    "action": "escalate",
+    "priority": 7,
+    "description": "ours",
+    "feedback": "leave it out",
+    "mode": "shadow",
+    "rollout": 0.5,
+    "on": "fact",
+    "metadata": {"by": "ann"},
+}
+RULE_BEFORE = RULE | {
+    "priority": 100,
+    "description": "",
+    "feedback": "",
+    "mode": "active",
+    "rollout": 1.0,
+    "on": "any",
+    "metadata": {},
+}
+
+
+def of_rule(field: str) -> Callable[[Fleet], Any]:
+    """A field of the one rule that the agent's reviewer goes by."""
+
+    def see(fleet: Fleet) -> Any:
+        reviewing = fleet.agent()._reviewing
+        assert reviewing is not None
+        assert reviewing.reviewer is not None
+        (rule,) = reviewing.reviewer.rules.rules
+        return getattr(rule, field)
+
+    return see
+
+
+JUDGED = Story(
+    "judged",
+    fixed(gossip=QUICK, agents=[{"name": "ada"}], judge={"facts": "rules"}, rules=[RULE]),
+    fixed(gossip=QUICK, agents=[{"name": "ada"}], judge={"facts": "people"}, rules=[OTHER_RULE]),
+    {
+        "spec.judge.facts": Sight(shares("In {} the ferry leaves from the northern pier"), True, False),
+        **{f"spec.rules.{field}": Sight(of_rule(field), RULE_BEFORE[field], OTHER_RULE[field]) for field in OTHER_RULE},
+    },
+)
+
+STORIES = (OPEN, JUDGED, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)

@@ -110,8 +110,15 @@ async def facts(
     """List facts, the newest first: of the whole hive, or with a name those that this agent learned itself."""
     async with fleets.chosen(home, fleet) as controller:
         found = await _facts(controller, await controller.status(), name, limit)
-    rows = [(short_id(fact["fact_id"]), fact["sharing"], fact["content"]) for fact in found]
-    show_as(output, found, [fact["fact_id"] for fact in found], lambda: show_table(["id", "sharing", "fact"], rows))
+    rows = [(short_id(fact["fact_id"]), fact["sharing"], fact["content"], fact["held_back"]) for fact in found]
+    titles = ["id", "sharing", "fact", "held back"]
+    shown = len(titles) if any(fact["held_back"] for fact in found) else len(titles) - 1
+    show_as(
+        output,
+        found,
+        [fact["fact_id"] for fact in found],
+        lambda: show_table(titles[:shown], [row[:shown] for row in rows]),
+    )
 
 
 @group.command(epilog=examples("hive-mind get events", "hive-mind get events ada -n 100"))

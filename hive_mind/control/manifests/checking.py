@@ -41,6 +41,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _moderators(manifest)
     yield from _sources(manifest)
     yield from _settings(manifest)
+    yield from _judged(manifest)
     yield from _retrieval(manifest.spec.retrieval)
     yield from _models(manifest)
 
@@ -151,6 +152,22 @@ def _sources(manifest: HiveManifest) -> Iterator[Finding]:
                 yield Finding(path, "is an address; sources are files, folders and globs of this machine")
             elif leads_out(source):
                 yield Finding(path, "leads out of the manifest's folder; if that is meant, write the whole path from /")
+
+
+def _judged(manifest: HiveManifest) -> Iterator[Finding]:
+    spec = manifest.spec
+    facts = ("spec", "judge", "facts")
+    for number, id in _repeated([rule.id for rule in spec.rules]):
+        yield Finding(("spec", "rules", number, "id"), f"rule {id} stands in the list twice; keep one of them")
+    if spec.judge.facts == "off" and spec.rules:
+        told = "rules decide nothing while nobody judges facts; set judge.facts to rules or people"
+        yield Finding(("spec", "rules"), told, (facts,))
+    if spec.judge.facts != "off" and spec.topology.kind == "single":
+        told = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
+        yield Finding(facts, told, (_KIND,))
+    if spec.judge.facts != "off" and spec.promotion.open:
+        told = "promotion.open shares everything, so nothing is judged; remove one of the two"
+        yield Finding(facts, told, (("spec", "promotion", "open"),))
 
 
 def _settings(manifest: HiveManifest) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -85,6 +86,8 @@ def _type(annotation: Any) -> str:
         return "text by name"
     if inner:
         return " or ".join(_type(one) for one in inner if one is not NoneType)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return "|".join(annotation)
     return _WORDS.get(annotation, "section")
 
 

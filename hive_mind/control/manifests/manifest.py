@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from hive_mind.forms.form import Form
+from hive_mind.judge.rules import EvaluationRule
 
 API_VERSION = "hive-mind/v1"
 
@@ -150,6 +151,16 @@ class Promotion(_Part):
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 
+class Judge(_Part):
+    """Who judges facts that the gate would let through, before others learn of them."""
+
+    facts: Literal["off", "rules", "people"] = Field(
+        "off",
+        description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
+        "a person does (hive-mind inbox).",
+    )
+
+
 class Trust(_Part):
     """Whom the hive believes."""
 
@@ -238,6 +249,10 @@ class Spec(_Part):
     gossip: Gossip = Field(default_factory=lambda: Gossip())
     lifecycle: Lifecycle = Field(default_factory=lambda: Lifecycle())
     promotion: Promotion = Field(default_factory=lambda: Promotion())
+    judge: Judge = Field(default_factory=lambda: Judge())
+    rules: list[EvaluationRule] = Field(
+        default_factory=list, description="What is decided without asking anybody; the highest priority is asked first."
+    )
     trust: Trust = Field(default_factory=lambda: Trust())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())

@@ -60,6 +60,8 @@ READ: Mapping[str, Read] = {
     "spec.promotion.holdBackSecrets": lambda c: c.gate.hold_back_secrets,
     "spec.promotion.holdBackPersonal": lambda c: c.gate.hold_back_personal,
     "spec.promotion.open": lambda c: c.gate.is_open,
+    "spec.judge.facts": lambda c: c.review.facts,
+    "spec.rules": lambda c: c.review.rules,
     "spec.trust.moderators": lambda c: c.tuning.standing.moderators,
     "spec.trust.halfLifeDays": lambda c: c.tuning.standing.trust.half_life_days,
     "spec.trust.quarantineBelow": lambda c: c.tuning.standing.trust.quarantine_trust,

@@ -16,7 +16,7 @@ from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
-from hive_mind.control.planning.tuned import gate, membership, models, ranking, seen, tuning
+from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.runtime.worker_config import (
@@ -132,6 +132,7 @@ class _Shared:
             bus=self.bus,
             models=self._absolute_models(),
             gate=gate(spec.promotion),
+            review=review(spec),
             tuning=tuning(spec),
             membership=membership(spec.gossip),
             ranking=ranking(spec.retrieval),

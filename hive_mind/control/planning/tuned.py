@@ -11,7 +11,7 @@ from hive_mind.hive.trust import TrustSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.worker_config import ModelsConfig, SeenConfig
+from hive_mind.runtime.worker_config import ModelsConfig, ReviewConfig, SeenConfig
 
 
 def milliseconds(seconds: float) -> int:
@@ -46,6 +46,11 @@ def gate(promotion: Promotion) -> PromotionSettings:
         hold_back_personal=promotion.hold_back_personal,
         is_open=promotion.open,
     )
+
+
+def review(spec: Spec) -> ReviewConfig:
+    """Who judges what leaves home."""
+    return ReviewConfig(spec.judge.facts, tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules))
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:

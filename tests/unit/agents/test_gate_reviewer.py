@@ -15,6 +15,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
@@ -175,6 +176,18 @@ def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody(tmp_p
             (view,) = await one.desk.open()
             assert "rule no_pumps can't be put to this" in dict(view.item.context)["why"]
             assert await one.is_seen_by_ben(accepted)
+
+    asyncio.run(work())
+
+
+def test_what_a_rule_stops_does_not_travel_as_the_text_before_another_fact(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with town(tmp_path, "flat", [rule(RETRY)]) as one:
+            told = Candidate("It is repaired on Monday.", "plans", 0.8, before="The pump is leaking oil today.")
+            (fact,) = await one.ann.store_facts([told], "handbook")
+
+            assert fact.held_back == "the text before it: rule no_pumps (pumps are ours)"
+            assert not await one.is_seen_by_ben(fact)
 
     asyncio.run(work())
 

@@ -27,6 +27,20 @@ def section(path, value, **also):
     return {name: also.get(name, BASE.get(name, {})) | {field: value}} if field else {name: value}
 
 
+RULE = {"id": "no_pumps", "condition": "'pump' in result.text", "action": "retry"}
+OTHER_RULE = {
+    "id": "pumps",
+    "condition": "'pumps' in result.text",
+    "action": "escalate",
+    "priority": 7,
+    "description": "pumps are ours",
+    "feedback": "leave out the pumps",
+    "mode": "shadow",
+    "rollout": 0.5,
+    "on": "fact",
+    "metadata": {"by": "ann"},
+}
+
 # What is changed, by field: the spec before (besides the base) and after, and the path that the plan shows.
 CASES = {
     "topology.kind": ({}, {"topology": "flat", "agents": [{"name": one["name"]} for one in AGENTS]}, "spec.topology.kind"),
@@ -98,6 +112,15 @@ CASES = {
     "promotion.holdBackSecrets": ({}, section("promotion.holdBackSecrets", False), None),
     "promotion.holdBackPersonal": ({}, section("promotion.holdBackPersonal", False), None),
     "promotion.open": ({}, section("promotion.open", True), None),
+    "judge.facts": ({}, section("judge.facts", "people"), None),
+    **{
+        f"rules.{field}": (
+            {"judge": {"facts": "rules"}, "rules": [RULE]},
+            {"judge": {"facts": "rules"}, "rules": [RULE | {field: value}]},
+            "spec.rules",
+        )
+        for field, value in OTHER_RULE.items()
+    },
     "trust.moderators": ({}, section("trust.moderators", ["ada"]), None),
     "trust.halfLifeDays": ({}, section("trust.halfLifeDays", 7.0), None),
     "trust.quarantineBelow": ({}, section("trust.quarantineBelow", 0.25), None),

@@ -1,0 +1,102 @@
+"""The judge at an agent's gate, as a worker runs it: its rules, its desk over its ledger, and what it does when rules change.
+
+The ledger is shared, so that people decide from the command line while the agent runs. Whatever was shared before a rule was
+there is looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from hashlib import sha256
+
+import msgspec
+from pydantic import ValidationError
+
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.errors import BackendError, HiveError, InvalidInput
+from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.ledger.base import Ledger
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.entry import Entry
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
+from hive_mind.runtime.worker_config import ReviewConfig
+
+_log = logging.getLogger(__name__)
+
+_STREAM, _ENTRY = "gate/rules", "rules"
+_AGAIN_S = 5.0
+
+
+class Reviewing:
+    """Judges what one agent would share, from `open` to `close`. `settings.store` "memory" keeps no ledger on disk either."""
+
+    def __init__(self, config: ReviewConfig, settings: Settings, agent: str, memory: DistributedCognitiveMemory) -> None:
+        self._config, self._settings, self._agent, self._memory = config, settings, agent, memory
+        self._rules = rules_of(config)
+        self._ledger: Ledger | None = None
+        self._work: asyncio.Task[None] | None = None
+        self.reviewer: GateReviewer | None = None
+        self.trouble = ""
+        """Why nothing is judged now: what was not judged stays home meanwhile."""
+
+    async def open(self) -> None:
+        """From now on nothing is shared that was not judged. Raises `BackendError` where the ledger can't be opened."""
+        if self._ledger is not None:
+            return
+        self._ledger = await self._opened()
+        asks_people = self._config.facts == "people"
+        desk = LedgerDesk(self._ledger)
+        self.reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people)
+        self._memory.reviewed_by(self.reviewer)
+        self._work = asyncio.create_task(self._judge(self._ledger, self.reviewer), name=f"judging what {self._agent} would share")
+
+    async def close(self) -> None:
+        """Ask and follow no longer. What is not decided stays home. Closing twice is fine."""
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.wait([self._work])
+        if self._ledger is not None:
+            await self._ledger.close()
+
+    async def _opened(self) -> Ledger:
+        if self._settings.store == "memory":
+            found: Ledger = await backends.load("ledger", "memory").open()
+            return found
+        return await open_ledger(self._settings, self._agent, is_shared=True)
+
+    async def _judge(self, ledger: Ledger, reviewer: GateReviewer) -> None:
+        while True:
+            try:
+                await self._look_again(ledger)
+                self.trouble = ""
+                await reviewer.run()
+            except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
+                # Nothing is lost: what is not judged stays home. But nobody is asked either, so that is told.
+                self.trouble = f"its facts can't be judged: {failed.exceptions[0]}"
+                is_known = all(isinstance(one, HiveError) for one in failed.exceptions)
+                _log.error(
+                    "%s: %s; tried again in %g s", self._agent, self.trouble, _AGAIN_S, exc_info=None if is_known else failed
+                )
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _look_again(self, ledger: Ledger) -> None:
+        """At everything, if the rules are not those of the last time."""
+        digest = sha256(msgspec.json.encode(self._config, order="deterministic")).digest()
+        known = await ledger.read(_STREAM)
+        if known and known[-1].body == digest:
+            return
+        if known or self._rules.rules or self._config.facts == "people":
+            await self._memory.reconsider()
+        with suppress(BackendError):
+            await ledger.append(_STREAM, len(known), [Entry(_ENTRY, digest, 0)])
+
+
+def rules_of(config: ReviewConfig) -> RuleSet:
+    """The rules of a configuration. Raises `InvalidInput` for one that can't be used."""
+    try:
+        return RuleSet(map(EvaluationRule.model_validate, config.rules))
+    except ValidationError as error:
+        raise InvalidInput(f"a rule can't be used: {error.errors(include_url=False)[0]['msg']}") from None

@@ -1,0 +1,93 @@
+"""A fleet whose facts are judged: rules decide at once, people from the command line, and nobody else sees what waits."""
+
+import time
+
+import pytest
+
+from tests.servers.home_guard import HomeGuard
+from tests.servers.redis_server import redis_program
+
+pytestmark = pytest.mark.slow
+
+MANIFEST = """
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {name: town}
+spec:
+  topology: flat
+  agents: [{name: ann}, {name: ben}]
+  judge: {facts: rules}
+  rules:
+    - {id: prices, condition: "'price' in result.text.lower()", action: escalate, description: a person checks prices}
+    - {id: rumours, condition: "'rumour' in result.text", action: retry, description: no rumours}
+"""
+FERRY = "The ferry leaves Corrin at nine in the morning."
+PRICE = "The price of a ticket is 23 pounds in summer."
+WRONG_PRICE = "The price of a season ticket is 2 pounds."
+RUMOUR = "People say a rumour that the ferry will be sold."
+LIMIT = ("--timeout", 300)
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def command(hive_mind):
+    """The command, in a home of which no process is left afterwards."""
+    redis_program()
+    guard = HomeGuard(hive_mind.home)
+    yield hive_mind
+    guard.release()
+
+
+def own(command):
+    """What Ann keeps, by its text."""
+    return {fact["content"]: fact for fact in command("get", "facts", "ann", "-o", "json").json}
+
+
+def until(holds):
+    give_up = time.monotonic() + PATIENCE_S
+    while not (found := holds()):
+        assert time.monotonic() < give_up
+        time.sleep(0.1)
+    return found
+
+
+def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effect_everywhere(command, tmp_path):
+    manifest, notes = tmp_path / "town.yaml", tmp_path / "notes.md"
+    manifest.write_text(MANIFEST)
+    # Apart, so that no text stands before another.
+    notes.write_text(f"# Ferry\n\n{FERRY}\n\n# Price\n\n{PRICE}\n\n# Season\n\n{WRONG_PRICE}\n\n# Talk\n\n{RUMOUR}\n")
+    assert command("apply", "-f", manifest, *LIMIT).code == 0
+    assert command("learn", notes, "--agent", "ann").code == 0
+
+    waiting = until(lambda: {one["item"]["title"]: one["item"] for one in inbox(command)} if len(inbox(command)) == 2 else None)
+    assert set(waiting) == {PRICE, WRONG_PRICE}
+    mine = own(command)
+    assert mine[RUMOUR]["held_back"] == "rule rumours (no rumours)"
+    assert mine[PRICE]["held_back"] == f"asked a person ({waiting[PRICE]['id'][:8]})"
+    assert "held back" in command("get", "facts", "ann").out
+    assert seen_by_ben(command, PRICE, WRONG_PRICE, RUMOUR, FERRY) == {FERRY}
+
+    approved = command("inbox", "approve", waiting[PRICE]["id"], "--agent", "ann", "--as", "olga")
+    rejected = command("inbox", "reject", waiting[WRONG_PRICE]["id"], "--agent", "ann", "--as", "olga", "--because", "too cheap")
+    assert (approved.code, rejected.code) == (0, 0)
+    until(lambda: own(command)[WRONG_PRICE]["held_back"] == "olga said no: too cheap")
+    until(lambda: own(command)[PRICE]["sharing"] == "shared")
+    assert seen_by_ben(command, PRICE, WRONG_PRICE, RUMOUR, FERRY) == {FERRY, PRICE}
+    assert inbox(command) == []
+
+    # Another rule: what was shared is taken back where it forbids.
+    manifest.write_text(MANIFEST.replace("'rumour' in", "'ferry' in"))
+    assert command("apply", "-f", manifest, *LIMIT).code == 0
+    until(lambda: own(command)[FERRY]["held_back"] == "rule rumours (no rumours)")
+    assert seen_by_ben(command, PRICE, FERRY) == {PRICE}
+    assert command("delete", "--purge", "--yes").code == 0
+
+
+def inbox(command):
+    return command("inbox", "list", "--agent", "ann", "-o", "json").json
+
+
+def seen_by_ben(command, *texts):
+    """Those of the texts that Ben finds, asked for in their own words."""
+    found = [command("ask", text, "--agent", "ben", "-o", "json").json for text in texts]
+    return {hit["content"] for told in found for hit in (*told["sources"], *told.get("closest", ()))} & set(texts)
