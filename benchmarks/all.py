@@ -14,7 +14,21 @@ from pathlib import Path
 
 WITHOUT_DATA = (
     *("learn", "store", "fleet", "fleet_of_processes"),
-    *("crdt", "placement", "gossip", "trust", "tail", "journal", "ledger", "runner", "bus", "bus_query", "hive_query", "hive"),
+    *(
+        "conditions",
+        "crdt",
+        "placement",
+        "gossip",
+        "trust",
+        "tail",
+        "journal",
+        "ledger",
+        "runner",
+        "bus",
+        "bus_query",
+        "hive_query",
+        "hive",
+    ),
 )
 WITH_DATA = ("search", "ann", "asked_again", "retrieval", "distraction", "answers", "retrieval_collection", "retrieval_quality")
 FIRST: dict[str, Callable[[Path], list[str]]] = {

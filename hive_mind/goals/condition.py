@@ -29,11 +29,11 @@ class Condition:
         self.text = text
         self._value = compiled(_tree(text))
 
-    def holds(self, **names: object) -> bool:
+    def holds(self, /, **names: object) -> bool:
         """Whether it is true of these: texts, numbers, lists and mappings by name. Raises `ConditionError`."""
         return bool(self.value(**names))
 
-    def value(self, **names: object) -> Any:
+    def value(self, /, **names: object) -> Any:
         """What it comes to. Raises `ConditionError` for names it does not find and data it can't be put to."""
         try:
             return self._value(Meter(names))

@@ -1,28 +1,19 @@
-"""The functions and methods a condition may call, each paid for by what it is given. There are no others.
-
-`matches` finds a regular expression in a text in linear time (RE2), so that no pattern runs for ever; it needs the extra `rules`.
-"""
+"""The functions and methods a condition may call, each paid for by what it is given. Beside them there is only `matches`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.meter import Meter
 from hive_mind.goals.operators import bounded, number, times_for
 
-try:
-    import re2
-except ImportError:
-    re2 = None
-
 Function = Callable[..., object]
 
 _DIGITS_MAX = 40
 _PLACES_MAX = 15
-_PATTERN_CHARS_MAX = 500
-_PATTERN_BYTES_MAX = 1 << 20
-_PATTERN_CHARS = 16
+# "ΐ".upper() has three characters, and a list writes some as ten: "\\U000e0001".
+_GROWTH = 5
+_SPLIT_COST = 8
 
 TYPES: Mapping[str, type] = {"dict": dict, "list": list, "tuple": tuple, "str": str, "int": int, "float": float, "bool": bool}
 """What stands behind `isinstance`."""
@@ -48,18 +39,30 @@ def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]
     """`value.name(*arguments)`, if it is one of those that may be called."""
     if name not in _METHODS.get(type(value), ()):
         raise ConditionError(f"{type(value).__name__} has no method {name}() that a condition may call")
-    if isinstance(value, str):
-        needle = next((one for one in arguments if isinstance(one, str)), "")
-        # As many parts as characters, at worst.
-        meter.pay_for_text(len(value), times_for(needle) + (8 if name == "split" else 0))
-    elif name != "get":
-        meter.pay_for_all(value)
+    _pay_for_call(meter, value, name, arguments)
     found = getattr(value, name)(*arguments)
     return list(found) if name in ("keys", "values", "items") else found
 
 
+def _pay_for_call(meter: Meter, value: Any, name: str, arguments: Sequence[object]) -> None:
+    if isinstance(value, str):
+        needle = next((one for one in arguments if isinstance(one, str)), "")
+        # As many parts as characters, at worst.
+        growth = _SPLIT_COST if name == "split" else 0 if value.isascii() else _GROWTH
+        meter.pay_for_text(len(value), times_for(needle) + growth)
+    elif name == "get":
+        meter.pay_for_key(arguments[0] if arguments else None)
+    elif isinstance(value, dict):
+        meter.pay(len(value))
+    else:
+        meter.pay_for_all(value)
+
+
 def _str(meter: Meter, value: object = "") -> str:
-    meter.pay_for_all(value)
+    if isinstance(value, str):
+        meter.pay_for_text(len(value))
+    else:
+        meter.pay_for_all(value, _GROWTH)
     return str(value)
 
 
@@ -136,28 +139,7 @@ def _isinstance(meter: Meter, value: object, types: object) -> bool:
     return type(value) in wanted or (isinstance(value, bool) and int in wanted)
 
 
-def _matches(meter: Meter, pattern: object, text: object) -> bool:
-    if not isinstance(pattern, str) or not isinstance(text, str):
-        raise ConditionError("matches(pattern, text) takes two texts")
-    if len(pattern) > _PATTERN_CHARS_MAX:
-        raise ConditionError(f"a pattern has more than {_PATTERN_CHARS_MAX} characters")
-    meter.pay_for_text(len(text), 1 + len(pattern) // _PATTERN_CHARS)
-    return _compiled(pattern).search(text) is not None
-
-
-@lru_cache(maxsize=32)
-def _compiled(pattern: str) -> Any:
-    options = re2.Options()
-    # Or it writes what is wrong with a pattern to standard error.
-    options.log_errors = False
-    options.max_mem = _PATTERN_BYTES_MAX
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise ConditionError(f"pattern {pattern[:60]!r} can't be read: {error}") from None
-
-
-_ALWAYS: Mapping[str, Function] = {
+FUNCTIONS: Mapping[str, Function] = {
     "abs": _abs,
     "all": _all,
     "any": _any,
@@ -172,11 +154,6 @@ _ALWAYS: Mapping[str, Function] = {
     "str": _str,
     "sum": _sum,
 }
-FUNCTIONS: Mapping[str, Function] = _ALWAYS if re2 is None else {**_ALWAYS, "matches": _matches}
-
-MISSING: Mapping[str, str] = {} if re2 is not None else {"matches": "it needs an extra: pip install 'hive-mind[rules]'"}
-"""Functions that there would be, and what they lack."""
-
 _TEXTS = ("lower", "upper", "strip", "startswith", "endswith", "split", "count", "find", "index")
 _METHODS: Mapping[type, Sequence[str]] = {
     str: _TEXTS,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hive_mind.errors import ConditionError
-from hive_mind.goals.functions import FUNCTIONS, MISSING, TYPES, call_method, elements, is_method
+from hive_mind.goals import patterns
+from hive_mind.goals.functions import FUNCTIONS, TYPES, call_method, elements, is_method
 from hive_mind.goals.meter import Meter
 from hive_mind.goals.operators import CALCULATIONS, COMPARISONS, bounded, number
 
@@ -94,8 +95,9 @@ class _Compiler:
         index = self.value(node.slice, depth)
 
         def read(meter: Meter) -> object:
-            meter.pay()
-            return _container(whole(meter))[index(meter)]
+            container, key = _container(whole(meter)), index(meter)
+            meter.pay_for_key(key)
+            return container[key]
 
         return read
 
@@ -114,13 +116,18 @@ class _Compiler:
 
     # ── what is put together ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _list(self, node: ast.List, depth: int) -> Value:
+    def _list(self, node: ast.List | ast.Tuple, depth: int) -> Value:
         parts = self._values(node.elts, depth)
-        return lambda meter: [part(meter) for part in parts]
+
+        def made(meter: Meter) -> object:
+            meter.pay(len(parts))
+            return [part(meter) for part in parts]
+
+        return made
 
     def _tuple(self, node: ast.Tuple, depth: int) -> Value:
-        parts = self._values(node.elts, depth)
-        return lambda meter: tuple([part(meter) for part in parts])
+        listed = self._list(node, depth)
+        return lambda meter: tuple(listed(meter))
 
     def _dict(self, node: ast.Dict, depth: int) -> Value:
         named = [key for key in node.keys if key is not None]
@@ -132,7 +139,7 @@ class _Compiler:
             found = {}
             for key, value in pairs:
                 name = key(meter)
-                meter.pay_for_all(name)
+                meter.pay_for_key(name)
                 found[name] = value(meter)
             return found
 
@@ -213,18 +220,27 @@ class _Compiler:
     def _call(self, node: ast.Call, depth: int) -> Value:
         if node.keywords:
             raise ConditionError("arguments have no names here")
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == patterns.NAME:
+            return self._matches(node, depth)
         arguments = self._values(node.args, depth)
         if isinstance(node.func, ast.Attribute) and is_method(node.func.attr):
             return _method(self.value(node.func.value, depth), node.func.attr, arguments)
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
         function = FUNCTIONS.get(name)
         if function is None:
-            raise ConditionError(f"{name}() can't be called: {MISSING[name]}" if name in MISSING else _not_callable(node.func))
+            raise ConditionError(_not_callable(node.func))
 
         def called(meter: Meter) -> object:
             return function(meter, *[argument(meter) for argument in arguments])
 
         return called
+
+    def _matches(self, node: ast.Call, depth: int) -> Value:
+        if len(node.args) != 2:
+            raise ConditionError("matches(pattern, text) takes a pattern in quotes and a text")
+        pattern, text = node.args[0], self.value(node.args[1], depth)
+        is_found = patterns.matcher(pattern.value if isinstance(pattern, ast.Constant) else None)
+        return lambda meter: is_found(meter, text(meter))
 
     _OF: Mapping[type[ast.expr], Callable[["_Compiler", Any, int], Value]] = {
         ast.Attribute: _attribute,
@@ -261,19 +277,21 @@ _CALLED: Mapping[type[ast.expr], str] = {
 def _go_through(meter: Meter, names: dict[str, object], loops: Sequence[_Loop], take: Callable[[], None]) -> None:
     """Bind the names of the loops, the last one fastest, and take each combination that fits."""
     loop, inner = loops[0], loops[1:]
+    name = loop.names[0] if len(loop.names) == 1 else ""
     for element in elements(meter, loop.over(meter)):
         meter.pay(2)
-        names.update(_bound(loop.names, element))
-        if all(condition(meter) for condition in loop.conditions):
-            if inner:
-                _go_through(meter, names, inner, take)
-            else:
-                take()
+        if name:
+            names[name] = element
+        else:
+            names.update(_taken_apart(loop.names, element))
+        for condition in loop.conditions:
+            if not condition(meter):
+                break
+        else:
+            _go_through(meter, names, inner, take) if inner else take()
 
 
-def _bound(names: tuple[str, ...], element: object) -> Mapping[str, object]:
-    if len(names) == 1:
-        return {names[0]: element}
+def _taken_apart(names: tuple[str, ...], element: object) -> Mapping[str, object]:
     if not isinstance(element, list | tuple) or len(element) != len(names):
         raise ConditionError(f"an element can't be taken apart into {', '.join(names)}")
     return dict(zip(names, element, strict=True))
@@ -295,7 +313,7 @@ def _nothing(meter: Meter) -> None:
 
 def _not_callable(function: ast.expr) -> str:
     name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else "this"
-    return f"{name}() can't be called; functions are {', '.join(sorted(FUNCTIONS))}"
+    return f"{name}() can't be called; functions are {', '.join(sorted((*FUNCTIONS, patterns.NAME)))}"
 
 
 def _public(name: str) -> str:

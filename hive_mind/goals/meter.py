@@ -44,8 +44,12 @@ class Meter:
         elif isinstance(value, list | tuple | dict):
             self.pay(1 + len(value) // _ELEMENTS_A_STEP)
 
-    def pay_for_all(self, value: object) -> None:
-        """For a value and all that it holds, however deep: what comparing or writing it costs."""
+    def pay_for_key(self, key: object) -> None:
+        """For looking something up by it: a tuple is gone through to its last element, each time anew."""
+        self.pay_for_all(key) if isinstance(key, tuple) else self.pay()
+
+    def pay_for_all(self, value: object, growth: int = 1) -> None:
+        """For a value and all that it holds, however deep: what comparing or, with `growth`, writing it costs."""
         waiting, chars = [value], 0
         while waiting:
             one = waiting.pop()
@@ -53,7 +57,7 @@ class Meter:
             if isinstance(one, str):
                 chars += len(one)
                 self.pay_for_text(chars, 0)
-                self.pay(len(one) // _CHARS_A_STEP)
+                self.pay(len(one) // _CHARS_A_STEP * (1 if one.isascii() else growth))
             elif isinstance(one, dict):
                 self.pay(len(one))
                 waiting += [*one.keys(), *one.values()]

@@ -12,6 +12,8 @@ Binary = Callable[[Meter, object, object], object]
 # A text of twenty letters that is looked for costs twice as much as one of ten where it almost fits everywhere.
 _NEEDLE_CHARS = 32
 
+_WITH_PARTS = (str, list, tuple, dict)
+
 
 def number(value: object) -> int | float:
     """The value. Raises `ConditionError` for what is no number; true and false are none."""
@@ -34,7 +36,7 @@ def is_in(meter: Meter, value: object, whole: object) -> bool:
             raise ConditionError(f"a text has no {_kind(value)} in it: compare with str()")
         meter.pay_for_text(len(whole), times_for(value))
     elif isinstance(whole, dict):
-        meter.pay_for_all(value)
+        meter.pay_for_key(value)
     elif isinstance(whole, list | tuple):
         meter.pay_for_all(whole)
     else:
@@ -64,10 +66,19 @@ def _calculated(calculate: Callable[..., int | float]) -> Binary:
 
 def _compared(compare: Callable[..., bool]) -> Binary:
     def compared(meter: Meter, left: object, right: object) -> object:
-        if isinstance(left, str | list | tuple | dict):
-            meter.pay_for_all(left)
+        if isinstance(left, _WITH_PARTS) and isinstance(right, _WITH_PARTS):
+            # Both are gone through side by side, until the shorter one ends.
+            meter.pay_for_all(left if len(left) < len(right) else right)
         else:
             meter.pay()
+        return compare(left, right)
+
+    return compared
+
+
+def _identical(compare: Callable[..., bool]) -> Binary:
+    def compared(meter: Meter, left: object, right: object) -> object:
+        meter.pay()
         return compare(left, right)
 
     return compared
@@ -97,8 +108,8 @@ COMPARISONS: Mapping[type[ast.cmpop], Binary] = {
     ast.LtE: _compared(operator.le),
     ast.Gt: _compared(operator.gt),
     ast.GtE: _compared(operator.ge),
-    ast.Is: _compared(operator.is_),
-    ast.IsNot: _compared(operator.is_not),
+    ast.Is: _identical(operator.is_),
+    ast.IsNot: _identical(operator.is_not),
     ast.In: is_in,
     ast.NotIn: _is_not_in,
 }

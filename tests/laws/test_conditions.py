@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import ConditionError
+from hive_mind.goals import patterns
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.functions import FUNCTIONS
 from tests.unit.goals.attacks import ALL
@@ -38,7 +39,9 @@ def written(chance: random.Random, depth: int = 0) -> str:
         case 0 | 1 | 2:
             return f"({part()} {chance.choice(OPERATORS)} {part()})"
         case 3:
-            return f"{chance.choice(sorted(FUNCTIONS))}({', '.join(part() for _ in range(chance.randrange(4)))})"
+            return (
+                f"{chance.choice((*sorted(FUNCTIONS), patterns.NAME))}({', '.join(part() for _ in range(chance.randrange(4)))})"
+            )
         case 4:
             return f"({part()}).{chance.choice(METHODS)}({', '.join(part() for _ in range(chance.randrange(3)))})"
         case 5:

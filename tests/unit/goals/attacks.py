@@ -9,10 +9,20 @@ DATA: dict[str, object] = {
     "result": {"code": "x", "n": 3},
 }
 
+DATA |= {"grows": "ΐ" * 1_000_000, "unprintable": "\U000e0001" * 1_000_000, "control": "\0" * 1_000_000, "digits": ["7"] * 10_000}
+
 _nested: list[object] = []
 for _ in range(5_000):
     _nested = [_nested]
 DATA["deep"] = _nested
+
+
+def _doubled(value: str, kind: str = "(t, t)", times: int = 30) -> str:
+    """A value that holds itself twice, and so on: small, but without end for whoever goes through all of it."""
+    for _ in range(times):
+        value = f"[{kind} for t in {value}]"
+    return f"{value}[0]"
+
 
 REACHING = (
     "().__class__.__base__.__subclasses__()",
@@ -151,6 +161,28 @@ EXHAUSTING = (
     "'\\ud800' + text",
     "int('٣')",
     "[[x for x in [y for y in [z for z in many]]] for w in many]",
+    f"result.get({_doubled('[(1, 1)]')})",
+    f"result[{_doubled('[(1, 1)]')}]",
+    f"{_doubled('[(1, 1)]')} in result",
+    f"{{{_doubled('[(1, 1)]')}: 1}}",
+    f"str({_doubled('[(1, 1)]')})",
+    f"[[1, 1]].count({_doubled('[[1, 1]]', '[t, t]')})",
+    f"min([{_doubled('[[1, 1]]', '[t, t]')}, {_doubled('[[1, 1]]', '[t, t]')}])",
+    f"[[{', '.join('0' * 180)}] for x in digits]",
+    f"[({', '.join('0' * 180)}) for x in digits]",
+    f"[{{{', '.join(f'{n}: 0' for n in range(90))}}} for x in digits]",
+    "grows.upper()",
+    "grows.lower()",
+    "str([unprintable])",
+    "str([control])",
+    "str({'a': grows})",
+    "matches('(?:a?){1000}b', big)",
+    "matches('(?s).*a.{400}$', big)",
+    "matches('(?:[a-z]{1,200}b){2}', big)",
+    "matches('a[abc]{200}d', text)",
+    "matches('(?:(a)|(b)|(c)){150}d', text)",
+    "[matches('(?:.?){900}' + x, x) for x in digits]",
+    "[matches(x, x) for x in digits]",
 )
 
 ALL = (*REACHING, *CHANGING, *EXHAUSTING)

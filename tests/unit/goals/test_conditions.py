@@ -5,6 +5,7 @@ import re
 import pytest
 
 from hive_mind.errors import ConditionError, InvalidInput
+from hive_mind.goals import patterns
 from hive_mind.goals.condition import Condition
 
 RESULT = {
@@ -84,6 +85,10 @@ def test_a_condition_says_what_python_would_say(condition: str, holds: bool | No
         ("x" * 2001, "more than 2,000 characters"),
         (" and ".join(["a"] * 250), "more than 200 parts"),
         ("not " * 60 + "a", "40 levels"),
+        ("matches('(', 'a')", "pattern '(' can't be read: missing )"),
+        ("matches(output.pattern, 'a')", "the pattern of matches() stands in the condition"),
+        ("matches('a')", "takes a pattern in quotes and a text"),
+        ("matches('" + "a" * 501 + "', 'a')", "more than 500 characters"),
     ],
 )
 def test_what_is_no_condition_is_refused_when_it_is_made_with_what_to_do(condition: str, why: str) -> None:
@@ -110,12 +115,32 @@ def test_what_is_no_condition_is_refused_when_it_is_made_with_what_to_do(conditi
         ("5[0]", "int has no parts"),
         ("isinstance(1, 2)", "isinstance asks for one or several of dict"),
         ("9223372036854775807 * 2", "larger than 64 bits"),
-        ("matches('(', 'a')", "can't be read"),
+        ("matches('a', 5)", "int is none: use str()"),
     ],
 )
 def test_data_that_a_condition_can_not_be_put_to_is_told(condition: str, why: str) -> None:
     with pytest.raises(ConditionError, match=re.escape(why)):
         Condition(condition).holds(result=RESULT)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("output.rows is not None", True),
+        ("output.rows == []", False),
+        ("output.text != ''", True),
+        ("output.text.startswith('abc')", True),
+        ("'rows' in output.keys() and any(name == 'rows' for name, value in output.items())", True),
+        ("len(output.rows) > 1000 and output.rows[-1] == 29999", True),
+        ("matches('(?i)password|api[_-]?key', output.text)", False),
+    ],
+)
+def test_what_is_not_looked_through_costs_nothing_however_large_it_is(condition: str, holds: bool) -> None:
+    assert Condition(condition).holds(output={"rows": list(range(30_000)), "text": "abc" * 50_000}) is holds
+
+
+def test_any_name_can_be_asked_for() -> None:
+    assert Condition("self + other == 3").holds(self=1, other=2)
 
 
 def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> None:
@@ -128,10 +153,7 @@ def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> No
 
 
 def test_a_condition_without_the_extra_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hive_mind.goals import language
-
-    monkeypatch.setattr(language, "FUNCTIONS", {name: call for name, call in language.FUNCTIONS.items() if name != "matches"})
-    monkeypatch.setattr(language, "MISSING", {"matches": "it needs an extra: pip install 'hive-mind[rules]'"})
+    monkeypatch.setattr(patterns, "re2", None)
 
     with pytest.raises(ConditionError, match=r"matches\(\) can't be called: it needs an extra: .*hive-mind\[rules\]"):
         Condition("matches('a', 'b')")
