@@ -34,6 +34,8 @@ class Form(Generic[M]):
     """Keys whose value is not repeated: what stands there by mistake may be the secret itself."""
     patterns: Mapping[str, str] = field(default_factory=dict)
     """What text has to look like, in words, for each regular expression of the model."""
+    in_short: Mapping[str, str] = field(default_factory=dict)
+    """Sections that may be written as one word, by their path, and the field that word is."""
 
     def bound(self, line: int, depth: int, count: int) -> None:
         """Raises `TooMuch` for what is deeper or larger than any such file."""

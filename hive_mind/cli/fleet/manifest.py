@@ -4,25 +4,21 @@ What reads manifests brings pydantic, which costs a fraction of a second to load
 """
 
 import re
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
+from hive_mind.cli.form_files import STDOUT, show_explained, show_problems, write_first
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
+from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import InvalidInput, ManifestError, Problem
 
-if TYPE_CHECKING:
-    from hive_mind.control.manifests.explaining import Explained
-
 _HELP = "Begin a manifest, check it, and look up what can stand in it."
-_STDOUT = Path("-")
 
 
 class Topology(StrEnum):
@@ -71,19 +67,10 @@ async def init(
 
     if not re.fullmatch(NAME, name):
         raise InvalidInput(f"--name is lower-case letters, digits and dashes, at most 52 of them, not {name!r}")
-    shown = "hive.yaml" if file == _STDOUT else str(file)
+    shown = "hive.yaml" if file == STDOUT else str(file)
     text = first_manifest(topology.value, name, shown)
-    if file == _STDOUT:
-        sys.stdout.write(text)
-        return
-    try:
-        with file.open("x", encoding="utf-8") as new:
-            new.write(text)
-    except FileExistsError:
-        raise InvalidInput(f"{file} is there already and stays as it is; give another name") from None
-    except OSError as error:
-        raise InvalidInput(f"{file} can't be written: {error.strerror or error}") from error
-    say(f"{file} is written. Next: hive-mind plan -f {file}")
+    if write_first(file, text):
+        say(f"{file} is written. Next: hive-mind plan -f {file}")
 
 
 @group.command(epilog=examples("hive-mind manifest validate hive.yaml", "hive-mind manifest validate manifests/*.yaml -o json"))
@@ -91,11 +78,7 @@ async def init(
 async def validate(files: Files, form: Form = False, output: options.Output = Format.TEXT) -> None:
     """Say all that is wrong, with line, path and what to do. Exit code 2 where something is."""
     found = {str(file): _problems(file, is_form_only=form) for file in files}
-    if output is Format.JSON:
-        show_json([{"file": name, "is_valid": not told, "problems": [_plain(p) for p in told]} for name, told in found.items()])
-    else:
-        for name, told in found.items():
-            _show_problems(name, told)
+    show_problems(found, output)
     if any(found.values()):
         raise typer.Exit(USAGE)
 
@@ -104,22 +87,20 @@ async def validate(files: Files, form: Form = False, output: options.Output = Fo
 @command
 async def explain(path: Place = "", output: options.Output = Format.TEXT) -> None:
     """Fields, types, defaults and what they mean, at a place of the manifest."""
-    from hive_mind.control.manifests.explaining import explained
+    from hive_mind.control.manifests.manifest import MANIFEST
+    from hive_mind.forms.explaining import explained
 
-    place = explained(path)
-    if output is Format.JSON:
-        show_json(plain(place))
-    else:
-        _show_explained(place)
+    show_explained(explained(path, MANIFEST), "a manifest", output)
 
 
 @group.command("schema", epilog=examples("hive-mind manifest schema > manifest.schema.json"))
 @command
 async def print_schema() -> None:
     """The form of a manifest as JSON Schema, for editors."""
-    from hive_mind.control.manifests.explaining import schema
+    from hive_mind.control.manifests.manifest import MANIFEST
+    from hive_mind.forms.schema import schema_of
 
-    show_json(schema())
+    show_json(schema_of(MANIFEST))
 
 
 def _problems(file: Path, *, is_form_only: bool) -> tuple[Problem, ...]:
@@ -134,29 +115,3 @@ def _problems(file: Path, *, is_form_only: bool) -> tuple[Problem, ...]:
     except InvalidInput as error:
         return (Problem("manifest", 0, str(error)),)
     return ()
-
-
-def _plain(problem: Problem) -> dict[str, object]:
-    return {"line": problem.line, "path": problem.path, "message": problem.message}
-
-
-def _show_problems(name: str, problems: tuple[Problem, ...]) -> None:
-    if not problems:
-        show(f"{name}: nothing is wrong")
-    for one in problems:
-        show(one.told(name))
-
-
-def _show_explained(place: "Explained") -> None:
-    head = place.path or "a manifest"
-    default = f", default {place.default}" if place.default else ""
-    show(f"{head}: {place.type}{', required' if place.path and place.is_required else ''}{default}", style="bold")
-    show_prose(place.description)
-    if place.fields:
-        show()
-        show_table(["field", "type", "default", ""], [_row(field) for field in place.fields])
-
-
-def _row(field: "Explained") -> tuple[str, str, str, str]:
-    name = field.path.rpartition(".")[2]
-    return name, field.type, "required" if field.is_required else field.default, field.description

@@ -276,4 +276,5 @@ MANIFEST = Form(
     fewer=", aliases counted out; use `count` for many agents alike",
     secret=frozenset(("credential", "searchesCredential", "key")),
     patterns={NAME: "has to be lower-case letters, digits and dashes, at most 52 of them, a letter or digit first and last"},
+    in_short={"spec.topology": "kind", "spec.bus": "url", "spec.platform": "kind"},
 )

@@ -6,19 +6,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hive_mind.control.manifests.explaining import explained, schema
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests.manifest import MANIFEST, HiveManifest
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.manifests.starting import first_manifest
 from hive_mind.errors import InvalidInput
+from hive_mind.forms.explaining import explained
 from hive_mind.forms.fields import everywhere, section_of
+from hive_mind.forms.schema import schema_of
 
 ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize("path", [path for path, _ in everywhere(HiveManifest)])
 def test_every_field_says_what_it_is(path):
-    field = explained(path)
+    field = explained(path, MANIFEST)
 
     assert field.path == path
     assert field.type
@@ -26,7 +27,7 @@ def test_every_field_says_what_it_is(path):
 
 
 def test_a_section_lists_its_fields_with_type_and_default():
-    fields = {field.path: field for field in explained("spec.topology").fields}
+    fields = {field.path: field for field in explained("spec.topology", MANIFEST).fields}
 
     assert fields["spec.topology.kind"].type == "single|flat|federated|sharded"
     assert fields["spec.topology.kind"].default == "flat"
@@ -36,7 +37,7 @@ def test_a_section_lists_its_fields_with_type_and_default():
 
 def test_defaults_shown_are_those_that_are_used():
     for path, info in everywhere(HiveManifest):
-        shown = explained(path).default
+        shown = explained(path, MANIFEST).default
         if shown and section_of(info) is None and info.default is not None:
             assert yaml.safe_load(shown) == info.default or shown == info.default, path
 
@@ -52,25 +53,25 @@ def test_defaults_shown_are_those_that_are_used():
     ],
 )
 def test_a_place_may_be_asked_for_in_short(asked, path):
-    assert explained(asked).path == path
+    assert explained(asked, MANIFEST).path == path
 
 
 @pytest.mark.parametrize(("asked", "hint"), [("spec.gosip", "spec.gossip"), ("url", "spec.bus.url"), ("zzzz", "explain")])
 def test_a_place_that_does_not_exist_is_told_with_what_was_meant(asked, hint):
     with pytest.raises(InvalidInput, match=hint):
-        explained(asked)
+        explained(asked, MANIFEST)
 
 
 def test_the_published_schema_is_the_current_one():
     """If this fails: hive-mind manifest schema > docs/manifest.schema.json."""
-    assert json.loads((ROOT / "docs" / "manifest.schema.json").read_text("utf-8")) == schema()
+    assert json.loads((ROOT / "docs" / "manifest.schema.json").read_text("utf-8")) == schema_of(MANIFEST)
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda file: file.stem)
 def test_examples_fit_the_published_schema(file):
     jsonschema = pytest.importorskip("jsonschema")
 
-    jsonschema.validate(yaml.safe_load(file.read_text("utf-8")), schema())
+    jsonschema.validate(yaml.safe_load(file.read_text("utf-8")), schema_of(MANIFEST))
 
 
 def test_the_schema_refuses_what_nobody_knows():
@@ -79,7 +80,7 @@ def test_the_schema_refuses_what_nobody_knows():
     manifest["spec"]["topolgy"] = "flat"
 
     with pytest.raises(jsonschema.ValidationError, match="topolgy"):
-        jsonschema.validate(manifest, schema())
+        jsonschema.validate(manifest, schema_of(MANIFEST))
 
 
 @pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])

@@ -1,6 +1,7 @@
-"""What can stand in a manifest, from the models themselves: for people, section by section, and as JSON Schema for editors."""
+"""What can stand in a kind of file, from its models themselves: for people, section by section."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -10,20 +11,17 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from hive_mind.control.manifests.manifest import MANIFEST, HiveManifest
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.fields import everywhere, fields, section_of
-from hive_mind.forms.schema import schema_of
+from hive_mind.forms.form import Form
 
 _WORDS: dict[object, str] = {str: "text", int: "whole number", float: "number", bool: "true|false", Any: "anything"}
 _BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
-# What may be written as one word, and which field that word is.
-_IN_SHORT = {"spec.topology": "kind", "spec.bus": "url", "spec.platform": "kind"}
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A place in a manifest. `default` is "" where it is required or has none of its own; `fields` are those of a section."""
+    """A place in a file. `default` is "" where it is required or has none of its own; `fields` are those of a section."""
 
     path: str
     type: str
@@ -33,46 +31,41 @@ class Explained:
     fields: tuple["Explained", ...] = ()
 
 
-def explained(path: str) -> Explained:
+def explained(path: str, form: Form[Any]) -> Explained:
     """What stands at a path such as "spec.topology"; "" is the whole file. Raises `InvalidInput` for one that does not exist."""
     wanted = re.sub(r"\[\d*\]", "", path).strip(".")
     if not wanted:
-        whole = " ".join((HiveManifest.__doc__ or "").split())
-        return Explained("", "section", "", True, whole, _fields("", HiveManifest))
-    known = dict(everywhere(HiveManifest))
+        whole = " ".join((form.model.__doc__ or "").split())
+        return Explained("", "section", "", True, whole, _fields("", form.model, form))
+    known = dict(everywhere(form.model))
     if wanted not in known:
-        wanted = _meant(wanted, known)
+        wanted = _meant(wanted, known, form)
     info = known[wanted]
     inner = section_of(info)
-    return _field(wanted, info, _fields(wanted, inner) if inner else ())
+    return _field(wanted, info, form, _fields(wanted, inner, form) if inner else ())
 
 
-def schema() -> dict[str, Any]:
-    """The form as JSON Schema, for editors that complete and check while one types."""
-    return schema_of(MANIFEST)
-
-
-def _meant(wanted: str, known: dict[str, FieldInfo]) -> str:
+def _meant(wanted: str, known: dict[str, FieldInfo], form: Form[Any]) -> str:
     """The one place whose path ends so; `manifest explain topology` saves typing."""
     ends = [path for path in known if path.lower() == wanted.lower() or path.endswith(f".{wanted}")]
     if len(ends) == 1:
         return ends[0]
     close = ends or get_close_matches(wanted, known, n=3, cutoff=0.5)
     close = close or [path for path in known if get_close_matches(wanted.split(".")[-1], [path.split(".")[-1]])][:3]
-    hint = f"did you mean {' or '.join(close)}?" if close else "hive-mind manifest explain shows where to begin"
-    raise InvalidInput(f"a manifest has no {wanted}; {hint}")
+    hint = f"did you mean {' or '.join(close)}?" if close else f"{form.help} shows where to begin"
+    raise InvalidInput(f"a {form.name} has no {wanted}; {hint}")
 
 
-def _fields(path: str, model: type[BaseModel]) -> tuple[Explained, ...]:
-    return tuple(_field(f"{path}.{name}".strip("."), info) for name, info in fields(model).items())
+def _fields(path: str, model: type[BaseModel], form: Form[Any]) -> tuple[Explained, ...]:
+    return tuple(_field(f"{path}.{name}".strip("."), info, form) for name, info in fields(model).items())
 
 
-def _field(path: str, info: FieldInfo, inner: tuple[Explained, ...] = ()) -> Explained:
+def _field(path: str, info: FieldInfo, form: Form[Any], inner: tuple[Explained, ...] = ()) -> Explained:
     model = section_of(info)
     described = info.description or " ".join((model.__doc__ or "").split() if model else ())
     kind = " ".join(filter(None, (_type(info.annotation), _bounds(info))))
-    if path in _IN_SHORT:
-        kind += f", or its {_IN_SHORT[path]} alone"
+    if path in form.in_short:
+        kind += f", or its {form.in_short[path]} alone"
     return Explained(path, kind, _default(info), info.is_required(), described, inner)
 
 
@@ -80,10 +73,10 @@ def _type(annotation: Any) -> str:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return "|".join(map(str, inner))
-    if origin is list:
+    if origin in (list, Sequence):
         return f"list of {_type(inner[0])}" + ("s" if _type(inner[0]) == "section" else "")
     if origin is dict:
-        return "text by name"
+        return f"{_type(inner[1])} by name"
     if inner:
         return " or ".join(_type(one) for one in inner if one is not NoneType)
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
