@@ -8,6 +8,7 @@
     │   │   └─ ConditionError      a condition that is none, or that the data does not fit
     │   ├─ ManifestError           .problems: all that is wrong with it, each with line and path
     │   ├─ WorkspaceError          .problems: the same of a file of a retrieval workspace
+    │   ├─ GoalError               .problems: the same of a goal
     │   └─ ExperimentError         .problems: the same of an experiment
     ├─ BackendError                the world failed; .backend names it, the cause is kept
     │   ├─ BackendUnavailable      .retryable
@@ -86,6 +87,14 @@ class WorkspaceError(ConfigError):
     """A file of a retrieval workspace that can't be used, with everything that is wrong with it."""
 
     def __init__(self, problems: Iterable[Problem], file: str = "workspace") -> None:
+        self.problems, self.file = tuple(problems), file
+        super().__init__("\n".join(one.told(file) for one in self.problems))
+
+
+class GoalError(ConfigError):
+    """A file with a goal that can't be used, with everything that is wrong with it."""
+
+    def __init__(self, problems: Iterable[Problem], file: str = "goal") -> None:
         self.problems, self.file = tuple(problems), file
         super().__init__("\n".join(one.told(file) for one in self.problems))
 

@@ -26,6 +26,7 @@ _EPILOG = examples(
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
     **{name: name for name in ("learn", "ask", "facts", "graph", "inbox", "simulate", "stats", "doctor")},
+    "goal": "goal",
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",

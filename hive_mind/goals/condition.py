@@ -63,7 +63,8 @@ def _tree(text: str) -> ast.expr:
             warnings.simplefilter("ignore")
             return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise ConditionError(f"it is no expression: {error.msg} at character {error.offset or 0}") from None
+        at = f" at character {error.offset}" if error.offset else ""
+        raise ConditionError(f"it is no expression: {error.msg}{at}") from None
     except (ValueError, RecursionError, MemoryError):
         raise ConditionError(
             "it is no expression that can be read: nested too deep, or with characters that are no text"

@@ -30,11 +30,6 @@ def elements(meter: Meter, value: object) -> Sequence[object]:
     raise ConditionError(f"{type(value).__name__} has no elements: only texts, lists and mappings have")
 
 
-def is_method(name: str) -> bool:
-    """Whether any value has a method of this name that may be called."""
-    return any(name in names for names in _METHODS.values())
-
-
 def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]) -> object:
     """`value.name(*arguments)`, if it is one of those that may be called."""
     if name not in _METHODS.get(type(value), ()):
@@ -161,3 +156,4 @@ _METHODS: Mapping[type, Sequence[str]] = {
     list: ("count", "index"),
     tuple: ("count", "index"),
 }
+METHOD_NAMES: Sequence[str] = sorted({name for names in _METHODS.values() for name in names})

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError
@@ -32,22 +32,26 @@ class SuccessCriterion(_Part):
     weight: float = Field(1.0, gt=0, description="How much it counts beside the others.")
     metric: Metric = Field("llm_judge", description="How it is seen: by a model or a person, or by code.")
     target: Any = Field(
-        None, description="output_contains: a text; output_equals: a value; condition: a condition; custom: the name of a check."
+        None,
+        validate_default=True,
+        description="output_contains: a text; output_equals: a value; condition: a condition; custom: the name of a check.",
     )
     output: str = Field("", description="The output that is looked at; all of them, as one text, where it is left out.")
     hidden: bool = Field(False, description="Never shown to the worker, only to the judge.")
 
-    @model_validator(mode="after")
-    def _has_a_target(self) -> "SuccessCriterion":
-        if self.metric == "condition":
-            _check_condition(self.target)
-        elif self.metric == "output_contains" and (not isinstance(self.target, str) or not self.target):
-            raise ValueError("output_contains needs the text to look for as its target")
-        elif self.metric == "output_equals" and self.target is None:
-            raise ValueError("output_equals needs a value as its target")
-        elif self.metric == "custom" and not isinstance(self.target, str | None):
-            raise ValueError("the target of a custom criterion is the name of a check")
-        return self
+    @field_validator("target")
+    @classmethod
+    def _fits(cls, target: Any, info: ValidationInfo) -> Any:
+        match info.data.get("metric"):
+            case "condition":
+                _check_condition(target)
+            case "output_contains" if not isinstance(target, str) or not target:
+                raise ValueError("output_contains needs the text to look for as its target")
+            case "output_equals" if target is None:
+                raise ValueError("output_equals needs a value as its target")
+            case "custom" if not isinstance(target, str | None):
+                raise ValueError("the target of a custom criterion is the name of a check")
+        return target
 
     @property
     def check_name(self) -> str:
@@ -72,6 +76,9 @@ class Constraint(_Part):
         return check
 
 
+_Named = SuccessCriterion | Constraint
+
+
 class Goal(_Part):
     """What is wanted. Its criteria say how much of it is reached, its constraints what no success makes good."""
 
@@ -86,12 +93,22 @@ class Goal(_Part):
     outputs: Sequence[str] = Field((), description="What a run has to set.")
     accept_at: float = Field(0.9, ge=0, le=1, description="The score from which on it is reached.")
 
-    @model_validator(mode="after")
-    def _names_each_once(self) -> "Goal":
-        for what, parts in (("criterion", self.success_criteria), ("constraint", self.constraints)):
-            if twice := _repeated(part.id for part in parts):
-                raise ValueError(f"{what} {twice[0]!r} stands there twice; give each a name of its own")
-        return self
+    @field_validator("success_criteria", "constraints")
+    @classmethod
+    def _named_once(cls, parts: Sequence[_Named], info: ValidationInfo) -> Sequence[_Named]:
+        names = [part.id for part in parts]
+        if info.field_name == "constraints":
+            # A judge grades by id: a criterion that is met must not say that the constraint of its name is kept.
+            criteria: Sequence[_Named] = info.data.get("success_criteria", ())
+            names += [one.id for one in criteria] or [info.data.get("id", "")]
+        if twice := _repeated(names):
+            raise ValueError(f"the id {twice[0]!r} stands there twice; give each criterion and constraint a name of its own")
+        return parts
+
+    @field_validator("success_criteria", "constraints", "inputs", "outputs")
+    @classmethod
+    def _kept_as_it_is(cls, parts: Sequence[Any]) -> Sequence[Any]:
+        return tuple(parts)
 
     @property
     def criteria(self) -> Sequence[SuccessCriterion]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals import patterns
-from hive_mind.goals.functions import FUNCTIONS, TYPES, call_method, elements, is_method
+from hive_mind.goals.functions import FUNCTIONS, METHOD_NAMES, TYPES, call_method, elements
 from hive_mind.goals.meter import Meter
 from hive_mind.goals.operators import CALCULATIONS, COMPARISONS, bounded, number
 
@@ -224,7 +224,7 @@ class _Compiler:
         if name == patterns.NAME:
             return self._matches(node, depth)
         arguments = self._values(node.args, depth)
-        if isinstance(node.func, ast.Attribute) and is_method(node.func.attr):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in METHOD_NAMES:
             return _method(self.value(node.func.value, depth), node.func.attr, arguments)
         function = FUNCTIONS.get(name)
         if function is None:
@@ -312,7 +312,9 @@ def _nothing(meter: Meter) -> None:
 
 
 def _not_callable(function: ast.expr) -> str:
-    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else "this"
+    if isinstance(function, ast.Attribute):
+        return f"{function.attr}() can't be called; methods are {', '.join(METHOD_NAMES)}"
+    name = function.id if isinstance(function, ast.Name) else "this"
     return f"{name}() can't be called; functions are {', '.join(sorted((*FUNCTIONS, patterns.NAME)))}"
 
 

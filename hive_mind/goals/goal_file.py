@@ -1,0 +1,73 @@
+"""Files with a goal (`kind: Goal`): read to a `Goal`, or to all that is wrong with them, each with its line and what to do."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from hive_mind.errors import GoalError, Problem
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.form import Form
+from hive_mind.forms.reading import in_order, located, read
+from hive_mind.forms.tree import Path, Tree, spelled
+from hive_mind.goals.goal import Goal
+
+_LISTS = ("successCriteria", "constraints")
+
+
+class GoalFile(BaseModel):
+    """What is wanted of a run, what must not happen in it, and how both are seen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
+    kind: Literal["Goal"] = Field(description="What the file describes.")
+    spec: Goal
+
+
+GOAL = Form(
+    "goal",
+    GoalFile,
+    begin="begin with `hive-mind goal init`",
+    help="hive-mind goal explain",
+    # What stands in `context` and `target` may be deep; the rest has four levels.
+    levels="four",
+)
+
+
+def goal_of(text: str, file: str = "goal") -> Goal:
+    """The goal in the text of such a file. Raises `GoalError`."""
+    found = read(text, GOAL)
+    if found.value is None:
+        raise GoalError(_exact(found.problems, found.tree), file)
+    return found.value.spec
+
+
+def _exact(problems: tuple[Problem, ...], tree: Tree | None) -> tuple[Problem, ...]:
+    """With the line of each id that stands twice, instead of that of its list."""
+    repeated = tuple(_repeated(tree)) if tree else ()
+    lists = {one.path.partition("[")[0] for one in repeated}
+    return in_order([*(one for one in problems if one.path not in lists), *repeated])
+
+
+def _repeated(tree: Tree) -> Iterator[Problem]:
+    """A grade is given by id alone, so criteria and constraints share their names."""
+    seen: dict[str, str] = {}
+    for place in _ids(tree):
+        name = tree.at(place)[0].value
+        if isinstance(name, str) and seen.setdefault(name, spelled(place[:-1])) != spelled(place[:-1]):
+            yield located(Finding(place, f"is also the id of {seen[name]}; choose another"), tree, GOAL)
+
+
+def _ids(tree: Tree) -> Iterator[Path]:
+    criteria, way = tree.at(("spec", "successCriteria"))
+    if len(way) < 2 or not criteria.parts:
+        # The goal is then its own and only criterion.
+        yield ("spec", "id")
+    for name in _LISTS:
+        parts, _ = tree.at(("spec", name))
+        for number in range(len(parts.value) if isinstance(parts.value, list) else 0):
+            place = ("spec", name, number, "id")
+            if tree.at(place)[1] == place:
+                yield place
