@@ -72,6 +72,4 @@ def _tree(text: str) -> ast.expr:
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deep"
-    return f"there is no {error}" if isinstance(error, KeyError) else str(error)[:200]
+    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]

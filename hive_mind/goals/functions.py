@@ -5,7 +5,7 @@ from typing import Any
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.meter import Meter
-from hive_mind.goals.operators import bounded, number, times_for
+from hive_mind.goals.operators import bounded, number, shown, times_for
 
 Function = Callable[..., object]
 
@@ -35,6 +35,8 @@ def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]
     if name not in _METHODS.get(type(value), ()):
         raise ConditionError(f"{type(value).__name__} has no method {name}() that a condition may call")
     _pay_for_call(meter, value, name, arguments)
+    if name == "index" and not isinstance(value, str):
+        return _index(value, arguments)
     found = getattr(value, name)(*arguments)
     return list(found) if name in ("keys", "values", "items") else found
 
@@ -51,6 +53,15 @@ def _pay_for_call(meter: Meter, value: Any, name: str, arguments: Sequence[objec
         meter.pay(len(value))
     else:
         meter.pay_for_all(value)
+
+
+def _index(values: Sequence[object], arguments: Sequence[object]) -> int:
+    """Python would write down whatever it did not find, however large."""
+    if len(arguments) != 1:
+        raise ConditionError("index() of a list takes what is looked for, and nothing else")
+    if arguments[0] not in values:
+        raise ConditionError(f"there is no {shown(arguments[0])} in the list")
+    return values.index(arguments[0])
 
 
 def _str(meter: Meter, value: object = "") -> str:

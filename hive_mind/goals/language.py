@@ -12,7 +12,7 @@ from hive_mind.errors import ConditionError
 from hive_mind.goals import patterns
 from hive_mind.goals.functions import FUNCTIONS, METHOD_NAMES, TYPES, call_method, elements
 from hive_mind.goals.meter import Meter
-from hive_mind.goals.operators import CALCULATIONS, COMPARISONS, bounded, number
+from hive_mind.goals.operators import CALCULATIONS, COMPARISONS, bounded, number, shown
 
 NODES_MAX = 200
 DEPTH_MAX = 40
@@ -97,6 +97,8 @@ class _Compiler:
         def read(meter: Meter) -> object:
             container, key = _container(whole(meter)), index(meter)
             meter.pay_for_key(key)
+            if isinstance(container, dict) and key not in container:
+                raise ConditionError(f"there is no {shown(key)} in it; get() gives None instead")
             return container[key]
 
         return read

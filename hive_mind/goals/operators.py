@@ -12,6 +12,7 @@ Binary = Callable[[Meter, object, object], object]
 # A text of twenty letters that is looked for costs twice as much as one of ten where it almost fits everywhere.
 _NEEDLE_CHARS = 32
 
+_SHOWN = 60
 _WITH_PARTS = (str, list, tuple, dict)
 
 
@@ -42,6 +43,13 @@ def is_in(meter: Meter, value: object, whole: object) -> bool:
     else:
         raise ConditionError(f"{_kind(whole)} has nothing in it to look for")
     return value in whole
+
+
+def shown(value: object) -> str:
+    """A value in a message: texts and numbers in short, of anything else what it is."""
+    if isinstance(value, str | int | float):
+        return repr(value[:_SHOWN] if isinstance(value, str) else value)[:_SHOWN]
+    return _kind(value)
 
 
 def times_for(needle: str) -> int:

@@ -46,7 +46,10 @@ RESULT = {
         ("isinstance(output.ok, int) and isinstance(output.ok, bool)", True),
         ("'long' if output.count > 2 else 'short'", True),
         ("int('42') == 42 and float('1.5') == 1.5 and bool([]) is False and str(1.0) == '1.0'", True),
-        ("' A b '.strip().lower() == 'a b' and 'b'.upper() == 'B' and 'a,b'.split(',').index('b') == 1", True),
+        (
+            "' A b '.strip().lower() == 'a b' and 'b'.upper() == 'B' and 'a,b'.split(',').index('b') == 1 and 'ab'.index('b', 1) == 1",
+            True,
+        ),
         ("'banana'.count('an') == 2 and 'banana'.find('z') == -1 and 'x'.endswith('x') and [1, 1].count(1) == 2", True),
         ("[word for word in ['a', 'b'] if word != 'a'][0] == 'b' and output.count == 3", True),
         ("matches('^# \\\\w+', output.summary) and not matches('[0-9]{4}', output.summary)", True),
@@ -100,7 +103,11 @@ def test_what_is_no_condition_is_refused_when_it_is_made_with_what_to_do(conditi
 @pytest.mark.parametrize(
     ("condition", "why"),
     [
-        ("result['none']", "there is no 'none'"),
+        ("result['none']", "there is no 'none' in it; get() gives None instead"),
+        ("{1: 2}[1.5]", "there is no 1.5 in it"),
+        ("['a', 'b'].index('c')", "there is no 'c' in the list"),
+        ("['a', 'b'].index('b', 0)", "index() of a list takes what is looked for"),
+        ("[1][2]", "list index out of range"),
         ("1 / 0", "division by zero"),
         ("'a' < 1", "not supported"),
         ("'a' + 1", "str is no number"),
