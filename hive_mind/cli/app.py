@@ -25,8 +25,7 @@ _EPILOG = examples(
 )
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
-    **{name: name for name in ("learn", "ask", "facts", "graph", "inbox", "simulate", "stats", "doctor")},
-    "goal": "goal",
+    **{name: name for name in ("learn", "ask", "facts", "graph", "goal", "inbox", "simulate", "stats", "doctor")},
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",

@@ -46,10 +46,8 @@ RESULT = {
         ("isinstance(output.ok, int) and isinstance(output.ok, bool)", True),
         ("'long' if output.count > 2 else 'short'", True),
         ("int('42') == 42 and float('1.5') == 1.5 and bool([]) is False and str(1.0) == '1.0'", True),
-        (
-            "' A b '.strip().lower() == 'a b' and 'b'.upper() == 'B' and 'a,b'.split(',').index('b') == 1 and 'ab'.index('b', 1) == 1",
-            True,
-        ),
+        ("' A b '.strip().lower() == 'a b' and 'b'.upper() == 'B'", True),
+        ("'a,b'.split(',').index('b') == 1 and 'ab'.index('b', 1) == 1", True),
         ("'banana'.count('an') == 2 and 'banana'.find('z') == -1 and 'x'.endswith('x') and [1, 1].count(1) == 2", True),
         ("[word for word in ['a', 'b'] if word != 'a'][0] == 'b' and output.count == 3", True),
         ("matches('^# \\\\w+', output.summary) and not matches('[0-9]{4}', output.summary)", True),

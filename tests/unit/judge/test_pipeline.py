@@ -80,7 +80,7 @@ def test_a_rule_that_breaks_is_named_and_nothing_behind_it_decides() -> None:
     found = decided(Case({}, GRADED), model(), rules=rule(condition="result['x'] > 1"), settings=WITH_MODEL)
 
     assert (found.action, found.cause, found.rule) == (ESCALATE, "broken", "r")
-    assert found.reasoning == "rule r can't be put to this: it can't be put to this data: there is no 'x'"
+    assert found.reasoning == "rule r can't be put to this: there is no 'x' in it; get() gives None instead"
 
 
 def test_a_rule_that_accepts_does_not_stand_for_a_hard_constraint_nobody_checked() -> None:
