@@ -117,7 +117,7 @@ def test_what_nohup_started_outlives_its_terminal_and_what_runs_in_the_backgroun
         importing.until(IMPORTING)
         importing.process.send_signal(signal.SIGHUP)
         assert importing.ended() == 0
-        assert b"40,000 facts, 40000 of them new" in importing.process.stdout.read()
+        assert b"40,000 facts, 40,000 of them new" in importing.process.stdout.read()
 
     with watched(hive_mind, "facts", "import", memory, "--agent", "other", ignoring="INT") as importing:
         importing.until(IMPORTING)

@@ -31,7 +31,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_results_come_as_table_json_yaml_or_names(hive_mind, command):
-    assert "table|json|yaml|name" in re.sub(r"[\s│]+", "", hive_mind(*command, "--help").out)
+    assert "table|wide|json|yaml|name" in re.sub(r"[\s│]+", "", hive_mind(*command, "--help").out)
 
 
 OTHERS = [["wait"], ["logs"], ["delete"], ["controller"], ["export"], ["import"], ["get"], ["describe"], ["rollout"]]
