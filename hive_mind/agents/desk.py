@@ -27,9 +27,11 @@ from hive_mind.judge.items import (
     expired,
     folded,
     has_room,
+    item_of,
     stream_of,
 )
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry
 
 
 class Decided(NamedTuple):
@@ -104,6 +106,25 @@ class LedgerDesk:
                 return False
             reopening = entry_of(Reopening(by=by, because=because), self._clock_ms(), REOPENED)
             if await self._ledger.append(stream_of(item_id), len(entries), [reopening]):
+                return True
+
+    async def mirror(self, item_id: str, entry: Entry) -> bool:
+        """Take over what another desk keeps of an item, once, however often it comes. False: its agent has no room here now.
+
+        What is said of an item that is not here has no effect. Raises `WireError` for what can't be read.
+        """
+        if entry.kind == OPENED:
+            return await self.ask(item_of(entry))
+        stream = stream_of(item_id)
+        while True:
+            entries = await self._ledger.read(stream)
+            view = folded(entries)
+            if view is None or any((one.body, one.at_ms) == (entry.body, entry.at_ms) for one in entries):
+                return True
+            if view.is_open if entry.kind == REOPENED else view.knows(decision_of(entry)):
+                return True
+            kind = entry.kind if entry.kind == REOPENED else DECIDED if view.is_open else COMMENTED
+            if await self._ledger.append(stream, len(entries), [Entry(kind, entry.body, entry.at_ms)]):
                 return True
 
     async def expire(self) -> list[Decision]:

@@ -1,4 +1,4 @@
-"""`hive-mind inbox`: what an agent wants a person to decide. The first decision counts, whoever takes it; others are comments."""
+"""`hive-mind inbox`: what agents want a person to decide. The first decision counts, whoever takes it; others are comments."""
 
 from collections.abc import Coroutine
 from typing import Annotated, Any
@@ -8,9 +8,9 @@ import typer
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
 from hive_mind.cli.inbox_deciding import ALL_BUT_QUESTIONS, QUESTIONS, WITH_VALUE, decide, others_like, value_of, wish_of
-from hive_mind.cli.inbox_desk import desk_of, item_called, person
+from hive_mind.cli.inbox_desk import Agent, desk_of, item_called, person
 from hive_mind.cli.inbox_shown import document_of, show_item, show_lines, show_views
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples
+from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, short_id, show, show_json
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 async def list_items(
     every: Annotated[bool, typer.Option("--all", help="Also what is decided, one by one; what changed last first.")] = False,
     limit: options.Limit = 20,
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -45,11 +45,11 @@ async def list_items(
     What waits longest comes first, and what has one cause is one line.
     """
     async with desk_of(home, agent) as desk:
-        views = await _latest(desk, limit) if every else await desk.open()
+        views = await _latest(desk, agent, limit) if every else await desk.open(agent=agent)
     if output is Format.JSON:
         show_json([document_of(view) for view in views[:limit]])
     elif not views:
-        show(f"Agent {agent!r} has asked nothing yet." if every else "Nothing waits for you.")
+        show("Nothing was ever asked here." if every else "Nothing waits for you.")
     elif every:
         show_views(views)
     else:
@@ -63,7 +63,7 @@ async def list_items(
 @command
 async def show_one(
     id_: ItemId,
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -84,7 +84,7 @@ async def approve(
     because: Because = "",
     alike: Alike = False,
     name: As = "",
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -101,7 +101,7 @@ async def reject(
     wrong: Annotated[list[str] | None, typer.Option("--wrong", metavar="FACT", help="A fact it relies on that is false.")] = None,
     alike: Alike = False,
     name: As = "",
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -117,7 +117,7 @@ def answer(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads standard input.")],
     because: Because = "",
     name: As = "",
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> Coroutine[Any, Any, None]:
@@ -136,7 +136,7 @@ def edit(
     is_json: Annotated[bool, typer.Option("--json", help="VALUE is JSON and not a text.")] = False,
     because: Because = "",
     name: As = "",
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> Coroutine[Any, Any, None]:
@@ -152,7 +152,7 @@ async def reopen(
     id_: ItemId,
     because: Because = "",
     name: As = "",
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -170,11 +170,15 @@ async def reopen(
         show(f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}")
 
 
-async def _latest(desk: LedgerDesk, limit: int) -> list[ItemView]:
-    views = []
-    for item_id in (await desk.ids())[:limit]:
+async def _latest(desk: LedgerDesk, agent: str, limit: int) -> list[ItemView]:
+    views: list[ItemView] = []
+    for item_id in await desk.ids():
+        if len(views) == limit:
+            break
         try:
-            views.append(await desk.view(item_id))
+            view = await desk.view(item_id)
         except (DatabaseUnreadable, WireError) as error:
             say(f"left out: {error}", style="yellow")
-    return [view for view in views if view is not None]
+        else:
+            views += [view] if view and agent in ("", view.item.agent) else []
+    return views

@@ -1,14 +1,19 @@
-"""The desk of one agent, for the commands of `inbox`: opened shared, so that several people may decide; and its items by id."""
+"""The desk that commands of `inbox` mean: opened shared, so that several people may decide; and its items by id."""
 
 import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli.fact_ids import PREFIX_CHARACTERS_MIN
-from hive_mind.cli.options import settings_for
+from hive_mind.cli.fleet.desks import desks_in
+from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.options import DEFAULT_AGENT, settings_for
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.judge.items import ItemView
@@ -19,17 +24,42 @@ from hive_mind.runtime.wiring import ledger_path, open_ledger
 _SHOWN = 5
 
 
+Agent = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        "-a",
+        help="What this agent asks.",
+        show_default="all that is asked, where a fleet is judged here; else default",
+        autocompletion=agent_names,
+    ),
+]
+
+
 @asynccontextmanager
 async def desk_of(home: Path | None, agent: str) -> AsyncIterator[LedgerDesk]:
-    """The agent's desk; what nobody decided in time is decided first. Looking at an agent that asked nothing makes no file."""
+    """Where people decide for an agent, or for the fleet of the home folder; what nobody decided in time is decided first.
+
+    Looking at an agent that asked nothing makes no file.
+    """
     settings = settings_for(home, embed="none")
-    ledger = await _ledger(settings, agent)
+    ledger = await _ledger(settings, _whose(settings.home, agent))
     try:
         desk = LedgerDesk(ledger)
         await desk.expire()
         yield desk
     finally:
         await ledger.close()
+
+
+def _whose(home: Path, agent: str) -> str:
+    desks = desks_in(home)
+    if agent:
+        return desks.get(agent, agent)
+    several = sorted(set(desks.values()))
+    if len(several) > 1:
+        raise InvalidInput(f"several fleets ask people here: say which with --agent ({', '.join(several)})")
+    return several[0] if several else DEFAULT_AGENT
 
 
 async def item_called(desk: LedgerDesk, given: str) -> ItemView:

@@ -131,6 +131,16 @@ def folded(entries: Iterable[Entry]) -> ItemView | None:
     return view
 
 
+def item_of(entry: Entry) -> Item:
+    """What an `OPENED` entry says. Raises `WireError`."""
+    return _read(entry, Item)
+
+
+def reopening_of(entry: Entry) -> Reopening:
+    """What a `REOPENED` entry says. Raises `WireError`."""
+    return _read(entry, Reopening)
+
+
 def decision_of(entry: Entry) -> Decision:
     """What a `DECIDED` or `COMMENTED` entry says. Raises `WireError`."""
     return _read(entry, Decision)

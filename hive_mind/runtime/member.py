@@ -35,6 +35,7 @@ from hive_mind.runtime.domain_routing import ByDomain
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.post import Post
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.told_log import ToldLog
@@ -101,6 +102,7 @@ class RunningMember:
         member: Member,
         telling: Telling,
         told: ToldLog,
+        post: Post,
         runner: NodeRunner,
         release: Callable[[], Awaitable[None]],
         *,
@@ -108,7 +110,7 @@ class RunningMember:
     ) -> None:
         self.is_kept = is_kept
         """Whether its agents' memories outlive the process."""
-        self.plan, self.member, self.telling, self.told, self.runner = plan, member, telling, told, runner
+        self.plan, self.member, self.telling, self.told, self.post, self.runner = plan, member, telling, told, post, runner
         self.agents: dict[str, LearningAgent] = {}
         self._release, self._news = release, News(runner)
 
@@ -244,7 +246,8 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         )
         told = ToldLog(lambda: telling.kept)
         # Before anything can come.
-        telling.handler = told.write
+        post = Post(plan.name, told.write, lambda: telling.kept)
+        telling.handler = post.write
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
             telling,
@@ -257,7 +260,7 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
     except BaseException:
         await release()
         raise
-    return RunningMember(plan, member, telling, told, runner, release, is_kept=settings.store != "memory")
+    return RunningMember(plan, member, telling, told, post, runner, release, is_kept=settings.store != "memory")
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:

@@ -20,6 +20,8 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.entry import Entry
+from hive_mind.runtime.desk_post import DeskPost
+from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.worker_config import ReviewConfig
@@ -33,8 +35,10 @@ _AGAIN_S = 5.0
 class Reviewing:
     """Judges what one agent would share, from `open` to `close`. `settings.store` "memory" keeps no ledger on disk either."""
 
-    def __init__(self, config: ReviewConfig, settings: Settings, agent: str, memory: DistributedCognitiveMemory) -> None:
-        self._config, self._settings, self._agent, self._memory = config, settings, agent, memory
+    def __init__(
+        self, config: ReviewConfig, settings: Settings, agent: str, memory: DistributedCognitiveMemory, member: RunningMember
+    ) -> None:
+        self._config, self._settings, self._agent, self._memory, self._member = config, settings, agent, memory, member
         self._rules = rules_of(config)
         self._ledger: Ledger | None = None
         self._work: asyncio.Task[None] | None = None
@@ -51,7 +55,11 @@ class Reviewing:
         desk = LedgerDesk(self._ledger)
         self.reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people)
         self._memory.reviewed_by(self.reviewer)
-        self._work = asyncio.create_task(self._judge(self._ledger, self.reviewer), name=f"judging what {self._agent} would share")
+        member, at = self._member, self._config.desk
+        post = DeskPost(self._agent, at, self._ledger, desk, member.post, member.runner.tell)
+        self._work = asyncio.create_task(
+            self._judge(self._ledger, self.reviewer, post), name=f"judging what {self._agent} would share"
+        )
 
     async def close(self) -> None:
         """Ask and follow no longer. What is not decided stays home. Closing twice is fine."""
@@ -67,12 +75,14 @@ class Reviewing:
             return found
         return await open_ledger(self._settings, self._agent, is_shared=True)
 
-    async def _judge(self, ledger: Ledger, reviewer: GateReviewer) -> None:
+    async def _judge(self, ledger: Ledger, reviewer: GateReviewer, post: DeskPost) -> None:
         while True:
             try:
                 await self._look_again(ledger)
                 self.trouble = ""
-                await reviewer.run()
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(reviewer.run())
+                    tasks.create_task(post.run())
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so that is told.
                 self.trouble = f"its facts can't be judged: {failed.exceptions[0]}"
@@ -84,7 +94,8 @@ class Reviewing:
 
     async def _look_again(self, ledger: Ledger) -> None:
         """At everything, if the rules are not those of the last time."""
-        digest = sha256(msgspec.json.encode(self._config, order="deterministic")).digest()
+        judges = self._config.facts, self._config.rules
+        digest = sha256(msgspec.json.encode(judges, order="deterministic")).digest()
         known = await ledger.read(_STREAM)
         if known and known[-1].body == digest:
             return

@@ -140,6 +140,8 @@ class Worker:
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""
         entering = [self._begin(node.enter()) for node in self._nodes.values()]
+        for node in self._nodes.values():
+            self._begin(node.running.post.run())
         turns = asyncio.Semaphore(_AT_ONCE)
         opening = [self._begin(self._open_agent(parts, agent, turns)) for agent in self._given.agents]
         await self._until_settled([*entering, *opening])

@@ -84,11 +84,19 @@ class BusConfig(msgspec.Struct, frozen=True):
     searches_credential: str = ""
 
 
+class DeskConfig(msgspec.Struct, frozen=True):
+    """The agent at whose desk people decide for the whole fleet, and its node."""
+
+    agent: str = ""
+    node: str = ""
+
+
 class ReviewConfig(msgspec.Struct, frozen=True):
     """Who judges facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
 
     facts: Literal["off", "rules", "people"] = "off"
     rules: tuple[dict[str, Any], ...] = ()
+    desk: DeskConfig = DeskConfig()
 
 
 class SeenConfig(msgspec.Struct, frozen=True):

@@ -86,13 +86,13 @@ class WorkerParts:
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None)
         return WorkerAgent(
-            config, learner, local, sources, node, is_kept=is_kept, reviewing=self._reviewing(config.name, learner.memory)
+            config, learner, local, sources, node, is_kept=is_kept, reviewing=self._reviewing(config.name, learner.memory, node)
         )
 
-    def _reviewing(self, agent: str, memory: Memory) -> Reviewing | None:
-        if self.config.review.facts == "off" or not isinstance(memory, DistributedCognitiveMemory):
+    def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> Reviewing | None:
+        if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
-        return Reviewing(self.config.review, self.settings, agent, memory)
+        return Reviewing(self.config.review, self.settings, agent, memory, node.running)
 
     async def close(self) -> None:
         """Close what was opened here."""

@@ -24,6 +24,7 @@ spec:
 FERRY = "The ferry leaves Corrin at nine in the morning."
 PRICE = "The price of a ticket is 23 pounds in summer."
 WRONG_PRICE = "The price of a season ticket is 2 pounds."
+BOAT_PRICE = "The price of a boat is 40 pounds an hour."
 RUMOUR = "People say a rumour that the ferry will be sold."
 LIMIT = ("--timeout", 300)
 PATIENCE_S = 30.0
@@ -38,9 +39,9 @@ def command(hive_mind):
     guard.release()
 
 
-def own(command):
-    """What Ann keeps, by its text."""
-    return {fact["content"]: fact for fact in command("get", "facts", "ann", "-o", "json").json}
+def own(command, agent="ann"):
+    """What an agent keeps, by its text."""
+    return {fact["content"]: fact for fact in command("get", "facts", agent, "-o", "json").json}
 
 
 def until(holds):
@@ -67,13 +68,23 @@ def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effec
     assert "held back" in command("get", "facts", "ann").out
     assert seen_by_ben(command, PRICE, WRONG_PRICE, RUMOUR, FERRY) == {FERRY}
 
-    approved = command("inbox", "approve", waiting[PRICE]["id"], "--agent", "ann", "--as", "olga")
+    approved = command("inbox", "approve", waiting[PRICE]["id"], "--as", "olga")
     rejected = command("inbox", "reject", waiting[WRONG_PRICE]["id"], "--agent", "ann", "--as", "olga", "--because", "too cheap")
     assert (approved.code, rejected.code) == (0, 0)
     until(lambda: own(command)[WRONG_PRICE]["held_back"] == "olga said no: too cheap")
     until(lambda: own(command)[PRICE]["sharing"] == "shared")
     assert seen_by_ben(command, PRICE, WRONG_PRICE, RUMOUR, FERRY) == {FERRY, PRICE}
     assert inbox(command) == []
+
+    # The desk is Ann's, of the fleet: what Ben asks lies there, too, and what is decided there reaches him.
+    notes.write_text(f"# Boat\n\n{BOAT_PRICE}\n")
+    assert command("learn", notes, "--agent", "ben").code == 0
+    (asked,) = until(lambda: inbox(command))
+    assert (asked["item"]["agent"], asked["item"]["title"]) == ("ben", BOAT_PRICE)
+    assert command("inbox", "list", "--agent", "ben", "-o", "json").json == [asked]
+    assert command("inbox", "list", "--agent", "ann", "-o", "json").json == []
+    assert command("inbox", "approve", asked["item"]["id"], "--as", "olga").code == 0
+    until(lambda: own(command, "ben")[BOAT_PRICE]["sharing"] == "shared")
 
     # Another rule: what was shared is taken back where it forbids.
     manifest.write_text(MANIFEST.replace("'rumour' in", "'ferry' in"))
@@ -84,7 +95,7 @@ def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effec
 
 
 def inbox(command):
-    return command("inbox", "list", "--agent", "ann", "-o", "json").json
+    return command("inbox", "list", "-o", "json").json
 
 
 def seen_by_ben(command, *texts):

@@ -3,10 +3,13 @@
 Fields that don't disturb each other are changed together, because a fleet takes about a second to start.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.judge.items import Item
 from hive_mind.runtime.domain_routing import ByDomain
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 
@@ -273,11 +276,32 @@ def of_rule(field: str) -> Callable[[Fleet], Any]:
     return see
 
 
+def ledger_of(fleet: Fleet, agent: str) -> Any:
+    reviewing = fleet.agent(agent)._reviewing
+    assert reviewing is not None
+    return reviewing._ledger
+
+
+async def desk(fleet: Fleet) -> str:
+    """Both agents ask something; at whose desk both lie."""
+    for agent in fleet.agents:
+        item = Item(id=f"{agent}{fleet.step}", kind="question", agent=agent, subject="", title="When?", opened_ms=1)
+        assert await LedgerDesk(ledger_of(fleet, agent)).ask(item)
+    while True:
+        for agent in fleet.agents:
+            open_ = await LedgerDesk(ledger_of(fleet, agent)).open("question")
+            if {f"{one}{fleet.step}" for one in fleet.agents} <= {view.item.id for view in open_}:
+                return agent
+        await asyncio.sleep(0.01)
+
+
+TWO = [{"name": "ada"}, {"name": "bob"}]
 JUDGED = Story(
     "judged",
-    fixed(gossip=QUICK, agents=[{"name": "ada"}], judge={"facts": "rules"}, rules=[RULE]),
-    fixed(gossip=QUICK, agents=[{"name": "ada"}], judge={"facts": "people"}, rules=[OTHER_RULE]),
+    fixed(gossip=QUICK, agents=TWO, judge={"facts": "rules", "desk": "ada"}, rules=[RULE]),
+    fixed(gossip=QUICK, agents=TWO, judge={"facts": "people", "desk": "bob"}, rules=[OTHER_RULE]),
     {
+        "spec.judge.desk": Sight(desk, "ada", "bob"),
         "spec.judge.facts": Sight(shares("In {} the ferry leaves from the northern pier"), True, False),
         **{f"spec.rules.{field}": Sight(of_rule(field), RULE_BEFORE[field], OTHER_RULE[field]) for field in OTHER_RULE},
     },

@@ -165,6 +165,11 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
     if spec.judge.facts != "off" and spec.topology.kind == "single":
         told = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
         yield Finding(facts, told, (_KIND,))
+    names = {name for agent in spec.agents for name in names_of(agent)}
+    if spec.judge.desk and spec.judge.desk not in names:
+        yield Finding(
+            ("spec", "judge", "desk"), f"there is no agent {spec.judge.desk}{_meant(spec.judge.desk, names)}", (_AGENTS,)
+        )
     if spec.judge.facts != "off" and spec.promotion.open:
         told = "promotion.open shares everything, so nothing is judged; remove one of the two"
         yield Finding(facts, told, (("spec", "promotion", "open"),))

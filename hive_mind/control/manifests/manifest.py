@@ -159,6 +159,10 @@ class Judge(_Part):
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
         "a person does (hive-mind inbox).",
     )
+    desk: str = Field(
+        "",
+        description="The agent at whose desk people decide for the whole fleet (hive-mind inbox); left out, the first.",
+    )
 
 
 class Trust(_Part):

@@ -60,6 +60,7 @@ READ: Mapping[str, Read] = {
     "spec.promotion.holdBackSecrets": lambda c: c.gate.hold_back_secrets,
     "spec.promotion.holdBackPersonal": lambda c: c.gate.hold_back_personal,
     "spec.promotion.open": lambda c: c.gate.is_open,
+    "spec.judge.desk": lambda c: c.review.desk.agent,
     "spec.judge.facts": lambda c: c.review.facts,
     "spec.rules": lambda c: c.review.rules,
     "spec.trust.moderators": lambda c: c.tuning.standing.moderators,

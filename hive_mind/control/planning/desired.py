@@ -25,6 +25,7 @@ from hive_mind.runtime.worker_config import (
     HiveConfig,
     ModelsConfig,
     NodeConfig,
+    ReviewConfig,
     SourceConfig,
     WorkerConfig,
 )
@@ -85,7 +86,8 @@ def desired(
     generation = state.generation + 1 if moves else state.generation
     hive = _hive(manifest, agents, allocation, generation) if moves or state.hive is None else state.hive
     bus, needs_redis = _bus(manifest, allocation, str(folder), f"{home}/fleets/{manifest.metadata.name}", state.redis_port)
-    every = _Shared(manifest, str(folder), sources, hive, frozenset(state.left if not moves else ()), bus, str(home), run)
+    judge, left = review(manifest.spec, allocation.attached), frozenset(state.left if not moves else ())
+    every = _Shared(manifest, str(folder), sources, hive, left, judge, bus, str(home), run)
     processes = {name: every.process(name, nodes, agents) for name, nodes in allocation.processes.items()}
     return Desired(
         fleet=manifest.metadata.name,
@@ -113,6 +115,7 @@ class _Shared:
     sources: Sources
     hive: HiveConfig
     left: frozenset[str]
+    review: ReviewConfig
     bus: BusConfig
     home: str
     run: str
@@ -132,7 +135,7 @@ class _Shared:
             bus=self.bus,
             models=self._absolute_models(),
             gate=gate(spec.promotion),
-            review=review(spec),
+            review=self.review,
             tuning=tuning(spec),
             membership=membership(spec.gossip),
             ranking=ranking(spec.retrieval),

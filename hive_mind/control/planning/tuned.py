@@ -1,5 +1,8 @@
 """Which setting each field of a manifest tunes. Units change here: a manifest has seconds, settings have milliseconds."""
 
+from collections.abc import Mapping
+
+from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import Gossip, Lifecycle, Observability, Promotion, Retrieval, Spec, Trust
 from hive_mind.hive.expiry import ExpirySettings
 from hive_mind.hive.gossip import GossipSettings
@@ -11,7 +14,7 @@ from hive_mind.hive.trust import TrustSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.worker_config import ModelsConfig, ReviewConfig, SeenConfig
+from hive_mind.runtime.worker_config import DeskConfig, ModelsConfig, ReviewConfig, SeenConfig
 
 
 def milliseconds(seconds: float) -> int:
@@ -48,9 +51,13 @@ def gate(promotion: Promotion) -> PromotionSettings:
     )
 
 
-def review(spec: Spec) -> ReviewConfig:
-    """Who judges what leaves home."""
-    return ReviewConfig(spec.judge.facts, tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules))
+def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
+    """Who judges what leaves home; `nodes` are those of the agents. Without a judge nobody has anything to do with a desk."""
+    if spec.judge.facts == "off":
+        return ReviewConfig()
+    desk = spec.judge.desk or names_of(spec.agents[0])[0]
+    rules = tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules)
+    return ReviewConfig(spec.judge.facts, rules, DeskConfig(desk, nodes.get(desk, "")))
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:

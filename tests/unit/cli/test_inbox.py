@@ -47,7 +47,7 @@ def state(inbox: HiveMind, one: Item) -> dict[str, Any]:
 
 def test_nothing_waits_where_nothing_was_asked_and_no_file_is_made(inbox: HiveMind) -> None:
     assert inbox("inbox", "list").out == "Nothing waits for you.\n"
-    assert inbox("inbox", "list", "--all", "--agent", "bo").out == "Agent 'bo' has asked nothing yet.\n"
+    assert inbox("inbox", "list", "--all", "--agent", "bo").out == "Nothing was ever asked here.\n"
     assert inbox("inbox", "list", "-o", "json").json == []
     assert not ledger_path(Settings(home=inbox.home), "default").exists()
 

@@ -113,6 +113,7 @@ CASES = {
     "promotion.holdBackPersonal": ({}, section("promotion.holdBackPersonal", False), None),
     "promotion.open": ({}, section("promotion.open", True), None),
     "judge.facts": ({}, section("judge.facts", "people"), None),
+    "judge.desk": ({"judge": {"facts": "rules"}}, {"judge": {"facts": "rules", "desk": "ben"}}, None),
     **{
         f"rules.{field}": (
             {"judge": {"facts": "rules"}, "rules": [RULE]},

@@ -1,0 +1,130 @@
+"""One desk for a fleet: what an agent asks of people lies there, too, and what is decided there comes back to the agent.
+
+Agent and desk have each a ledger. Whoever sees an entry of an item that the other should have sends it as a letter: the agent
+those of its own items, the desk those of everybody else's. Both take over what is not there yet, so a letter more does no harm,
+and none is missing: how far a ledger was sent is kept in it.
+"""
+
+import logging
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import BackendError
+from hive_mind.judge.items import COMMENTED, DECIDED, OPENED, PREFIX, ItemView, item_of
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry
+from hive_mind.runtime.post import KIND, Letter, Post, packed
+from hive_mind.runtime.worker_config import DeskConfig
+
+_log = logging.getLogger(__name__)
+
+_SENT, _FROM = "post/sent/", "post/from/"
+_KEPT_EVERY = 1_000
+
+
+class Tell(Protocol):
+    """Durable when it returns, and reaches each node once: `Requests.tell`."""
+
+    def __call__(self, to: Sequence[str], kind: str, data: bytes) -> Awaitable[object]:
+        """Raises `HiveError`."""
+        ...
+
+
+class DeskPost:
+    """What one agent's desk sends and gets. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
+
+    def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, post: Post, tell: Tell) -> None:
+        self._agent, self._at, self._ledger, self._desk, self._post, self._tell = agent, at, ledger, desk, post, tell
+        self._nodes: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Send what is said of items, from where the last process stopped, and take letters. Until it is cancelled."""
+        self._post.bring_to(self._agent, self.receive)
+        stream = f"{_SENT}{self._at.agent}@{self._at.node}/{self._post.node}"
+        kept = await self._ledger.read(stream)
+        pos = int(kept[-1].body) if kept else 0
+        # To a desk that is new only what waits is news.
+        old = 0 if kept else await self._end()
+        seq, seen = len(kept), 0
+        async for entry in self._ledger.follow(pos, PREFIX):
+            is_sent = await self._send(entry, is_old=entry.pos <= old)
+            seen += 1
+            if is_sent or seen >= _KEPT_EVERY:
+                await self._ledger.append(stream, seq, [Entry("sent", str(entry.pos).encode(), entry.at_ms)])
+                seq, seen = seq + 1, 0
+
+    async def receive(self, letter: Letter) -> bool:
+        """Take a letter over; False where there is no room for the item now. What has no business here is dropped, and logged."""
+        if not await self._is_welcome(letter):
+            _log.warning("agent %s: node %s may not say anything about item %s here", self._agent, letter.sender, letter.item)
+            return True
+        if not await self._desk.mirror(letter.item, letter.entry):
+            return False
+        if letter.kind == OPENED:
+            # Its agent may have missed what was decided, while it moved.
+            await self._send_decision(letter.item)
+        return True
+
+    async def _end(self) -> int:
+        return max((head.pos for head in await self._ledger.heads(PREFIX)), default=0)
+
+    async def _send(self, entry: Entry, *, is_old: bool) -> bool:
+        if entry.kind == COMMENTED:
+            return False
+        item_id = entry.stream.removeprefix(PREFIX)
+        view = await self._desk.view(item_id)
+        if view is None or (is_old and not view.is_open):
+            return False
+        if entry.kind == OPENED and view.item.agent != self._agent:
+            # It came from there.
+            return False
+        return await self._send_to_other(view, entry)
+
+    async def _send_decision(self, item_id: str) -> None:
+        entries = await self._ledger.read(PREFIX + item_id)
+        view = await self._desk.view(item_id)
+        decided = [entry for entry in entries if entry.kind == DECIDED]
+        if view is not None and not view.is_open and decided:
+            await self._send_to_other(view, decided[-1])
+
+    async def _send_to_other(self, view: ItemView, entry: Entry) -> bool:
+        is_own = view.item.agent == self._agent
+        if is_own == (self._at.agent == self._agent):
+            # Items of the desk's own agent stay; so do those of others, with whoever is not the desk any more.
+            return False
+        to, node = (self._at.agent, self._at.node) if is_own else (view.item.agent, await self._node_of(view.item.agent))
+        letter = Letter(to, view.item.id, entry.kind, entry.body, entry.at_ms)
+        if node == self._post.node:
+            await self._post.hand_over(letter)
+        elif node:
+            await self._tell((node,), KIND, packed(letter))
+        return True
+
+    async def _is_welcome(self, letter: Letter) -> bool:
+        if self._at.agent != self._agent:
+            # What is said here of its own items only the desk says.
+            view = await self._desk.view(letter.item)
+            return letter.kind != OPENED and letter.sender == self._at.node and (view is None or view.item.agent == self._agent)
+        if letter.kind == OPENED:
+            agent = item_of(letter.entry).agent
+            if agent == self._agent:
+                return False
+            await self._note_node(agent, letter.sender)
+            return True
+        view = await self._desk.view(letter.item)
+        return view is None or await self._node_of(view.item.agent) == letter.sender
+
+    async def _node_of(self, agent: str) -> str:
+        if agent not in self._nodes:
+            kept = await self._ledger.read(_FROM + agent)
+            self._nodes[agent] = kept[-1].body.decode() if kept else ""
+        return self._nodes[agent]
+
+    async def _note_node(self, agent: str, node: str) -> None:
+        if await self._node_of(agent) == node:
+            return
+        stream = _FROM + agent
+        if not await self._ledger.append(stream, len(await self._ledger.read(stream)), [Entry("from", node.encode(), 0)]):
+            raise BackendError("ledger", f"another process takes letters for {self._agent}")
+        self._nodes[agent] = node
