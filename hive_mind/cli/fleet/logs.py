@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,9 +56,10 @@ async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
     from hive_mind.control.processes.log_reading import follow
     from hive_mind.control.processes.process_files import ProcessFiles
 
-    async for text in follow(ProcessFiles(folder, process).log, lines=lines):
-        show(prefix + text)
-        sys.stdout.flush()
+    async with aclosing(follow(ProcessFiles(folder, process).log, lines=lines)) as coming:
+        async for text in coming:
+            show(prefix + text)
+            sys.stdout.flush()
 
 
 def processes_of(folder: "FleetFolder", agent: str) -> list[str]:

@@ -7,6 +7,7 @@ but the lines asked for, and of a line no more than its first 64 kB. Links are n
 import asyncio
 import os
 import stat
+import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
@@ -42,15 +43,35 @@ async def follow(*logs: Path, lines: int) -> AsyncGenerator[str]:
 
 
 class _Reader:
-    """Where somebody who follows a log has come to."""
+    """Where somebody who follows a log has come to.
+
+    A thread reads, and nobody can stop it: whoever closes waits for it. Else it might open the file just after it was closed.
+    """
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._file: BinaryIO | None = None
         self._rest = b""
+        self._at_work = threading.Lock()
+        self._is_over = False
 
     def begin(self, lines: int) -> list[str]:
         """The last lines that are finished; `more` goes on from there."""
+        with self._at_work:
+            return [] if self._is_over else self._begin(lines)
+
+    def more(self) -> list[str]:
+        """Lines that were finished since."""
+        with self._at_work:
+            return [] if self._is_over else self._more()
+
+    def close(self) -> None:
+        """Nothing is opened any more."""
+        with self._at_work:
+            self._is_over = True
+            self._let_go()
+
+    def _begin(self, lines: int) -> list[str]:
         older = tuple(_older(self._log))
         if not _is_file(self._log):
             return _last_of(older, lines)
@@ -60,8 +81,7 @@ class _Reader:
         self._file.seek(end)
         return [*_last_of(older, lines - len(told)), *told]
 
-    def more(self) -> list[str]:
-        """Lines that were finished since."""
+    def _more(self) -> list[str]:
         found = self._read()
         if self._is_rotated():
             newest = _opened(self._log)
@@ -69,12 +89,12 @@ class _Reader:
             found += self._read()
             found += [_text(self._rest)] if self._rest else []
             found += self._missed(newest)
-            self.close()
+            self._let_go()
             self._file = newest
             found += self._read()
         return found
 
-    def close(self) -> None:
+    def _let_go(self) -> None:
         if self._file is not None:
             self._file.close()
         self._file, self._rest = None, b""

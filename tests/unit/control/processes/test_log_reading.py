@@ -3,13 +3,17 @@
 import asyncio
 import logging
 import random
+import threading
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from hive_mind.control.processes import log_reading
 from hive_mind.control.processes.log_reading import LINE_BYTES_MAX, follow, last_lines
 
 
@@ -151,3 +155,30 @@ def test_who_waits_for_a_log_uses_next_to_nothing(log: Path) -> None:
         return time.process_time() - began
 
     assert asyncio.run(whole()) < 0.3
+
+
+def test_a_reader_that_goes_away_while_a_file_is_being_opened_leaves_none_open(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(log, "one")
+    is_gone, opened, files = threading.Event(), log_reading._opened, list[BinaryIO]()
+    going: list[Callable[[], object]] = []
+
+    def slowly(path: Path) -> BinaryIO:
+        going[0]()
+        # Set long after the loop has done all that it does about a reader that was cancelled.
+        threading.Timer(0.1, is_gone.set).start()
+        assert is_gone.wait(60)
+        files.append(opened(path))
+        return files[-1]
+
+    async def whole() -> None:
+        reading = asyncio.ensure_future(anext(follow(log, lines=1)))
+        going.append(partial(asyncio.get_running_loop().call_soon_threadsafe, reading.cancel))
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    monkeypatch.setattr(log_reading, "_opened", slowly)
+    asyncio.run(whole())
+
+    assert [file.closed for file in files] == [True]
