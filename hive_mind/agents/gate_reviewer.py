@@ -7,15 +7,17 @@
 
 A rule that breaks on a fact asks a person. Where the desk is full a fact awaits its turn. What people decided is read from the
 ledger, so it holds after a restart, and a decision of another process is followed as it comes.
+
+What stands before a fact travels with it, so the rules judge that text, too. It is decided as one: a person who said that a text
+may go has said so for every fact it stands before.
 """
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
-
-from msgspec.structs import replace
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import HiveError
@@ -28,7 +30,7 @@ from hive_mind.judge.pipeline import Need, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.memory.review import ALLOWED, Ruling
 from hive_mind.model.fact import Fact
-from hive_mind.model.ids import item_id
+from hive_mind.model.ids import fact_id, item_id
 
 _log = logging.getLogger(__name__)
 
@@ -55,19 +57,20 @@ class GateReviewer:
         self._decided: dict[str, Decision] = {}
         self._asked: dict[str, str] = {}
         self._wanted: dict[str, Fact] = {}
+        self._behind: dict[str, set[str]] = {}
         self._news = asyncio.Event()
 
     def ruling(self, fact: Fact) -> Ruling | None:
         """By rules, and by what people decided; None where a person has to be asked first."""
-        judgment = self._judged(fact)
-        if judgment.action is JudgmentAction.ACCEPT and not self._is_for_people(judgment):
+        own = self._ruling(fact, asks_people=self._asks_people)
+        if own != ALLOWED or not self._is_read_apart(fact):
+            return own
+        text = _before(fact)
+        before = self._ruling(text)
+        if before == ALLOWED:
             return ALLOWED
-        if judgment.action is not JudgmentAction.ESCALATE and judgment.action is not JudgmentAction.ACCEPT:
-            return Ruling(judgment.reasoning)
-        if judgment.cause == "person":
-            return Ruling(_said_no(self._decided[fact.id]))
-        asked = self._asked.get(fact.id)
-        return Ruling(f"asked a person ({asked[:_ID_SHOWN]})") if asked else None
+        self._behind.setdefault(text.id, set()).add(fact.id)
+        return before and Ruling(f"the text before it: {before.refusal}")
 
     def want(self, facts: Sequence[Fact]) -> None:
         """Ask people about these, when `run` comes to it."""
@@ -82,27 +85,23 @@ class GateReviewer:
 
     # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _ruling(self, fact: Fact, *, asks_people: bool = False) -> Ruling | None:
+        judgment = self._judged(fact)
+        is_asked = judgment.action is JudgmentAction.ESCALATE or (asks_people and judgment.cause not in ("person", "rule"))
+        if not is_asked:
+            return ALLOWED if judgment.action is JudgmentAction.ACCEPT else Ruling(judgment.reasoning)
+        if judgment.cause == "person":
+            return Ruling(_said_no(self._decided[fact.id]))
+        asked = self._asked.get(fact.id)
+        return Ruling(f"asked a person ({asked[:_ID_SHOWN]})") if asked else None
+
     def _judged(self, fact: Fact) -> Judgment:
         said = self._decided.get(fact.id)
-        names = names_of(fact, self._agent)
-        found = self._by_rules(names, said)
-        if said or not fact.before or found.action is not JudgmentAction.ACCEPT:
-            return found
-        # What stands before a fact is read with it.
-        before = self._by_rules({**names, "text": fact.before, "before": ""}, None)
-        if before.action is JudgmentAction.ACCEPT:
-            return found
-        return replace(before, reasoning=f"the text before it: {before.reasoning}")
-
-    def _by_rules(self, names: Mapping[str, Any], said: Decision | None) -> Judgment:
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
-        found = next_judgment(Case(names, kind=_KIND), self.rules, JudgeSettings(), signals)
+        found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, JudgeSettings(), signals)
         # Facts have no tools at work, and no goal that a model has to grade.
         assert not isinstance(found, Need)  # noqa: S101 - see above
         return found
-
-    def _is_for_people(self, judgment: Judgment) -> bool:
-        return self._asks_people and judgment.cause not in ("person", "rule")
 
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
@@ -125,6 +124,17 @@ class GateReviewer:
                 self._news.set()
 
     async def _is_asked(self, fact: Fact) -> bool:
+        """Whether a person was asked about all that has to be decided first."""
+        if self._ruling(fact, asks_people=self._asks_people) is None:
+            return await self._is_laid_down(fact)
+        is_open = self._is_read_apart(fact) and self._ruling(_before(fact)) is None
+        return not is_open or await self._is_laid_down(_before(fact))
+
+    def _is_read_apart(self, fact: Fact) -> bool:
+        """Whether the text before it is judged by itself: a person who decided on the fact was shown it."""
+        return bool(fact.before) and fact.id not in self._decided
+
+    async def _is_laid_down(self, fact: Fact) -> bool:
         item = self._item(fact)
         try:
             is_there = await self._desk.ask(item)
@@ -158,7 +168,7 @@ class GateReviewer:
             if view is not None and view.item.kind == _KIND and view.item.agent == self._agent:
                 self._decided[view.item.subject] = decision
                 self._asked[view.item.subject] = decision.item
-                await self._have_reconsidered([view.item.subject])
+                await self._have_reconsidered([view.item.subject, *self._behind.get(view.item.subject, ())])
 
     async def _have_reconsidered(self, fact_ids: Sequence[str]) -> None:
         try:
@@ -166,6 +176,11 @@ class GateReviewer:
         except HiveError as error:
             # Everything that is not shared is looked at again when the memory wakes.
             _log.warning("agent %s: %d facts could not be looked at again: %s", self._agent, len(fact_ids), error)
+
+
+def _before(fact: Fact) -> Fact:
+    """The text before a fact, as if it were one: mostly it is."""
+    return dataclasses.replace(fact, id=fact_id(fact.before), content=fact.before, before="")
 
 
 def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:

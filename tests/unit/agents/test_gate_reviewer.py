@@ -192,6 +192,29 @@ def test_what_a_rule_stops_does_not_travel_as_the_text_before_another_fact(tmp_p
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("is_a_fact", [True, False])
+def test_a_text_that_stands_before_others_is_asked_about_once_and_decided_for_all(tmp_path: Path, is_a_fact: bool) -> None:
+    async def work() -> None:
+        async with town(tmp_path, "flat", [rule(ESCALATE)]) as one:
+            before = "The pump is leaking oil today."
+            if is_a_fact:
+                await one.store(before)
+            said = [Candidate(text, "plans", 0.8, before=before) for text in ("It is repaired on Monday.", "Nobody is to blame.")]
+            facts = [fact for text in said for fact in await one.ann.store_facts([text], "handbook")]
+
+            for fact in facts:
+                await one.until(fact, lambda now: now.held_back.startswith("the text before it: asked a person"))
+            (view,) = await one.desk.open()
+            assert view.item.title == before
+            assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+
+            for fact in facts:
+                await one.until(fact, lambda now: now.sharing is Sharing.SHARED)
+                assert await one.is_seen_by_ben(fact)
+
+    asyncio.run(work())
+
+
 def test_what_the_first_gate_holds_back_nobody_is_asked_about(tmp_path: Path) -> None:
     async def work() -> None:
         async with town(tmp_path, "flat", asks_people=True) as one:
