@@ -1,0 +1,139 @@
+"""Calibration: how sure a judge has to be to decide alone, learned from what people decided about the same cases.
+
+The threshold of a kind of goal is the lowest at which the accuracy of what lies above it is the target at least, with 95 %
+confidence. People see every case below the threshold and only audited ones above it, so each counts for as many cases as it
+stands for. Without audits a wrong acceptance is never seen, and no threshold learned this way means anything.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import floor, fsum
+from typing import NamedTuple
+
+from hive_mind.judge.agreement import pooled
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.precedent import Precedent
+from hive_mind.measure.statistics import wilson_bounds
+
+TARGET = 0.95
+# Fewer could be one person on one day.
+SAMPLES_MIN = 20.0
+# A threshold that falls further at once lets through what nobody has looked at yet.
+FALL_MAX = 0.05
+_STEPS = 100
+_BANDS = 10
+
+
+class Comparison(NamedTuple):
+    """What a judge said and how sure it was, and what a person said. `weight`: for how many cases this one stands."""
+
+    action: JudgmentAction
+    confidence: float
+    person: JudgmentAction
+    kind: str = "general"
+    weight: float = 1.0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the person said the same."""
+        return self.action is self.person
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationMetrics:
+    """A judge's accuracy against people."""
+
+    accept_accuracy_by_confidence: dict[float, float]
+    """Of what it accepted with this confidence (rounded down to a tenth), the share that people accepted."""
+    retry_success_rate: float | None
+    """Of what it sent back, the share that was accepted afterwards; None where nothing was."""
+    recommended_threshold: float | None
+    """Over all kinds of goals; None where it may not decide alone, or nobody knows yet."""
+    threshold_by_goal_type: dict[str, float | None]
+    """None: it may not decide alone. A kind with too few decisions to tell is left out: there the setting holds."""
+
+
+class _Counted(NamedTuple):
+    """Weighted cases; `squares` of the weights tell how many unweighted ones they are worth (Kish 1965)."""
+
+    right: float = 0.0
+    all: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def effective(self) -> float:
+        return self.all**2 / self.squares if self.squares else 0.0
+
+    def and_also(self, some: Sequence[Comparison]) -> "_Counted":
+        right = fsum(one.weight for one in some if one.is_right)
+        weight = fsum(one.weight for one in some)
+        return _Counted(self.right + right, self.all + weight, self.squares + fsum(one.weight**2 for one in some))
+
+    def at_least(self) -> float:
+        """What the accuracy is at least."""
+        return wilson_bounds(self.right / self.all * self.effective, self.effective)[0] if self.all else 0.0
+
+
+def compared(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
+    """What the signals of each case come to with the weights of today, beside the decision; without those that contradict."""
+    comparisons = []
+    for one in precedents:
+        together = pooled(one.signals, (weights or {}).get(one.kind))
+        if together and together.confidence is not None:
+            comparisons.append(Comparison(together.action, together.confidence, one.person, one.kind, one.weight))
+    return comparisons
+
+
+def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), target: float = TARGET) -> CalibrationMetrics:
+    """The metrics of one judge. `retries`: of each thing it sent back, whether the next attempt was accepted."""
+    kinds = {kind: list(some) for kind, some in groupby(sorted(comparisons, key=_kind), key=_kind)}
+    return CalibrationMetrics(
+        accept_accuracy_by_confidence=_accuracy([one for one in comparisons if one.action is JudgmentAction.ACCEPT]),
+        retry_success_rate=sum(retries) / len(retries) if retries else None,
+        recommended_threshold=threshold(comparisons, target),
+        threshold_by_goal_type={kind: threshold(some, target) for kind, some in kinds.items() if tells(some, target)},
+    )
+
+
+def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> float | None:
+    """The lowest threshold, in hundredths, above which the target is reached; None where there is none."""
+    counted, found = _Counted(), None
+    surest_first = sorted(comparisons, key=_hundredths, reverse=True)
+    for hundredths, some in groupby(surest_first, key=_hundredths):
+        counted = counted.and_also(list(some))
+        if counted.effective >= SAMPLES_MIN and counted.at_least() >= target:
+            found = hundredths / _STEPS
+    return found
+
+
+def tells(comparisons: Sequence[Comparison], target: float = TARGET) -> bool:
+    """Whether these are enough to say that a judge may not decide alone: with no mistake among them, it might."""
+    effective = _Counted().and_also(comparisons).effective
+    return effective >= SAMPLES_MIN and wilson_bounds(effective, effective)[0] >= target
+
+
+def moved(now: float | None, recommended: float | None) -> float | None:
+    """Where a threshold goes next: up, or shut (None), at once; down, or open again, by little each time."""
+    if recommended is None:
+        return None
+    return max(recommended, round((1.0 if now is None else now) - FALL_MAX, 4))
+
+
+def _accuracy(accepted: Iterable[Comparison]) -> dict[float, float]:
+    bands = groupby(sorted(accepted, key=_band), key=_band)
+    counts = {band / _BANDS: _Counted().and_also(list(some)) for band, some in bands}
+    return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
+
+
+def _kind(one: Comparison) -> str:
+    return one.kind
+
+
+def _hundredths(one: Comparison) -> int:
+    # 0.29 · 100 is 28.999….
+    return floor(one.confidence * _STEPS + 1e-9)
+
+
+def _band(one: Comparison) -> int:
+    return floor(one.confidence * _BANDS + 1e-9)

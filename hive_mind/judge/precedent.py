@@ -1,0 +1,33 @@
+"""Precedents: what a person decided about a case, beside what the signals said. All that a judge learns from."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.judgment import JudgmentAction, Signal
+
+
+class Precedent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One decision. `share` is how many of such cases a person looks at: 1 of what is escalated, 0.05 of what is audited.
+
+    `kind` is that of the goal, `judge` names the model with its prompt, `result` is what was judged, `case` names it.
+    Raises `InvalidInput` for a share outside (0, 1].
+    """
+
+    person: JudgmentAction
+    kind: str = "general"
+    judge: str = ""
+    signals: tuple[Signal, ...] = ()
+    result: dict[str, Any] = {}
+    share: float = 1.0
+    case: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share <= 1.0:
+            raise InvalidInput(f"the share of the cases a person looks at is {self.share:g}: give a number above 0, up to 1")
+
+    @property
+    def weight(self) -> float:
+        """How many cases it stands for."""
+        return 1.0 / self.share
