@@ -136,4 +136,4 @@ def _hundredths(one: Comparison) -> int:
 
 
 def _band(one: Comparison) -> int:
-    return floor(one.confidence * _BANDS + 1e-9)
+    return min(floor(one.confidence * _BANDS + 1e-9), _BANDS - 1)

@@ -52,7 +52,7 @@ class Case:
     def names(self) -> Mapping[str, object]:
         """What conditions may read."""
         plain = dict(self.result)
-        return {"result": plain, "output": plain}
+        return {"result": plain, "output": plain, "goal": {"id": self.goal.id if self.goal else "", "kind": self.goal_kind}}
 
     @property
     def digest(self) -> str:

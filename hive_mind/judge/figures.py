@@ -1,0 +1,53 @@
+"""Figures of a judge: how often people are needed, how often a rule decides, and how sure it is."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import floor
+
+from hive_mind.judge.judgment import Judgment, JudgmentAction
+
+# A person reads ten numbers at a glance.
+_BANDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """What can be counted of judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None."""
+
+    judged: int
+    escalated: int
+    by_rule: int
+    """Decided by a rule."""
+    unattended: int
+    """Accepted because nobody was there to ask."""
+    by_confidence: dict[float, int]
+    """Judgements with such a confidence, rounded down to a tenth; those that have none are left out."""
+
+    @property
+    def escalation_rate(self) -> float | None:
+        """How often a person is needed."""
+        return self.escalated / self.judged if self.judged else None
+
+    @property
+    def rule_match_rate(self) -> float | None:
+        """How often a rule gives a definitive answer."""
+        return self.by_rule / self.judged if self.judged else None
+
+
+def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
+    """Of all these judgements; what a person decided is none of a judge's."""
+    own = [one for one in judgments if one.cause != "person"]
+    bands = Counter(_band(one.confidence) for one in own if one.confidence is not None)
+    return JudgeFigures(
+        judged=len(own),
+        escalated=sum(one.action is JudgmentAction.ESCALATE for one in own),
+        by_rule=sum(one.cause == "rule" for one in own),
+        unattended=sum(one.cause == "unattended" for one in own),
+        by_confidence={band / _BANDS: bands[band] for band in sorted(bands)},
+    )
+
+
+def _band(confidence: float) -> int:
+    # 1.0 is the end of the last band rather than one of its own.
+    return min(floor(confidence * _BANDS + 1e-9), _BANDS - 1)

@@ -1,0 +1,204 @@
+"""Mining: rules that people's decisions follow already, proposed to a person who may approve them.
+
+Patterns come from templates: a call or dotted name in a text, the type of an error, the kind of goal. Their values are written
+by `repr` and each condition is compiled, so no text that was judged can become code. One is proposed where enough decisions
+match it, they are alike, and chance does not explain it. What would accept is never proposed unless somebody asks for it.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hive_mind.errors import ConditionError
+from hive_mind.goals.condition import Condition
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.rollout import STEPS
+from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
+
+_CALL_OR_NAME = re.compile(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")
+_ERROR_TYPE = re.compile(r"\b[A-Z]\w{2,40}(?:Error|Exception|Timeout|Warning)\b")
+_WORD = re.compile(r"[\w.-]{1,40}")
+# Of a longer text only the beginning is looked through for patterns.
+_CHARS_MAX, _PATTERNS_MAX = 20_000, 500
+# A person reads five; the rest are more of the same.
+_SHOWN_MAX = 5
+# As likely as ten heads in a row: without other decisions to compare with, ten alike are just enough.
+_CHANCE_MAX = 0.5**10
+_PRIORITY, _PRIORITY_MORE, _COVERAGE_FULL = 100, 50, 10
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProposal:
+    """A rule learned from people's decisions, for a person to approve."""
+
+    trigger_pattern: str
+    human_action: JudgmentAction
+    confidence: float
+    """The share of the matching decisions that were this one."""
+    coverage: int
+    """How many decisions it would have spared."""
+    proposed_rule: EvaluationRule
+    examples: tuple[str, ...] = ()
+    """Cases that it matches."""
+    near_misses: tuple[str, ...] = ()
+    """Cases that look alike and that it does not match."""
+
+
+class _Pattern(NamedTuple):
+    """A condition, and the word it is about. `breadth`: of two that match the same, the narrower says more about the cause."""
+
+    breadth: int
+    condition: str
+    word: str
+
+
+class _Found(NamedTuple):
+    pattern: _Pattern
+    action: JudgmentAction
+    matched: frozenset[int]
+    agreed: int
+
+
+def mine(
+    precedents: Sequence[Precedent], at_least: int = 10, consistency: float = 1.0, *, accepting: bool = False
+) -> list[RuleProposal]:
+    """Rules that at least so many decisions follow, with this consistency; those that spare most first.
+
+    A pattern is left out whose decisions the better ones before it cover, all but fewer than `at_least`.
+    """
+    tried = (_tried(pattern, precedents, at_least, consistency) for pattern in _frequent(precedents, at_least, consistency))
+    found = [one for one in tried if one and (accepting or one.action is not JudgmentAction.ACCEPT)]
+    proposals: list[RuleProposal] = []
+    for best in _best(found, at_least):
+        proposals.append(_proposal(best, precedents, {other.proposed_rule.id for other in proposals}))
+    return proposals
+
+
+def approved(proposal: RuleProposal, by: str) -> EvaluationRule:
+    """The rule, active for the first share of cases, with who approved it."""
+    metadata = {**proposal.proposed_rule.metadata, "approved_by": by}
+    return proposal.proposed_rule.model_copy(update={"mode": "active", "rollout": STEPS[0], "metadata": metadata})
+
+
+def _patterns(precedent: Precedent) -> Iterator[_Pattern]:
+    yield _Pattern(2, f"goal.kind == {precedent.kind!r}", precedent.kind)
+    for key, value in precedent.result.items():
+        if not isinstance(value, str):
+            continue
+        read = f"result.get({key!r}, '')"
+        text = value[:_CHARS_MAX]
+        words = _ERROR_TYPE.findall(text) if "error" in key else _CALL_OR_NAME.findall(text)
+        for word in dict.fromkeys(words[:_PATTERNS_MAX]):
+            yield _Pattern(0, f"{word!r} in {read}", word)
+        if _WORD.fullmatch(value):
+            yield _Pattern(1, f"{read} == {value!r}", value)
+
+
+def _frequent(precedents: Sequence[Precedent], at_least: int, consistency: float) -> Iterator[_Pattern]:
+    counts: dict[_Pattern, Counter[JudgmentAction]] = defaultdict(Counter)
+    for one in precedents:
+        for pattern in set(_patterns(one)):
+            counts[pattern][one.person] += 1
+    for pattern, persons in counts.items():
+        # Where no exception is allowed, two decisions about one word end it before its condition is tried on everything.
+        if persons.total() >= at_least and (consistency < 1.0 or len(persons) == 1):
+            yield pattern
+
+
+def _best(found: Iterable[_Found], at_least: int) -> Iterator[_Found]:
+    """What spares most first, and after it only what spares enough besides."""
+    covered: set[int] = set()
+    for one in sorted(found, key=lambda one: (-one.agreed, one.pattern.breadth, len(one.pattern.condition), one.pattern)):
+        if len(one.matched - covered) >= at_least:
+            covered |= one.matched
+            yield one
+
+
+def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, consistency: float) -> _Found | None:
+    """What the condition itself matches, which may be more than the word it was made of."""
+    matched = _matched(pattern.condition, precedents)
+    if matched is None or len(matched) < at_least:
+        return None
+    action, agreed = Counter(precedents[number].person for number in matched).most_common(1)[0]
+    others = [one.person for number, one in enumerate(precedents) if number not in matched]
+    # How often it would be decided so anyway; two made-up decisions keep it from 0 and 1.
+    usual = (others.count(action) + 1) / (len(others) + 2)
+    if agreed < at_least or agreed < consistency * len(matched) or usual**agreed > _CHANCE_MAX:
+        return None
+    return _Found(pattern, action, matched, agreed)
+
+
+def _matched(text: str, precedents: Sequence[Precedent]) -> frozenset[int] | None:
+    """The decisions it matches; None if it can't be put to them all."""
+    try:
+        condition = Condition(text)
+        return frozenset(
+            number
+            for number, one in enumerate(precedents)
+            if condition.holds(result=one.result, output=one.result, goal={"kind": one.kind})
+        )
+    except ConditionError:
+        return None
+
+
+def _proposal(found: _Found, precedents: Sequence[Precedent], taken: set[str]) -> RuleProposal:
+    pattern, action = found.pattern, found.action
+    confidence = found.agreed / len(found.matched)
+    more = round(_PRIORITY_MORE * confidence * min(1.0, found.agreed / _COVERAGE_FULL))
+    metadata: dict[str, object] = {"source": LEARNED, "examples": found.agreed}
+    if action is JudgmentAction.ACCEPT:
+        metadata[MAY_ACCEPT] = True
+    others = (one for number, one in enumerate(precedents) if number not in found.matched)
+    rule = EvaluationRule(
+        id=_id(pattern, action, taken),
+        description=f"Auto-generated: {_shown(pattern.word)} {_outcome(found, precedents)}",
+        condition=pattern.condition,
+        action=action,
+        priority=_PRIORITY + more,
+        mode="shadow",
+        metadata=metadata,
+    )
+    return RuleProposal(
+        trigger_pattern=pattern.condition,
+        human_action=action,
+        confidence=confidence,
+        coverage=found.agreed,
+        proposed_rule=rule,
+        examples=_cases(precedents[number] for number in sorted(found.matched)),
+        near_misses=_cases(one for one in others if _is_near(pattern, one)),
+    )
+
+
+def _id(pattern: _Pattern, action: JudgmentAction, taken: set[str]) -> str:
+    word = re.sub(r"[^a-z0-9]+", "_", pattern.word.lower()).strip("_")[:60] or "pattern"
+    name = f"learned_{word}" if action is JudgmentAction.ACCEPT else f"learned_no_{word}"
+    return next(id for id in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if id not in taken)
+
+
+def _outcome(found: _Found, precedents: Sequence[Precedent]) -> str:
+    kinds = {precedents[number].kind for number in found.matched}
+    match found.action:
+        case JudgmentAction.ACCEPT:
+            return "is accepted"
+        case JudgmentAction.RETRY:
+            return "has to be tried again"
+        case JudgmentAction.REPLAN:
+            return "needs another plan"
+    return f"requires {kinds.pop()} review" if len(kinds) == 1 else "requires review"
+
+
+def _shown(word: str) -> str:
+    return f"{word})" if word.endswith("(") else word
+
+
+def _is_near(pattern: _Pattern, precedent: Precedent) -> bool:
+    """Whether it has the same word, written or used in another way."""
+    word = pattern.word.strip("(").lower()
+    return any(isinstance(value, str) and word in value.lower() for value in precedent.result.values())
+
+
+def _cases(precedents: Iterable[Precedent]) -> tuple[str, ...]:
+    return tuple(one.case for one, _ in zip(precedents, range(_SHOWN_MAX), strict=False))
