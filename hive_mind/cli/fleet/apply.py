@@ -37,7 +37,7 @@ _EPILOG = examples(
 
 Render = Annotated[
     Path | None,
-    typer.Option("--render", metavar="DIR", help="Write the objects for Kubernetes or Azure there, and do nothing else."),
+    typer.Option("--render", metavar="DIR", help="Write what Compose, Kubernetes or Azure needs there, and do nothing else."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing, as hive-mind plan does.")]
 Gate = Annotated[

@@ -1,4 +1,4 @@
-"""`hive-mind apply --render`: what a cloud needs to run the fleet, as files to look at, keep, and apply with its own tools."""
+"""`hive-mind apply --render`: what Compose or a cloud needs to run the fleet, as files to look at, to keep, and to apply."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Where containers keep what they keep, and say where they are.
 _HOME, _RUN = "/var/lib/hive-mind", "/run/hive-mind"
 _NEXT = {
+    "compose": "next: do what {0}/compose.yaml says in its head, then: docker compose -f {0}/compose.yaml up --wait",
     "kubernetes": "next: kubectl apply -k {}",
     "containerapps": "next: az deployment group create -g GROUP -f deploy/azure/main.bicep -p @{}/parameters.json",
 }
@@ -40,9 +41,9 @@ async def render_into(source: "Source", folder: Path) -> None:
 def rendered(source: "Source", before: "Mapping[str, str]") -> "Mapping[str, str]":
     """Texts by file name. `before` are those of last time: a hive is founded once. Raises `ConfigError`."""
     kind = source.manifest.spec.platform.kind
-    if kind not in ("kubernetes", "containerapps"):
-        raise InvalidInput(f"--render is for platform kubernetes or containerapps; this fleet's is {kind}")
-    # Both have the same two functions.
+    if kind not in _NEXT:
+        raise InvalidInput(f"--render is for platform compose, containerapps or kubernetes; this fleet's is {kind}")
+    # They have the same two functions.
     platform = import_module(f"hive_mind.control.platforms.{kind}")
     files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)), before)
     return files

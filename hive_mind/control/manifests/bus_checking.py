@@ -99,6 +99,9 @@ def _reach(manifest: HiveManifest) -> Iterator[Finding]:
             yield Finding(_BUS, f"containers of {kind} need a bus that all of them reach; name one, such as rediss://…", rests_on)
         elif address is not None and address.is_loopback:
             yield Finding((*_BUS, "url"), f"{address.host} is each container itself; name the bus by its own host", rests_on)
+    elif kind == "compose" and address is not None and address.is_loopback:
+        told = f"{address.host} is each container itself; leave the bus out, and they get a Redis of their own"
+        yield Finding((*_BUS, "url"), told, rests_on)
     elif is_memory and not is_one_process(manifest):
         told = "memory: joins one process; raise platform.agentsPerProcess, or name a bus such as redis://…"
         yield Finding((*_BUS, "url"), told, rests_on)

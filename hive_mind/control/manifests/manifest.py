@@ -18,7 +18,7 @@ API_VERSION = "hive-mind/v1"
 NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
 TopologyKind = Literal["single", "flat", "federated", "sharded"]
-PlatformKind = Literal["local", "inprocess", "containerapps", "kubernetes"]
+PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubernetes"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -207,13 +207,13 @@ class Platform(_Part):
     kind: PlatformKind = Field(
         "local",
         description="local: processes of this machine. inprocess: within the command that applies. "
-        "containerapps, kubernetes: rendered for a cloud.",
+        "compose: rendered for containers of this machine. containerapps, kubernetes: rendered for a cloud.",
     )
     agents_per_process: int = Field(1, ge=1, le=1000, description="Agents that share a process, and with it a node of the hive.")
     stop_timeout_s: float = Field(
         20.0, gt=0, le=600, description="How long a process may take to finish when it is told to stop."
     )
-    image: str = Field("", description="containerapps, kubernetes: the image to run.")
+    image: str = Field("", description="The image to run; compose has one of its own by default.")
     namespace: str = Field("default", description="kubernetes: where the objects live.")
     storage: Literal["persistent", "ephemeral"] = Field("persistent", description="Cloud: whether a disk outlives its container.")
     storage_gb: int = Field(1, ge=1, le=10_000, description="Cloud: size of that disk.")

@@ -69,7 +69,7 @@ def _clashes(names: Iterable[tuple[str, int]]) -> Iterator[Finding]:
 
 def platform_findings(manifest: HiveManifest) -> Iterator[Finding]:
     """Names that a cloud does not take."""
-    if manifest.spec.platform.kind not in ("kubernetes", "containerapps"):
+    if manifest.spec.platform.kind not in ("compose", "kubernetes", "containerapps"):
         return
     for number, agent in enumerate(manifest.spec.agents):
         if not re.fullmatch(NAME, names_of(agent)[-1]) and _PLAIN.fullmatch(names_of(agent)[-1]):

@@ -200,6 +200,9 @@ def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str
     if bus.url:
         given = (bus.url, bus.searches, bus.credential, bus.searches_credential)
         return BusConfig(*(files_from(folder, text) for text in given)), False
+    if manifest.spec.platform.kind == "compose":
+        # Its own Redis, where it needs one, is its own business.
+        return BusConfig(), False
     # Of two processes one may still have to leave when there is to be only one: they go on meeting where they met.
     if is_alone or (len(allocation.processes) == 1 and not port):
         return BusConfig(), False

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
+from hive_mind.cli.fleet.rendering import rendered
+from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.platforms import in_containers
 from hive_mind.runtime.worker_config import read_config
-from tests.unit.deploy.compose_configs import FOLDER, configs
 
-FILE = Path(__file__).parents[3] / "deploy" / "compose.yaml"
+FOLDER = Path(__file__).parents[3] / "deploy" / "compose"
+FILE = FOLDER / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
 AGENTS = sorted(set(SERVICES) - {"network", "redis"})
@@ -35,12 +37,13 @@ def test_the_schema_would_tell_a_wrong_key(tmp_path):
     assert checked(wrong).returncode != 0
 
 
-def test_configurations_are_those_of_the_manifest():
-    wanted = configs()
+def test_the_files_are_those_of_the_manifest():
+    files = rendered(read_manifest(FOLDER / "hive.yaml"), {})
 
-    assert sorted(wanted) == [f"{name}.json" for name in AGENTS]
-    for name, text in wanted.items():
-        assert (FOLDER / name).read_text("utf-8") == text, "python -m tests.unit.deploy.compose_configs writes them again"
+    assert sorted(files) == ["ada.json", "ben.json", "cleo.json", "compose.yaml"]
+    for name, text in files.items():
+        again = "hive-mind apply -f deploy/compose/hive.yaml --render deploy/compose writes them again"
+        assert (FOLDER / name).read_text("utf-8") == text, again
 
 
 @pytest.mark.parametrize("name", AGENTS)
