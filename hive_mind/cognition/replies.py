@@ -5,9 +5,9 @@ reply are dropped and counted: one confidence of 8100 should not cost the other 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -45,6 +45,16 @@ class AnswerReply(msgspec.Struct, frozen=True):
     known: bool
     answer: str = ""
     citations: tuple[int, ...] = ()
+
+
+class VerdictReply(msgspec.Struct, frozen=True):
+    """What a judge says of a result, with a score for each criterion and a word on each constraint; None where it can't tell."""
+
+    action: Literal["accept", "retry", "replan", "escalate"]
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    reasoning: str
+    scores: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1)] | None] = {}
+    violated: dict[str, bool | None] = {}
 
 
 class _Temporal(msgspec.Struct):
@@ -94,6 +104,21 @@ def answer_reply(text: str, facts: int) -> AnswerReply:
     if not answer:
         raise UnusableReplyError('"answer" is empty although "known" is true')
     return AnswerReply(known=True, answer=answer, citations=citations)
+
+
+def verdict_reply(text: str, criteria: Collection[str], constraints: Collection[str]) -> VerdictReply:
+    """A verdict that says something of all these criteria and constraints, and of nothing else."""
+    reply = _decoded(text, VerdictReply)
+    for name, asked, told in (("scores", criteria, reply.scores), ("violated", constraints, reply.violated)):
+        if missing := [id for id in asked if id not in told]:
+            raise UnusableReplyError(f'"{name}" has nothing for {", ".join(missing)}')
+    if not reply.reasoning.strip():
+        raise UnusableReplyError('"reasoning" is empty')
+    return msgspec.structs.replace(
+        reply,
+        scores={id: reply.scores[id] for id in criteria},
+        violated={id: reply.violated[id] for id in constraints},
+    )
 
 
 _MARK = re.compile(r"\s?\[(\d{1,9}(?:,\s?\d{1,9}){0,20})\]")

@@ -1,10 +1,11 @@
-"""Figures of a judge: how often people are needed, how often a rule decides, and how sure it is."""
+"""Figures of a judge: how often people are needed, how often a rule decides, how sure it is, and what it costs."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import floor
+from math import floor, fsum
 
+from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 
 # A person reads ten numbers at a glance.
@@ -33,6 +34,28 @@ class JudgeFigures:
     def rule_match_rate(self) -> float | None:
         """How often a rule gives a definitive answer."""
         return self.by_rule / self.judged if self.judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What judgements cost. `unpriced`: those of models without a known price, which `usd` leaves out."""
+
+    asked: int
+    """Judgements that a model was asked for."""
+    tokens: int
+    usd: float
+    unpriced: int
+
+
+def cost(judged: Iterable[Judged]) -> Cost:
+    """Of all these together."""
+    asked = [one for one in judged if one.model]
+    return Cost(
+        asked=len(asked),
+        tokens=sum(one.input_tokens + one.output_tokens for one in asked),
+        usd=fsum(one.usd for one in asked if one.usd is not None),
+        unpriced=sum(one.usd is None for one in asked),
+    )
 
 
 def figures(judgments: Iterable[Judgment]) -> JudgeFigures:

@@ -36,6 +36,11 @@ def item_id(kind: str, subject: str, case_digest: str) -> str:
     return _digest("item", kind, subject, case_digest)
 
 
+def judgment_id(goal: str, case_digest: str, iteration: int) -> str:
+    """32 hexadecimal digits: the same result judged again in the same turn is one judgement."""
+    return _digest("judgment", goal, case_digest, str(iteration))
+
+
 def vector_key(model: str, text: str) -> str:
     """Where the embedding of `text` by `model` is cached: 32 hexadecimal digits."""
     return _digest("vector", model, text)

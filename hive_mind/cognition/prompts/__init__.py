@@ -12,16 +12,17 @@ from hive_mind.llm.base import Prompt
 
 def prompt(name: str, data: str, max_output_tokens: int) -> Prompt:
     """The prompt of the call `name` ("temporal", "facts", "concepts", "answer") about some untrusted text."""
-    return fenced(_instructions(name), data, max_output_tokens)
+    return fenced(instructions_of(name), data, max_output_tokens)
 
 
 def fenced(instructions: str, data: str, max_output_tokens: int) -> Prompt:
     """A prompt about some untrusted text with instructions from elsewhere."""
     fence = f"data-{blake2b(data.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-    told = f"{instructions}\n\n{_instructions('untrusted').replace('FENCE', fence)}"
+    told = f"{instructions}\n\n{instructions_of('untrusted').replace('FENCE', fence)}"
     return Prompt(told, f"<{fence}>\n{data}\n</{fence}>", max_output_tokens)
 
 
 @cache
-def _instructions(name: str) -> str:
+def instructions_of(name: str) -> str:
+    """What the call `name` says."""
     return files(__name__).joinpath(f"{name}.md").read_text("utf-8").strip()

@@ -14,11 +14,11 @@ from typing import Literal, Protocol
 import msgspec
 
 from hive_mind.cognition.budget import Budget, used_by
+from hive_mind.cognition.prices import usd_of
 from hive_mind.cognition.prompts import fenced
 from hive_mind.cognition.replies import numbered
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.prices import usd_of
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.base import LanguageModel, Prompt, Usage
 from hive_mind.model.query import Hit

@@ -1,0 +1,155 @@
+"""The language model as a signal: what it says of a result against a goal, or why nothing usable came from it.
+
+It is asked within a budget, tried again while its provider is in trouble, and told twice what is wrong with a reply. Whatever
+goes wrong becomes a broken signal, which a judge hands to a person. The result is fenced as data: it may say whatever it likes.
+"""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hive_mind.cognition.budget import Budget, Spending, used_by
+from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.prompts import fenced, instructions_of
+from hive_mind.cognition.replies import UnusableReplyError, VerdictReply, verdict_reply
+from hive_mind.errors import BackendError, BudgetExceeded, ModelOutputError
+from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
+from hive_mind.goals.satisfaction import as_text
+from hive_mind.judge.case import Case
+from hive_mind.judge.judgment import JudgmentAction, Signal
+from hive_mind.judge.pipeline import MODEL
+from hive_mind.llm.base import LanguageModel, Prompt, Usage
+from hive_mind.retry import RetrySettings, retried
+
+# Some two hundred verdicts. When it is spent, people are asked.
+BUDGET_TOKENS = 200_000
+_SPENT = "the token budget of the judge is spent"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelJudgeSettings:
+    """`result_chars_max`: of a longer result the model sees the beginning, and is told so. `reply_tokens_max` bounds a verdict.
+
+    `repairs_max`: how often a reply that can't be used is named to the model and asked for again.
+    """
+
+    result_chars_max: int = 40_000
+    reply_tokens_max: int = 1_024
+    repairs_max: int = 2
+    retry: RetrySettings = field(default_factory=RetrySettings)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdict:
+    """The signal, and what it cost; `usd` is None where no price is known."""
+
+    signal: Signal
+    usage: Usage
+    usd: float | None
+
+
+class ModelJudge:
+    """Asks one model. `budget` is for all its verdicts together."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        budget: Budget | None = None,
+        settings: ModelJudgeSettings | None = None,
+        *,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.budget = budget or Budget(BUDGET_TOKENS)
+        self._model = model
+        self._settings = settings or ModelJudgeSettings()
+        self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self._model.name
+
+    async def verdict(self, case: Case) -> ModelVerdict:
+        """What the model says of all that neither code nor a person has looked at."""
+        spent: list[Spending] = []
+        try:
+            signal = await self._asked(case, spent)
+        except BudgetExceeded as error:
+            signal = _broken(f"{_SPENT}: {error}")
+        except (BackendError, ModelOutputError) as error:
+            signal = _broken(str(error))
+        usage = sum((one.used for one in spent), Usage())
+        return ModelVerdict(signal, usage, usd_of(self._model.name, usage))
+
+    async def _asked(self, case: Case, spent: list[Spending]) -> Signal:
+        seen = case.satisfaction()
+        unchecked = set(seen.unchecked) if seen else set()
+        criteria = [one for one in case.criteria if one.id in unchecked]
+        constraints = [one for one in case.constraints if one.id in unchecked]
+        told = f"{instructions_of('judge')}\n\n{_goal_told(case.goal, criteria, constraints)}"
+        data = _result_told(case, self._settings.result_chars_max)
+        ids = [one.id for one in criteria], [one.id for one in constraints]
+        problem = ""
+        for _ in range(self._settings.repairs_max + 1):
+            again = f"\n\nYour last reply could not be used: {problem}. Reply again, as described." if problem else ""
+            prompt = fenced(told + again, data, self._settings.reply_tokens_max)
+            try:
+                return _signal(verdict_reply(await self._reply_to(prompt, spent), *ids))
+            except UnusableReplyError as unusable:
+                problem = str(unusable)
+        times = self._settings.repairs_max + 1
+        raise ModelOutputError(f"{self._model.name} replied {times} times with something that can't be used: {problem}")
+
+    async def _reply_to(self, prompt: Prompt, spent: list[Spending]) -> str:
+        return await retried(lambda: self._attempt(prompt, spent), self._settings.retry, rng=self._rng)
+
+    async def _attempt(self, prompt: Prompt, spent: list[Spending]) -> str:
+        async with self.budget.spending(prompt) as spending:
+            spent.append(spending)
+            completion = await self._model.complete(prompt)
+            spending.used = used_by(prompt, completion)
+        return completion.text
+
+
+def _signal(reply: VerdictReply) -> Signal:
+    kept = {id: None if violated is None else float(not violated) for id, violated in reply.violated.items()}
+    return Signal(
+        name=MODEL,
+        origin=MODEL,
+        action=JudgmentAction(reply.action),
+        confidence=reply.confidence,
+        reasoning=reply.reasoning.strip(),
+        grades={**reply.scores, **kept},
+    )
+
+
+def _broken(why: str) -> Signal:
+    return Signal(name=MODEL, origin=MODEL, state="broken", reasoning=why)
+
+
+def _goal_told(goal: Goal | None, criteria: Sequence[SuccessCriterion], constraints: Sequence[Constraint]) -> str:
+    if goal is None:
+        return ""
+    parts = [f"Goal: {goal.name or goal.id}", goal.description]
+    if goal.context:
+        parts.append(f"Known about it: {json.dumps(goal.context, ensure_ascii=False, default=str)}")
+    parts += _listed("Criteria", criteria)
+    parts += _listed("Constraints", constraints)
+    return "\n".join(part for part in parts if part)
+
+
+def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[str]:
+    lines = [f"- {json.dumps(one.id, ensure_ascii=False)}: {one.description or one.id}{_hidden(one)}" for one in parts]
+    return [f"{title}:", *lines] if lines else []
+
+
+def _hidden(one: SuccessCriterion | Constraint) -> str:
+    # The reasoning is what the worker is told.
+    is_hidden = isinstance(one, SuccessCriterion) and one.hidden
+    return " (hidden from who did this: do not mention it in the reasoning)" if is_hidden else ""
+
+
+def _result_told(case: Case, chars_max: int) -> str:
+    text = "\n\n".join(f"{key}:\n{as_text(value)}" for key, value in case.result.items())
+    return text if len(text) <= chars_max else f"{text[:chars_max]}\n… [{len(text) - chars_max:,} more characters, not shown]"
