@@ -16,6 +16,7 @@ WITHOUT_DATA = (
     *("learn", "store", "fleet", "fleet_of_processes"),
     *(
         "conditions",
+        "review",
         "crdt",
         "placement",
         "gossip",

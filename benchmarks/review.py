@@ -1,0 +1,96 @@
+"""What does it cost to have facts judged by rules before they are shared?
+
+CPU time of storing and sharing facts from one agent to another, on disk, with no judge and with three rules that let all of them
+through, by turns in one run; then of one ruling, and of one pass of the rules alone.
+
+    python -m benchmarks.review [--facts 2000] [--runs 7]
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from benchmarks.conditions import cpu_us
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.gate_reviewer import GateReviewer, names_of
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.content import Candidate
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.settings import Settings
+
+RULES = RuleSet(
+    EvaluationRule.model_validate({"id": id, "condition": condition, "action": action})
+    for id, condition, action in (
+        ("money", "'euros' in result.text", "escalate"),
+        ("rumours", "'rumour' in result.text.lower()", "retry"),
+        ("doubtful", "result.confidence < 0.2 and len(result.sources) < 2", "retry"),
+    )
+)
+BATCH = 100
+BOUND_US, BOUND_SHARE = 10, 0.10
+
+
+def candidates(facts: int) -> list[Candidate]:
+    hours = ("in the morning", "at noon", "in the evening")
+    return [
+        Candidate(f"Valve {n} of hall {n % 9} was checked {hours[n % 3]} by shift {n % 5}.", "valves", 0.8) for n in range(facts)
+    ]
+
+
+async def cpu_s(facts: int, *, is_judged: bool) -> float:
+    """Until all of them are shared."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = await backends.load("ledger", "memory").open()
+        async with await open_fleet(FleetPlan("flat", ("ann", "ben")), Settings(home=Path(folder)), NoEmbedder()) as fleet:
+            memory = fleet.memory("ann")
+            assert isinstance(memory, DistributedCognitiveMemory)
+            if is_judged:
+                memory.reviewed_by(GateReviewer("ann", LedgerDesk(ledger), memory.reconsider, RULES))
+            said = candidates(facts)
+            started = time.process_time()
+            for start in range(0, facts, BATCH):
+                await memory.store_facts(said[start : start + BATCH], "log")
+            await fleet.settled()
+            return time.process_time() - started
+
+
+def ruling_us(runs: int) -> tuple[float, float]:
+    """A ruling of the gate, and the rules alone."""
+    fact = Fact("f" * 32, candidates(1)[0].content, "valves", 0.8, ("log",), 0)
+    ledger = asyncio.run(backends.load("ledger", "memory").open())
+
+    async def never(fact_ids: object) -> None:
+        del fact_ids
+
+    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, RULES)
+    names = {"result": names_of(fact, "ann")}
+    return cpu_us(lambda: reviewer.ruling(fact), runs), cpu_us(lambda: RULES.first(names), runs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--facts", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=7)
+    given = parser.parse_args()
+    pairs = []
+    for number in range(given.runs):
+        order = (False, True) if number % 2 else (True, False)
+        took = {is_judged: asyncio.run(cpu_s(given.facts, is_judged=is_judged)) for is_judged in order}
+        pairs.append((took[False], took[True]))
+    alone, judged = (1e6 * median(some) / given.facts for some in zip(*pairs, strict=True))
+    ratio = median(judged / alone for alone, judged in pairs)
+    print(f"stored and shared: {alone:.0f} µs CPU a fact; judged by three rules {judged:.0f} µs, × {ratio:.3f}")
+    print(f"(wanted: at most × {1 + BOUND_SHARE:.2f})")
+    ruling, rules = ruling_us(5000)
+    print(f"a ruling of the gate: {ruling:.1f} µs; the rules alone {rules:.1f} µs (wanted: at most {BOUND_US})")
+
+
+if __name__ == "__main__":
+    main()

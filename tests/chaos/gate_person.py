@@ -1,0 +1,31 @@
+"""A person at a desk, as a process that can be killed: `python -m tests.chaos.gate_person HOME AGENT` decides until then.
+
+What was invented is rejected, everything else is approved, each after a moment.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
+
+_THINKS_S = 0.05
+
+
+async def decide(home: Path, agent: str) -> None:
+    """For ever."""
+    ledger = await open_ledger(Settings(home=home), agent, is_shared=True)
+    desk = LedgerDesk(ledger)
+    while True:
+        await asyncio.sleep(_THINKS_S)
+        for view in (await desk.open())[:5]:
+            action = JudgmentAction.ESCALATE if "invented" in view.item.title else JudgmentAction.ACCEPT
+            await desk.decide(Decision(item=view.item.id, action=action, by="olga"))
+
+
+if __name__ == "__main__":
+    asyncio.run(decide(Path(sys.argv[1]), sys.argv[2]))
