@@ -1,4 +1,4 @@
-"""docs/promises.md names tests that exist, for every promise; and no file loads what could run."""
+"""docs/promises.md and docs/judgement.md name tests that exist, for every line; and no file loads what could run."""
 
 import ast
 import re
@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "promises.md").read_text("utf-8")
-NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)))
+STATEMENTS = (ROOT / "docs" / "judgement.md").read_text("utf-8")
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT + STATEMENTS)))
 FILES = sorted((ROOT / "hive_mind").rglob("*.py"))
 LOADERS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
 RUNNERS = {"eval", "exec", "compile", "__import__"}
@@ -28,6 +29,13 @@ def test_every_path_in_it_exists():
 
 def test_every_promise_has_its_line():
     assert re.findall(r"^\| (P\d+) \|", TEXT, re.MULTILINE) == [f"P{number}" for number in range(1, 35)]
+
+
+def test_every_statement_about_judgement_has_its_line():
+    numbers = {"G": 6, "H": 17, "I": 8, "K": 13}
+    wanted = [f"{group}{number}" for group, last in numbers.items() for number in range(1, last + 1)]
+
+    assert re.findall(r"^\| ([GHIK]\d+) \|", STATEMENTS, re.MULTILINE) == wanted
 
 
 def test_every_failure_has_a_test():

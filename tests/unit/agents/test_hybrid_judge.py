@@ -235,6 +235,17 @@ def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
     assert "It is easy to read. (hidden from who did this: do not mention it in the reasoning)" in model.prompts[0].instructions
 
 
+def test_what_is_known_about_a_goal_reaches_the_model_and_what_rules_look_for_does_not():
+    known = GOAL.model_copy(update={"context": {"preference": "short sentences"}})
+    looked_for = Constraint(id="dry", check="'rain' not in str(result)")
+    goal = known.model_copy(update={"constraints": [POLITE, looked_for]})
+
+    _, model = judged(reply(), goal=goal)
+
+    assert "short sentences" in model.prompts[0].instructions
+    assert "rain" not in model.prompts[0].instructions
+
+
 def test_a_judge_of_ones_own_is_definitive_and_sees_the_turn():
     own = Own(Judgment(action=REPLAN, reasoning="not this way"))
     turn = JudgedTurn(text="done", calls=("search",), iteration=3)
