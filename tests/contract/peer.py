@@ -11,6 +11,7 @@ from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
+from tests.servers.azure_pace import hasten
 
 # Nobody here is silent, so a busy machine must not look like one who is.
 PATIENT = RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000)
@@ -22,6 +23,8 @@ def plan_of(name: str, hive: str, topology: str, bus: str, searches: str) -> Mem
 
 
 async def opened(plan: MemberPlan, folder: Path, *, has_vectors: bool) -> RunningMember:
+    if plan.searches:
+        hasten()
     embedder = BagOfWords() if has_vectors else NoEmbedder()
     return await open_member(plan, Settings(home=folder, store="sqlite", ann="exact"), embedder)
 

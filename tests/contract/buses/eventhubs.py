@@ -19,6 +19,7 @@ from hive_mind.bus.eventhubs.frame import Event, pack
 from hive_mind.bus.eventhubs.partitions import partition_of
 from hive_mind.devbroker import KEY, BrokerThread
 from tests.contract.buses.base import BaseHarness
+from tests.servers.azure_pace import hasten
 
 PARTITIONS = 4
 
@@ -28,6 +29,8 @@ _CONFIG = {
         "NamespaceConfig": [{"Type": "EventHub", "Name": "ns", "Entities": [{"Name": "hive", "PartitionCount": PARTITIONS}]}]
     }
 }
+
+hasten()
 
 
 class Harness(BaseHarness):

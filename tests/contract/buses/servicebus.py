@@ -13,8 +13,11 @@ from hive_mind.bus.servicebus.names import subscription_of, target_of_all
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.contract.buses.base import BaseHarness, Fault
+from tests.servers.azure_pace import hasten
 
 _TOPIC = "hive"
+
+hasten()
 
 
 class Harness(BaseHarness):

@@ -5,7 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
+from tests.servers.azure_pace import hasten
+
 PATIENCE_S = 60
+
+hasten()
 
 
 class Handlers:

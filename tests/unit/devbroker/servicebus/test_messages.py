@@ -1,4 +1,4 @@
-"""Microsoft's own client, unmodified, over the broker: queues."""
+"""Microsoft's own client over the broker: queues."""
 
 import asyncio
 import datetime as dt

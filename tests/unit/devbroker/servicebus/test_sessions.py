@@ -1,4 +1,4 @@
-"""Microsoft's own client, unmodified, over the broker: sessions."""
+"""Microsoft's own client over the broker: sessions."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Microsoft's own client, unmodified, over the broker: topics, subscriptions and their rules."""
+"""Microsoft's own client over the broker: topics, subscriptions and their rules."""
 
 import datetime as dt
 import uuid
