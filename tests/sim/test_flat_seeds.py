@@ -1,4 +1,7 @@
-"""Five hundred flat hives under every fault at once, no broken promise. A failure names the command that repeats it."""
+"""Two hundred flat hives under every fault at once, no broken promise. A failure names the command that repeats it.
+
+`HIVE_SEEDS=500` runs so many.
+"""
 
 import pytest
 
