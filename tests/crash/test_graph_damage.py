@@ -26,6 +26,8 @@ from tests.chance import seed_of_this_run
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 
 MEGABYTE = 1 << 20
+# `make chaos-store` flips more.
+FLIPS = int(os.environ.get("HIVE_FLIPS", "25"))
 FACTS = [f"Pump {number} ran {number % 7} hours." for number in range(2000)]
 
 
@@ -100,8 +102,7 @@ def zeroed(path: Path, rng: random.Random) -> int:
 @pytest.mark.parametrize(
     ("damage", "times"),
     [
-        (flipped, 10),
-        pytest.param(flipped, 100, marks=pytest.mark.slow),
+        (flipped, FLIPS),
         (truncated, 5),
         (zeroed, 5),
         (deleted, 2),
@@ -189,7 +190,7 @@ def test_while_a_damaged_graph_is_made_again_the_memory_answers_and_learns(
             told = await memory.store_fact("pump", "Pump 4000 was sold.")
             took_s = perf_counter() - begun
             assert (found[0].fact.content, asking.done()) == (FACTS[17], False), "the memory waited for its graph"
-            assert took_s < 1
+            assert took_s < 10
             assert (await asking).centre.text == "Ines"
             assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
 

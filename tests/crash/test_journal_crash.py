@@ -1,7 +1,7 @@
 """Killed at any moment, a journal opens again with everything acknowledged and nothing half done.
 
 A child writes and says what is durable; the parent kills it without warning at a random moment and looks. The same file
-lives through several kills, so that each meets what the ones before left.
+lives through several kills, so that each meets what the ones before left. `make chaos-store` kills three times as often.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from tests.crash.journal_writer import COUNTER, RECORDS_PER_WRITE, key, value
 # A child that neither speaks nor dies would hang the test.
 CHILD_MAX_S = 30.0
 KILLS_PER_FILE = 5
+KILLS = int(os.environ.get("HIVE_KILLS", "20"))
 
 
 def killed_child(path: Path, rng: random.Random) -> int:
@@ -83,5 +84,5 @@ def test_five_kills_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sixty_kills_lose_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 1, 60)
+def test_many_kills_lose_nothing(tmp_path: Path) -> None:
+    kills(tmp_path, 1, KILLS)

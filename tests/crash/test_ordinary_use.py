@@ -1,6 +1,7 @@
 """Some hundred or thousand small changes, then a kill or a clean stop: the memory opens again with every one of them.
 
-That much was enough to destroy a memory while Kuzu kept it.
+That much was enough to destroy a memory while Kuzu kept it. `HIVE_USES="5000 20000"` makes so many too,
+`make chaos-store` 5,000.
 """
 
 import asyncio
@@ -19,13 +20,14 @@ from hive_mind.store import sqlite
 from tests.crash.ordinary_writer import AGENT, WORK
 
 ROOT = Path(__file__).parents[2]
+COUNTS = (250, 1_000, *map(int, os.environ.get("HIVE_USES", "").split()))
 # Of the second part of a storm; the first fills the caches, of words for instance, that have a bound.
 # 3.8 MB were measured; 8.9 where all that was ever taken back is held.
 _GROWTH_MAX_BYTES, _WARM, _CYCLES, _LIVE = 6 << 20, 6_000, 12_000, 300
 
 
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "closed"])
-@pytest.mark.parametrize("count", [250, 1_000, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("work", WORK)
 def test_after_so_much_ordinary_use_everything_is_there(work: str, count: int, is_killed: bool, tmp_path: Path) -> None:
     acknowledged = used(tmp_path, work, count, is_killed=is_killed)
