@@ -237,13 +237,13 @@ def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
 
 def test_what_is_known_about_a_goal_reaches_the_model_and_what_rules_look_for_does_not():
     known = GOAL.model_copy(update={"context": {"preference": "short sentences"}})
-    looked_for = Constraint(id="dry", check="'rain' not in str(result)")
+    looked_for = Constraint(id="dry", check="'thunder' not in str(result)")
     goal = known.model_copy(update={"constraints": [POLITE, looked_for]})
 
     _, model = judged(reply(), goal=goal)
 
     assert "short sentences" in model.prompts[0].instructions
-    assert "rain" not in model.prompts[0].instructions
+    assert "thunder" not in model.prompts[0].instructions
 
 
 def test_a_judge_of_ones_own_is_definitive_and_sees_the_turn():
