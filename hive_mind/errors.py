@@ -6,10 +6,12 @@
     │   ├─ BackendNotInstalled     .extra: what to install
     │   ├─ InvalidInput            a value, line or file that can't be taken as it is
     │   │   └─ ConditionError      a condition that is none, or that the data does not fit
-    │   ├─ ManifestError           .problems: all that is wrong with it, each with line and path
-    │   ├─ WorkspaceError          .problems: the same of a file of a retrieval workspace
-    │   ├─ GoalError               .problems: the same of a goal
-    │   └─ ExperimentError         .problems: the same of an experiment
+    │   └─ FileError               .problems: all that is wrong with it, each with line and path
+    │       ├─ ManifestError       a fleet's
+    │       ├─ WorkspaceError      a retrieval workspace's
+    │       ├─ GoalError           a goal's
+    │       ├─ RuleError           with rules
+    │       └─ ExperimentError     an experiment's
     ├─ BackendError                the world failed; .backend names it, the cause is kept
     │   ├─ BackendUnavailable      .retryable
     │   │   ├─ DatabaseLocked      .holder_pid: another process has the database open
@@ -75,36 +77,32 @@ class Problem(NamedTuple):
         return f"{file}:{self.line}: {self.path}: {self.message}" if self.line else f"{file}: {self.path}: {self.message}"
 
 
-class ManifestError(ConfigError):
-    """A manifest that can't be applied, with everything that is wrong with it."""
+class FileError(ConfigError):
+    """A file of a person's that can't be used, with everything that is wrong with it."""
 
-    def __init__(self, problems: Iterable[Problem], file: str = "manifest") -> None:
+    def __init__(self, problems: Iterable[Problem], file: str = "file") -> None:
         self.problems, self.file = tuple(problems), file
         super().__init__("\n".join(one.told(file) for one in self.problems))
 
 
-class WorkspaceError(ConfigError):
-    """A file of a retrieval workspace that can't be used, with everything that is wrong with it."""
-
-    def __init__(self, problems: Iterable[Problem], file: str = "workspace") -> None:
-        self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(one.told(file) for one in self.problems))
+class ManifestError(FileError):
+    """A manifest that can't be applied."""
 
 
-class GoalError(ConfigError):
-    """A file with a goal that can't be used, with everything that is wrong with it."""
-
-    def __init__(self, problems: Iterable[Problem], file: str = "goal") -> None:
-        self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(one.told(file) for one in self.problems))
+class WorkspaceError(FileError):
+    """A file of a retrieval workspace."""
 
 
-class ExperimentError(ConfigError):
-    """An experiment that can't be run, with everything that is wrong with its file."""
+class GoalError(FileError):
+    """A file with a goal."""
 
-    def __init__(self, problems: Iterable[Problem], file: str = "experiment") -> None:
-        self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(one.told(file) for one in self.problems))
+
+class RuleError(FileError):
+    """A file with rules."""
+
+
+class ExperimentError(FileError):
+    """A file with an experiment."""
 
 
 class BackendError(HiveError):

@@ -5,13 +5,13 @@ have been the one that decides. A shadow rule, and one that is not yet rolled ou
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from hive_mind.errors import ConditionError, InvalidInput, Problem
+from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rollout import chosen
@@ -31,7 +31,7 @@ def _action(given: Any) -> JudgmentAction:
 
 
 class EvaluationRule(BaseModel):
-    """What to do where a condition holds. Raises pydantic's `ValidationError` for a condition that does not compile."""
+    """What to do where a condition holds. A condition that does not compile is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
 
@@ -97,21 +97,6 @@ class RuleSet:
         return [match for rule, condition in asked if (match := _match(rule, condition, names))]
 
 
-def loaded(rules: Iterable[object], path: str = "rules") -> tuple[RuleSet, tuple[Problem, ...]]:
-    """The rules among these mappings, and what is wrong with the others. No rule of a repeated id but the first is taken."""
-    taken: dict[str, EvaluationRule] = {}
-    problems: list[Problem] = []
-    for number, data in enumerate(rules):
-        try:
-            rule = EvaluationRule.model_validate(data)
-        except ValidationError as error:
-            problems += _problems(error, f"{path}[{number}]")
-            continue
-        if taken.setdefault(rule.id, rule) is not rule:
-            problems.append(Problem(f"{path}[{number}].id", 0, f"{rule.id!r} stands there twice; give each an id of its own"))
-    return RuleSet(taken.values()), tuple(problems)
-
-
 def _decides(rule: EvaluationRule, case_digest: str) -> bool:
     return rule.mode == "active" and (rule.rollout >= 1.0 or chosen(case_digest, rule.rollout, rule.id))
 
@@ -121,9 +106,3 @@ def _match(rule: EvaluationRule, condition: Condition, names: Mapping[str, objec
         return Match(rule) if condition.holds(**names) else None
     except ConditionError as error:
         return Match(rule, str(error))
-
-
-def _problems(error: ValidationError, path: str) -> Iterator[Problem]:
-    for one in error.errors(include_url=False, include_context=False):
-        where = ".".join((path, *map(str, one["loc"])))
-        yield Problem(where, 0, one["msg"].removeprefix("Value error, "))

@@ -307,4 +307,19 @@ JUDGED = Story(
     },
 )
 
-STORIES = (OPEN, JUDGED, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)
+
+def judged_by(name: str) -> Spec:
+    """A spec whose one rule stands in a file."""
+
+    def spec(ground: Ground) -> dict[str, Any]:
+        rules = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": [RULE | {"id": name}]}}
+        (ground.folder / f"{name}.yaml").write_text(json.dumps(rules))
+        return {"gossip": QUICK, "agents": [{"name": "ada"}], "judge": {"facts": "rules"}, "ruleFiles": [f"{name}.yaml"]}
+
+    return spec
+
+
+JUDGED_BY_A_FILE = Story(
+    "rule files", judged_by("one"), judged_by("other"), {"spec.ruleFiles": Sight(of_rule("id"), "one", "other")}
+)
+STORIES = (OPEN, JUDGED, JUDGED_BY_A_FILE, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)

@@ -159,9 +159,14 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
     facts = ("spec", "judge", "facts")
     for number, id in _repeated([rule.id for rule in spec.rules]):
         yield Finding(("spec", "rules", number, "id"), f"rule {id} stands in the list twice; keep one of them")
-    if spec.judge.facts == "off" and spec.rules:
-        told = "rules decide nothing while nobody judges facts; set judge.facts to rules or people"
-        yield Finding(("spec", "rules"), told, (facts,))
+    for key, given in (("rules", spec.rules), ("ruleFiles", spec.rule_files)):
+        if spec.judge.facts == "off" and given:
+            told = "rules decide nothing while nobody judges facts; set judge.facts to rules or people"
+            yield Finding(("spec", key), told, (facts,))
+    for number, pattern in enumerate(spec.rule_files):
+        if leads_out(pattern):
+            told = "leads out of the manifest's folder; if that is meant, write the whole path from /"
+            yield Finding(("spec", "ruleFiles", number), told)
     if spec.judge.facts != "off" and spec.topology.kind == "single":
         told = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
         yield Finding(facts, told, (_KIND,))

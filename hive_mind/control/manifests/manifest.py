@@ -257,6 +257,9 @@ class Spec(_Part):
     rules: list[EvaluationRule] = Field(
         default_factory=list, description="What is decided without asking anybody; the highest priority is asked first."
     )
+    rule_files: list[str] = Field(
+        default_factory=list, description="Files with more rules (kind: Rules), folders and globs, seen from the manifest."
+    )
     trust: Trust = Field(default_factory=lambda: Trust())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())

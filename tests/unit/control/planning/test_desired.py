@@ -142,6 +142,7 @@ ELSEWHERE = {
     "kind": "there is one",
     "metadata.name": "another fleet",
     "metadata.labels": "words of the user's own",
+    "spec.ruleFiles": "become rules when the manifest is read",
     "spec.retrieval.config": "becomes the other fields of its section when the manifest is read",
     "spec.platform.kind": "chooses the platform",
     "spec.platform.stopTimeoutS": "is the controller's; see below",

@@ -1,0 +1,59 @@
+"""Files with rules (`kind: Rules`): read to rules, or to all that is wrong with them, each with its line and what to do."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from hive_mind.errors import RuleError
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.form import Form
+from hive_mind.forms.reading import in_order, located, read
+from hive_mind.judge.rules import EvaluationRule
+
+
+class RuleFileSpec(BaseModel):
+    """What is decided without asking anybody."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    rules: list[EvaluationRule] = Field(min_length=1, description="The highest priority is asked first.")
+
+
+class RuleFile(BaseModel):
+    """Rules for the facts and the outputs of agents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
+    kind: Literal["Rules"] = Field(description="What the file describes.")
+    spec: RuleFileSpec
+
+
+RULES = Form(
+    "rules",
+    RuleFile,
+    begin="begin with `apiVersion: hive-mind/v1` and `kind: Rules`",
+    help="hive-mind manifest explain spec.rules",
+    levels="five",
+)
+
+
+def rules_of(text: str, file: str = "rules") -> tuple[EvaluationRule, ...]:
+    """The rules in the text of such a file. Raises `RuleError`."""
+    found = read(text, RULES)
+    if found.value is None:
+        raise RuleError(found.problems, file)
+    rules = found.value.spec.rules
+    assert found.tree is not None  # noqa: S101 - there is a value
+    if faults := [located(one, found.tree, RULES) for one in _repeated(rules)]:
+        raise RuleError(in_order(faults), file)
+    return tuple(rules)
+
+
+def _repeated(rules: Sequence[EvaluationRule]) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for number, rule in enumerate(rules):
+        if first.setdefault(rule.id, number) != number:
+            yield Finding(("spec", "rules", number, "id"), f"is also the id of spec.rules[{first[rule.id]}]; choose another")
