@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -34,8 +35,8 @@ class RuleFile(BaseModel):
 RULES = Form(
     "rules",
     RuleFile,
-    begin="begin with `apiVersion: hive-mind/v1` and `kind: Rules`",
-    help="hive-mind manifest explain spec.rules",
+    begin="begin with `hive-mind rules init`",
+    help="hive-mind rules explain",
     levels="five",
 )
 
@@ -57,3 +58,32 @@ def _repeated(rules: Sequence[EvaluationRule]) -> Iterator[Finding]:
     for number, rule in enumerate(rules):
         if first.setdefault(rule.id, number) != number:
             yield Finding(("spec", "rules", number, "id"), f"is also the id of spec.rules[{first[rule.id]}]; choose another")
+
+
+FIRST = """\
+# Rules: what is decided about facts before others learn of them. Check them with: hive-mind rules validate FILE
+# Try them on what an agent knows: hive-mind rules try FILE --agent NAME
+# A fleet takes them by `ruleFiles: [rules/*.yaml]` and `judge: {facts: rules}` in its manifest.
+apiVersion: hive-mind/v1
+kind: Rules
+spec:
+  rules:
+    - id: prices
+      description: a person checks prices     # the reason, for people
+      condition: "'euros' in result.text"     # also concept, confidence, sources, speaker, before, labels, agent
+      action: escalate                        # accept: share it · retry, replan: it stays home · escalate: ask a person
+      priority: 200                           # the highest is asked first; 100 if left out
+
+    - id: rumours
+      description: no rumours
+      condition: "'rumour' in result.text.lower()"
+      action: retry
+      mode: shadow                            # on trial: it decides nothing yet
+"""
+
+
+def text_of_rules(rules: Sequence[EvaluationRule]) -> str:
+    """A file with these rules."""
+    told = [rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules]
+    body = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": told}}
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=130)
