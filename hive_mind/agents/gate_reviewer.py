@@ -1,36 +1,40 @@
-"""Who judges an agent's facts before they are shared: rules at once, people by way of the desk. Nothing waits for either.
+"""Who judges an agent's facts before they are shared: rules at once, a model, people by way of the desk. Nothing waits for them.
 
     rule accepts, or none speaks against it     shared
     rule says RETRY or REPLAN                   stays home: "rule no_pumps (pumps are ours)"
     rule says ESCALATE, or people judge all     stays home: "asked a person (7f3a91c2)", and an item lies on the desk
     a person approves / rejects                 shared / stays home with who said so, and why
 
-A rule that breaks on a fact asks a person. Where the desk is full a fact awaits its turn. What people decided is read from the
-ledger, so it holds after a restart, and a decision of another process is followed as it comes.
+A rule that breaks on a fact asks a person. A model is asked about what no rule decides, some twenty facts at once; what it is
+too unsure of, and whatever goes wrong with it, asks a person. What was shared before there was a model stays so until it is
+judged. Where the desk is full a fact awaits its turn. What people decided is read from the ledger, so it holds after a restart,
+and a decision of another process is followed as it comes.
 
 What stands before a fact travels with it, so the rules judge that text, too. It is decided as one: a person who said that a text
 may go has said so for every fact it stands before.
 """
 
 import asyncio
-import dataclasses
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
+from typing import Literal
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.fact_judge import FACTS_MAX, FactJudge
+from hive_mind.agents.fact_names import names_of, text_before
 from hive_mind.errors import HiveError
 from hive_mind.judge.case import Case
 from hive_mind.judge.item_context import fitted
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import Need, next_judgment
+from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.memory.review import ALLOWED, Ruling
-from hive_mind.model.fact import Fact
-from hive_mind.model.ids import fact_id, item_id
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.ids import item_id
 
 _log = logging.getLogger(__name__)
 
@@ -40,32 +44,46 @@ _KIND: Literal["fact"] = "fact"
 _TITLE_CHARS = 120
 _ID_SHOWN = 8
 _AGAIN_S = 1.0
+_OUT = (Sharing.HELD, Sharing.SHARED)
+_RULES_ALONE = JudgeSettings()
 
 
 class GateReviewer:
-    """A `Review` over rules and a desk, which stays its owner's. `asks_people`: also about what no rule speaks against.
+    """A `Review` over rules and a desk, which stays its owner's. Where no rule decides, `judge` does (a model), or, with
+    `asks_people`, a person.
 
     `run` it as long as facts are to be judged; `reconsider` is the memory's own. `rules` may be exchanged at any time; then
     everything has to be reconsidered.
     """
 
     def __init__(
-        self, agent: str, desk: LedgerDesk, reconsider: Reconsider, rules: RuleSet, *, asks_people: bool = False
+        self,
+        agent: str,
+        desk: LedgerDesk,
+        reconsider: Reconsider,
+        rules: RuleSet,
+        *,
+        asks_people: bool = False,
+        judge: FactJudge | None = None,
     ) -> None:
         self._agent, self._desk, self._reconsider = agent, desk, reconsider
-        self.rules, self._asks_people = rules, asks_people
+        self.rules, self._asks_people, self._judge = rules, asks_people, judge
         self._decided: dict[str, Decision] = {}
         self._asked: dict[str, str] = {}
         self._wanted: dict[str, Fact] = {}
+        self._unjudged: dict[str, Fact] = {}
         self._behind: dict[str, set[str]] = {}
-        self._news = asyncio.Event()
+        self._news, self._work = asyncio.Event(), asyncio.Event()
 
     def ruling(self, fact: Fact) -> Ruling | None:
-        """By rules, and by what people decided; None where a person has to be asked first."""
-        own = self._ruling(fact, asks_people=self._asks_people)
+        """By rules, a model's judgement and what people decided; None where a model or a person has to be asked first."""
+        own = self._ruling(fact, is_whole=True)
+        if own is None and fact.sharing in _OUT and self._judged(fact, is_whole=True) is None:
+            self.want([fact])
+            own = ALLOWED
         if own != ALLOWED or not self._is_read_apart(fact):
             return own
-        text = _before(fact)
+        text = text_before(fact)
         before = self._ruling(text)
         if before == ALLOWED:
             return ALLOWED
@@ -73,8 +91,11 @@ class GateReviewer:
         return before and Ruling(f"the text before it: {before.refusal}")
 
     def want(self, facts: Sequence[Fact]) -> None:
-        """Ask people about these, when `run` comes to it."""
-        self._wanted |= {fact.id: fact for fact in facts}
+        """Ask the model or people about these, when `run` comes to it."""
+        for fact in facts:
+            to_judge = self._judged(fact, is_whole=True) is None
+            (self._unjudged if to_judge else self._wanted)[fact.id] = fact
+        self._work.set()
         self._news.set()
 
     async def run(self) -> None:
@@ -82,28 +103,64 @@ class GateReviewer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._ask())
+            if self._judge is not None:
+                tasks.create_task(self._have_judged(self._judge))
 
     # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ruling(self, fact: Fact, *, asks_people: bool = False) -> Ruling | None:
-        judgment = self._judged(fact)
-        is_asked = judgment.action is JudgmentAction.ESCALATE or (asks_people and judgment.cause not in ("person", "rule"))
-        if not is_asked:
+    def _ruling(self, fact: Fact, *, is_whole: bool = False) -> Ruling | None:
+        """`is_whole`: not only by rules."""
+        judgment = self._judged(fact, is_whole=is_whole)
+        if judgment is None:
+            return None
+        asks_people = is_whole and self._asks_people and judgment.cause not in ("person", "rule")
+        if not (asks_people or is_for_a_person(judgment, self._settings)):
             return ALLOWED if judgment.action is JudgmentAction.ACCEPT else Ruling(judgment.reasoning)
         if judgment.cause == "person":
             return Ruling(_said_no(self._decided[fact.id]))
         asked = self._asked.get(fact.id)
         return Ruling(f"asked a person ({asked[:_ID_SHOWN]})") if asked else None
 
-    def _judged(self, fact: Fact) -> Judgment:
+    def _judged(self, fact: Fact, *, is_whole: bool) -> Judgment | None:
+        """None where the model has to be asked first."""
         said = self._decided.get(fact.id)
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
-        found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, JudgeSettings(), signals)
-        # Facts have no tools at work, and no goal that a model has to grade.
-        assert not isinstance(found, Need)  # noqa: S101 - see above
+        settings = self._settings if is_whole else JudgeSettings()
+        found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, settings, signals)
+        if isinstance(found, Need):
+            return self._judge.judgment(fact) if self._judge else None
+        if self._judge and is_whole and found.cause == "rule":
+            self._judge.note(fact, found)
+            self._work.set()
         return found
 
+    @property
+    def _settings(self) -> JudgeSettings:
+        return self._judge.settings if self._judge else _RULES_ALONE
+
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
+
+    async def _have_judged(self, judge: FactJudge) -> None:
+        """Ask the model about what no rule decides, so many facts at a time. What is not judged yet stays home."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            while self._unjudged or judge.has_noted:
+                try:
+                    await self._judge_some(judge)
+                except HiveError as error:
+                    _log.warning("agent %s: judgements can't be kept (%s); facts stay home until then", self._agent, error)
+                    await asyncio.sleep(_AGAIN_S)
+
+    async def _judge_some(self, judge: FactJudge) -> None:
+        await judge.flush()
+        if self._unjudged:
+            await judge.until_free()
+            facts = list(islice(self._unjudged.values(), FACTS_MAX))
+            await judge.judge(facts)
+            for fact in facts:
+                self._unjudged.pop(fact.id, None)
+            await self._have_reconsidered([fact.id for fact in facts])
 
     async def _ask(self) -> None:
         while True:
@@ -125,17 +182,22 @@ class GateReviewer:
 
     async def _is_asked(self, fact: Fact) -> bool:
         """Whether a person was asked about all that has to be decided first."""
-        if self._ruling(fact, asks_people=self._asks_people) is None:
-            return await self._is_laid_down(fact)
-        is_open = self._is_read_apart(fact) and self._ruling(_before(fact)) is None
-        return not is_open or await self._is_laid_down(_before(fact))
+        if self._ruling(fact, is_whole=True) is None:
+            return await self._is_laid_down(fact, is_whole=True)
+        is_open = self._is_read_apart(fact) and self._ruling(text_before(fact)) is None
+        return not is_open or await self._is_laid_down(text_before(fact), is_whole=False)
 
     def _is_read_apart(self, fact: Fact) -> bool:
         """Whether the text before it is judged by itself: a person who decided on the fact was shown it."""
         return bool(fact.before) and fact.id not in self._decided
 
-    async def _is_laid_down(self, fact: Fact) -> bool:
-        item = self._item(fact)
+    async def _is_laid_down(self, fact: Fact, *, is_whole: bool) -> bool:
+        judgment = self._judged(fact, is_whole=is_whole)
+        if judgment is None:
+            # The model is asked again.
+            self.want([fact])
+            return True
+        item = self._item(fact, judgment)
         try:
             is_there = await self._desk.ask(item)
         except HiveError as error:
@@ -143,10 +205,12 @@ class GateReviewer:
             return False
         if is_there:
             self._asked[fact.id] = item.id
+        elif self._judge and judgment.cause == "broken":
+            # By the time that there is room the model may be well again.
+            self._judge.try_again(fact)
         return is_there
 
-    def _item(self, fact: Fact) -> Item:
-        judgment = self._judged(fact)
+    def _item(self, fact: Fact, judgment: Judgment) -> Item:
         shown = [("fact", fact.content), ("concept", fact.concept), ("sources", "\n".join(fact.sources)), ("before", fact.before)]
         return Item(
             # A fact is what it says: its id is the digest of the case.
@@ -159,7 +223,7 @@ class GateReviewer:
             context=fitted([("why", _why(judgment)), *((name, text) for name, text in shown if text)]),
             signals=judgment.signals,
             cites=(fact.id,),
-            group=judgment.rule or "every fact",
+            group=judgment.rule or (judgment.cause if self._judge else "every fact"),
         )
 
     async def _follow(self) -> None:
@@ -176,27 +240,6 @@ class GateReviewer:
         except HiveError as error:
             # Everything that is not shared is looked at again when the memory wakes.
             _log.warning("agent %s: %d facts could not be looked at again: %s", self._agent, len(fact_ids), error)
-
-
-def _before(fact: Fact) -> Fact:
-    """The text before a fact, as if it were one: mostly it is."""
-    return dataclasses.replace(fact, id=fact_id(fact.before), content=fact.before, before="")
-
-
-def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
-    """What the conditions of rules see of a fact, as `result`."""
-    return {
-        "text": fact.content,
-        "concept": fact.concept,
-        "confidence": fact.confidence,
-        "sources": list(fact.sources),
-        "speaker": fact.speaker,
-        "said_at": fact.said_at,
-        "before": fact.before,
-        "entities": list(fact.entities),
-        "labels": list(fact.labels),
-        "agent": agent,
-    }
 
 
 def _why(judgment: Judgment) -> str:

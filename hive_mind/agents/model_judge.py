@@ -5,39 +5,25 @@ goes wrong becomes a broken signal, which a judge hands to a person. The result 
 """
 
 import json
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from hive_mind.cognition.budget import Budget, Spending, used_by
+from hive_mind.agents.checked_model import CheckedModel
+from hive_mind.cognition.budget import Spending
 from hive_mind.cognition.prices import usd_of
-from hive_mind.cognition.prompts import fenced, instructions_of
-from hive_mind.cognition.replies import UnusableReplyError, VerdictReply, verdict_reply
+from hive_mind.cognition.prompts import instructions_of
+from hive_mind.cognition.replies import VerdictReply, verdict_reply
 from hive_mind.errors import BackendError, BudgetExceeded, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.goals.satisfaction import as_text
 from hive_mind.judge.case import Case
 from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL
-from hive_mind.llm.base import LanguageModel, Prompt, Usage
-from hive_mind.retry import RetrySettings, retried
+from hive_mind.llm.base import Usage
 
-# Some two hundred verdicts. When it is spent, people are asked.
-BUDGET_TOKENS = 200_000
+ASKING_ERRORS = BackendError, ModelOutputError, BudgetExceeded
+"""What asking a model raises."""
 _SPENT = "the token budget of the judge is spent"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelJudgeSettings:
-    """`result_chars_max`: of a longer result the model sees the beginning, and is told so. `reply_tokens_max` bounds a verdict.
-
-    `repairs_max`: how often a reply that can't be used is named to the model and asked for again.
-    """
-
-    result_chars_max: int = 40_000
-    reply_tokens_max: int = 1_024
-    repairs_max: int = 2
-    retry: RetrySettings = field(default_factory=RetrySettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +35,18 @@ class ModelVerdict:
     usd: float | None
 
 
-class ModelJudge:
+class ModelJudge(CheckedModel):
     """Asks one model. `budget` is for all its verdicts together."""
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        budget: Budget | None = None,
-        settings: ModelJudgeSettings | None = None,
-        *,
-        rng: random.Random | None = None,
-    ) -> None:
-        self.budget = budget or Budget(BUDGET_TOKENS)
-        self._model = model
-        self._settings = settings or ModelJudgeSettings()
-        self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self._model.name
 
     async def verdict(self, case: Case) -> ModelVerdict:
         """What the model says of all that neither code nor a person has looked at."""
         spent: list[Spending] = []
         try:
             signal = await self._asked(case, spent)
-        except BudgetExceeded as error:
-            signal = _broken(f"{_SPENT}: {error}")
-        except (BackendError, ModelOutputError) as error:
-            signal = _broken(str(error))
+        except ASKING_ERRORS as error:
+            signal = broken(error)
         usage = sum((one.used for one in spent), Usage())
-        return ModelVerdict(signal, usage, usd_of(self._model.name, usage))
+        return ModelVerdict(signal, usage, usd_of(self.name, usage))
 
     async def _asked(self, case: Case, spent: list[Spending]) -> Signal:
         seen = case.satisfaction()
@@ -88,28 +54,15 @@ class ModelJudge:
         criteria = [one for one in case.criteria if one.id in unchecked]
         constraints = [one for one in case.constraints if one.id in unchecked]
         told = f"{instructions_of('judge')}\n\n{_goal_told(case.goal, criteria, constraints)}"
-        data = _result_told(case, self._settings.result_chars_max)
+        data = _result_told(case, self.settings.result_chars_max)
         ids = [one.id for one in criteria], [one.id for one in constraints]
-        problem = ""
-        for _ in range(self._settings.repairs_max + 1):
-            again = f"\n\nYour last reply could not be used: {problem}. Reply again, as described." if problem else ""
-            prompt = fenced(told + again, data, self._settings.reply_tokens_max)
-            try:
-                return _signal(verdict_reply(await self._reply_to(prompt, spent), *ids))
-            except UnusableReplyError as unusable:
-                problem = str(unusable)
-        times = self._settings.repairs_max + 1
-        raise ModelOutputError(f"{self._model.name} replied {times} times with something that can't be used: {problem}")
+        return _signal(await self.ask(told, data, lambda reply: verdict_reply(reply, *ids), spent))
 
-    async def _reply_to(self, prompt: Prompt, spent: list[Spending]) -> str:
-        return await retried(lambda: self._attempt(prompt, spent), self._settings.retry, rng=self._rng)
 
-    async def _attempt(self, prompt: Prompt, spent: list[Spending]) -> str:
-        async with self.budget.spending(prompt) as spending:
-            spent.append(spending)
-            completion = await self._model.complete(prompt)
-            spending.used = used_by(prompt, completion)
-        return completion.text
+def broken(error: Exception) -> Signal:
+    """The signal of a model from which nothing usable came."""
+    why = f"{_SPENT}: {error}" if isinstance(error, BudgetExceeded) else str(error)
+    return Signal(name=MODEL, origin=MODEL, state="broken", reasoning=why)
 
 
 def _signal(reply: VerdictReply) -> Signal:
@@ -122,10 +75,6 @@ def _signal(reply: VerdictReply) -> Signal:
         reasoning=reply.reasoning.strip(),
         grades={**reply.scores, **kept},
     )
-
-
-def _broken(why: str) -> Signal:
-    return Signal(name=MODEL, origin=MODEL, state="broken", reasoning=why)
 
 
 def _goal_told(goal: Goal | None, criteria: Sequence[SuccessCriterion], constraints: Sequence[Constraint]) -> str:

@@ -57,12 +57,25 @@ class VerdictReply(msgspec.Struct, frozen=True):
     violated: dict[str, bool | None] = {}
 
 
+class FactVerdict(msgspec.Struct, frozen=True):
+    """What a judge says of one of the facts it was shown."""
+
+    number: int
+    action: Literal["share", "keep", "ask"]
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    reasoning: str
+
+
 class _Temporal(msgspec.Struct):
     said_at: str
 
 
 class _Facts(msgspec.Struct):
     facts: list[msgspec.Raw]
+
+
+class _Verdicts(msgspec.Struct):
+    verdicts: list[msgspec.Raw]
 
 
 class _Concepts(msgspec.Struct):
@@ -119,6 +132,25 @@ def verdict_reply(text: str, criteria: Collection[str], constraints: Collection[
         scores={id: reply.scores[id] for id in criteria},
         violated={id: reply.violated[id] for id in constraints},
     )
+
+
+def fact_verdicts_reply(text: str, facts: int) -> dict[int, FactVerdict]:
+    """Verdicts by the numbers 1 to `facts`. Of a fact that has none that can be used, or several, there is none."""
+    found: dict[int, FactVerdict | None] = {}
+    for item in _decoded(text, _Verdicts).verdicts:
+        if (one := _verdict_of(item)) is not None and 1 <= one.number <= facts:
+            found[one.number] = None if one.number in found else one
+    usable = {number: one for number, one in found.items() if one is not None}
+    if not usable:
+        raise UnusableReplyError(f'"verdicts" has nothing that can be used about the statements 1 to {facts}')
+    return usable
+
+
+def _verdict_of(item: msgspec.Raw) -> FactVerdict | None:
+    try:
+        return msgspec.json.decode(item, type=FactVerdict)
+    except (msgspec.ValidationError, msgspec.DecodeError):
+        return None
 
 
 _MARK = re.compile(r"\s?\[(\d{1,9}(?:,\s?\d{1,9}){0,20})\]")

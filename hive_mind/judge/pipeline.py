@@ -46,6 +46,11 @@ def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, given: Se
     return judged.finished(_accepted("outputs" if case.kind == "output" else "gate", "what is asked for is there", "outputs"))
 
 
+def is_for_a_person(judgment: Judgment, settings: JudgeSettings) -> bool:
+    """Whether somebody has to be asked, or nothing but waiting is left."""
+    return judgment.action is JudgmentAction.ESCALATE and (settings.unattended == "escalate" or judgment.cause in _NEVER_ALONE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Judged:
     case: Case
@@ -169,10 +174,11 @@ def _by_judge(judged: _Judged) -> Judgment | Need | None:
         if custom.action is not None:
             return _weighed(judged, custom, "custom")
     plain = judged.case.satisfaction()
-    if plain is None:
+    # A fact has no goal: a model judges it wherever there is one.
+    if plain is None and not (judged.case.kind == "fact" and judged.settings.has_model):
         return None
     model = judged.named(MODEL)
-    if model is None and not judged.settings.has_model:
+    if model is None and plain and not judged.settings.has_model:
         return _escalated(f"no model may judge this: {', '.join(judged.left_to_grade(plain))}", "missing")
     if model is None:
         return Need(MODEL)

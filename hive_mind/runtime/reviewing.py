@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.fact_judge import FactJudge
 from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.rules import EvaluationRule, RuleSet
@@ -21,6 +22,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.desk_post import DeskPost
+from hive_mind.runtime.judging_model import OpenModel, open_judge
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
@@ -36,8 +38,15 @@ class Reviewing:
     """Judges what one agent would share, from `open` to `close`. `settings.store` "memory" keeps no ledger on disk either."""
 
     def __init__(
-        self, config: ReviewConfig, settings: Settings, agent: str, memory: DistributedCognitiveMemory, member: RunningMember
+        self,
+        config: ReviewConfig,
+        settings: Settings,
+        agent: str,
+        memory: DistributedCognitiveMemory,
+        member: RunningMember,
+        open_model: OpenModel,
     ) -> None:
+        self._open_model = open_model
         self._config, self._settings, self._agent, self._memory, self._member = config, settings, agent, memory, member
         self._rules = rules_of(config)
         self._ledger: Ledger | None = None
@@ -50,10 +59,18 @@ class Reviewing:
         """From now on nothing is shared that was not judged. Raises `BackendError` where the ledger can't be opened."""
         if self._ledger is not None:
             return
-        self._ledger = await self._opened()
+        ledger = await self._opened()
+        try:
+            judge = await self._judge_of(ledger) if self._config.facts == "model" else None
+        except BaseException:
+            await ledger.close()
+            raise
+        self._ledger = ledger
         asks_people = self._config.facts == "people"
-        desk = LedgerDesk(self._ledger)
-        self.reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people)
+        desk = LedgerDesk(ledger)
+        self.reviewer = GateReviewer(
+            self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people, judge=judge
+        )
         self._memory.reviewed_by(self.reviewer)
         member, at = self._member, self._config.desk
         post = DeskPost(self._agent, at, self._ledger, desk, member.post, member.runner.tell)
@@ -68,6 +85,10 @@ class Reviewing:
             await asyncio.wait([self._work])
         if self._ledger is not None:
             await self._ledger.close()
+
+    async def _judge_of(self, ledger: Ledger) -> FactJudge:
+        budget = self._settings.token_budget
+        return await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, budget)
 
     async def _opened(self) -> Ledger:
         if self._settings.store == "memory":
@@ -99,7 +120,7 @@ class Reviewing:
         known = await ledger.read(_STREAM)
         if known and known[-1].body == digest:
             return
-        if known or self._rules.rules or self._config.facts == "people":
+        if known or self._rules.rules or self._config.facts != "rules":
             await self._memory.reconsider()
         with suppress(BackendError):
             await ledger.append(_STREAM, len(known), [Entry(_ENTRY, digest, 0)])

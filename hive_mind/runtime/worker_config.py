@@ -91,12 +91,22 @@ class DeskConfig(msgspec.Struct, frozen=True):
     node: str = ""
 
 
+class ModelReviewConfig(msgspec.Struct, frozen=True):
+    """A language model as judge."""
+
+    name: str = ""
+    threshold: float = 0.7
+    calls_per_minute: int = 6
+    unattended: Literal["escalate", "hold", "accept"] = "escalate"
+
+
 class ReviewConfig(msgspec.Struct, frozen=True):
     """Who judges facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
 
-    facts: Literal["off", "rules", "people"] = "off"
+    facts: Literal["off", "rules", "people", "model"] = "off"
     rules: tuple[dict[str, Any], ...] = ()
     desk: DeskConfig = DeskConfig()
+    model: ModelReviewConfig = ModelReviewConfig()
 
 
 class SeenConfig(msgspec.Struct, frozen=True):

@@ -92,7 +92,7 @@ class WorkerParts:
     def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> Reviewing | None:
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
-        return Reviewing(self.config.review, self.settings, agent, memory, node.running)
+        return Reviewing(self.config.review, self.settings, agent, memory, node.running, self._model)
 
     async def close(self) -> None:
         """Close what was opened here."""
@@ -104,10 +104,13 @@ class WorkerParts:
         name = config.model or self.settings.llm
         if not name:
             return ExtractiveReader()
+        model = await self._model(name)
+        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt)))
+
+    async def _model(self, name: str) -> LanguageModel:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):
             self._models[name] = asyncio.create_task(self._open_model(name))
-        model = await asyncio.shield(self._models[name])
-        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt)))
+        return await asyncio.shield(self._models[name])
 
     async def _open_model(self, name: str) -> LanguageModel:
         model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)

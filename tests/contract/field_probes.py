@@ -322,4 +322,3 @@ def judged_by(name: str) -> Spec:
 JUDGED_BY_A_FILE = Story(
     "rule files", judged_by("one"), judged_by("other"), {"spec.ruleFiles": Sight(of_rule("id"), "one", "other")}
 )
-STORIES = (OPEN, JUDGED, JUDGED_BY_A_FILE, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)

@@ -208,10 +208,14 @@ def _models(manifest: HiveManifest) -> Iterator[Finding]:
     spec = manifest.spec
     yield from _embedding(spec.embedding)
     named: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.model)]
+    named.append((("spec", "judge", "model"), spec.judge.model))
     named += [((*_AGENTS, number, "model"), agent.model) for number, agent in enumerate(spec.agents)]
     for path, model in named:
         if model and not model.startswith("${") and not all(model.partition(":")):
             yield Finding(path, "names no provider; write it like openai:gpt-5-mini")
+    if spec.judge.facts == "model" and not (spec.judge.model or spec.llm.model):
+        told = "model has facts judged by a language model, and none is named; add judge.model or llm.model, or judge by rules"
+        yield Finding(("spec", "judge", "facts"), told, (("spec", "llm"),))
     for key in ("url", "key"):
         if getattr(spec.llm, key) and not any(model for _, model in named):
             told = "belongs to a language model, and none is named; add model"

@@ -154,14 +154,24 @@ class Promotion(_Part):
 class Judge(_Part):
     """Who judges facts that the gate would let through, before others learn of them."""
 
-    facts: Literal["off", "rules", "people"] = Field(
+    facts: Literal["off", "rules", "people", "model"] = Field(
         "off",
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
-        "a person does (hive-mind inbox).",
+        "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
     )
     desk: str = Field(
         "",
         description="The agent at whose desk people decide for the whole fleet (hive-mind inbox); left out, the first.",
+    )
+    model: str = Field("", description="model: which, such as openai:gpt-5-mini; by default that of the fleet.")
+    threshold: Share = Field(0.7, description="model: how sure it has to be to decide alone, until people's decisions tell.")
+    calls_per_minute: int = Field(
+        6, ge=1, le=1000, description="model: calls of an agent, each about 20 facts at most; the others wait at home."
+    )
+    unattended: Literal["escalate", "hold", "accept"] = Field(
+        "escalate",
+        description="model: of what it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
+        "unjudged. What broke goes to a person in any case.",
     )
 
 

@@ -14,7 +14,7 @@ from hive_mind.hive.trust import TrustSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.worker_config import DeskConfig, ModelsConfig, ReviewConfig, SeenConfig
+from hive_mind.runtime.worker_config import DeskConfig, ModelReviewConfig, ModelsConfig, ReviewConfig, SeenConfig
 
 
 def milliseconds(seconds: float) -> int:
@@ -57,7 +57,7 @@ def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
         return ReviewConfig()
     desk = spec.judge.desk or names_of(spec.agents[0])[0]
     rules = tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules)
-    return ReviewConfig(spec.judge.facts, rules, DeskConfig(desk, nodes.get(desk, "")))
+    return ReviewConfig(spec.judge.facts, rules, DeskConfig(desk, nodes.get(desk, "")), _judging_model(spec))
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:
@@ -92,6 +92,14 @@ def models(spec: Spec) -> ModelsConfig:
 def seen(observability: Observability) -> SeenConfig:
     """What can be seen from outside."""
     return SeenConfig(log=observability.log, metrics=observability.metrics, trace=observability.trace)
+
+
+def _judging_model(spec: Spec) -> ModelReviewConfig:
+    """Where no model judges, nothing is said of how."""
+    judge = spec.judge
+    if judge.facts != "model":
+        return ModelReviewConfig()
+    return ModelReviewConfig(judge.model or spec.llm.model, judge.threshold, judge.calls_per_minute, judge.unattended)
 
 
 def _expiry(lifecycle: Lifecycle) -> ExpirySettings:

@@ -1,84 +1,20 @@
 """What a judge holds back is its agent's alone, until a rule or a person lets it go; and is taken back from all by a later no."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.gate_reviewer import GateReviewer
-from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
-from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
-from hive_mind.model.fact import Fact, Sharing
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
-from hive_mind.runtime.settings import Settings
+from hive_mind.model.fact import Sharing
+from tests.unit.agents.town import PATIENCE_S, rule, town
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
-PATIENCE_S = 20
-Scenario = Callable[["Town"], Awaitable[None]]
-
-
-class Town:
-    """Ann, whose facts are judged, Ben, who is told of them, and a desk."""
-
-    def __init__(self, fleet: Fleet, desk: LedgerDesk, rules: Sequence[EvaluationRule], asks_people: bool) -> None:
-        self.fleet, self.desk = fleet, desk
-        memory = fleet.memory("ann")
-        assert isinstance(memory, DistributedCognitiveMemory)
-        self.ann = memory
-        self.reviewer = GateReviewer("ann", desk, memory.reconsider, RuleSet(rules), asks_people=asks_people)
-        memory.reviewed_by(self.reviewer)
-
-    async def store(self, text: str) -> Fact:
-        return await self.ann.store_fact("pump", text, source="handbook")
-
-    async def now(self, fact: Fact) -> Fact:
-        found = await self.ann.get_fact(fact.id)
-        assert found
-        return found
-
-    async def is_seen_by_ben(self, fact: Fact) -> bool:
-        await self.fleet.settled()
-        return fact.content in [hit.fact.content for hit in await self.fleet.memory("ben").search_facts(fact.content, 5)]
-
-    async def decide(self, fact: Fact, action: JudgmentAction, because: str = "") -> None:
-        (view,) = [view for view in await self.desk.open() if view.item.subject == fact.id]
-        assert await self.desk.decide(Decision(item=view.item.id, action=action, by="olga", because=because))
-
-    async def until(self, fact: Fact, holds: Callable[[Fact], bool]) -> Fact:
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds(found := await self.now(fact)):  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0.002)
-        return found
-
-
-@asynccontextmanager
-async def town(home: Path, topology: str, rules: Sequence[EvaluationRule] = (), *, asks_people: bool = False):
-    ledger = await backends.load("ledger", "sqlite").open(home / "ledger.sqlite", is_shared=True)
-    plan = FleetPlan(topology, ("ann", "ben"), group_size=1)
-    try:
-        async with await open_fleet(plan, Settings(home=home), NoEmbedder()) as fleet:
-            found = Town(fleet, LedgerDesk(ledger), rules, asks_people)
-            working = asyncio.create_task(found.reviewer.run())
-            try:
-                yield found
-            finally:
-                working.cancel()
-                await asyncio.wait([working])
-    finally:
-        await ledger.close()
-
-
-def rule(action: JudgmentAction, condition: str = "'pump' in result.text.lower()") -> EvaluationRule:
-    return EvaluationRule(id="no_pumps", condition=condition, action=action, description="pumps are ours", on="fact")
-
 
 TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 

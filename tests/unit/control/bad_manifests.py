@@ -194,6 +194,8 @@ CONTRADICTIONS = (
         (7, "spec.gossip.suspectAfterS", "beats"),
     ),
     bad("a moderator who does not exist", within("  trust: {moderators: [adda]}\n"), (7, "spec.trust.moderators[0]", "ada?")),
+    bad("a judge without a model", within("  judge: {facts: model}\n"), (7, "spec.judge.facts", "none is named")),
+    bad("a judging model of no provider", within("  judge: {facts: model, model: gpt}\n"), (7, "spec.judge.model", "provider")),
     bad("a model of no provider", within("  llm: {model: gpt}\n"), (7, "spec.llm.model", "provider")),
     bad("a model of embeddings for none", within("  embedding: {model: bge}\n"), (7, "spec.embedding.model", "name the kind")),
     bad("a variable with a dash", one_agent("name: ada, env: {MY-VAR: x}"), (6, "spec.agents[0].env.MY-VAR", "underscores")),

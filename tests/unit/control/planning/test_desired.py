@@ -42,6 +42,7 @@ OTHER_RULE = {
 }
 
 # What is changed, by field: the spec before (besides the base) and after, and the path that the plan shows.
+JUDGING_MODEL = {"model": "scripted:two", "threshold": 0.8, "callsPerMinute": 9, "unattended": "hold"}
 CASES = {
     "topology.kind": ({}, {"topology": "flat", "agents": [{"name": one["name"]} for one in AGENTS]}, "spec.topology.kind"),
     "topology.groups.name": (
@@ -114,6 +115,14 @@ CASES = {
     "promotion.open": ({}, section("promotion.open", True), None),
     "judge.facts": ({}, section("judge.facts", "people"), None),
     "judge.desk": ({"judge": {"facts": "rules"}}, {"judge": {"facts": "rules", "desk": "ben"}}, None),
+    **{
+        f"judge.{field}": (
+            {"judge": {"facts": "model", "model": "scripted:one"}},
+            {"judge": {"facts": "model", "model": "scripted:one"} | {field: value}},
+            None,
+        )
+        for field, value in JUDGING_MODEL.items()
+    },
     **{
         f"rules.{field}": (
             {"judge": {"facts": "rules"}, "rules": [RULE]},

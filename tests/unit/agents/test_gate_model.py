@@ -1,0 +1,161 @@
+"""A model at the gate: what it accepts is shared, what it is unsure of a person decides, and what it did not judge stays."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hive_mind.agents.pace import Pace
+from hive_mind.errors import BackendRejected
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.rules import RuleSet
+from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.fact import Sharing
+from tests.unit.agents.town import by_text, reply, rule, shown, town, verdict
+
+ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
+TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
+
+
+@TOPOLOGIES
+def test_what_a_model_accepts_is_shared_what_it_keeps_stays_and_what_it_asks_about_a_person_decides(
+    tmp_path: Path, topology: str
+) -> None:
+    async def work() -> None:
+        model = ScriptedModel(by_text({"cheese": "keep", "price": "ask"}))
+        async with town(tmp_path, topology, model=model) as one:
+            good = await one.store("The gate is painted blue.")
+            assert good.held_back == "awaiting judgement"
+            bad, asked = await one.store("Pump nine is made of cheese."), await one.store("The price of a pump is 23 pounds.")
+
+            await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            await one.until(bad, lambda fact: fact.held_back == "plausible")
+            await one.until(asked, lambda fact: fact.held_back.startswith("asked a person"))
+            assert [await one.is_seen_by_ben(fact) for fact in (good, bad, asked)] == [True, False, False]
+            (view,) = await one.desk.open()
+            assert [(signal.name, signal.confidence) for signal in view.item.signals] == [("model", 0.9)]
+
+            await one.decide(asked, ACCEPT)
+            await one.until(asked, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            assert await one.is_seen_by_ben(asked)
+
+    asyncio.run(work())
+
+
+def test_after_a_restart_what_was_judged_is_not_judged_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
+            bad = await one.store("Pump nine is made of cheese.")
+            await one.until(bad, lambda fact: fact.held_back == "plausible")
+
+        again = ScriptedModel([])
+        async with town(tmp_path, "flat", model=again) as one:
+            await one.ann.reconsider()
+            assert (await one.now(bad)).held_back == "plausible"
+            assert again.prompts == []
+
+    asyncio.run(work())
+
+
+def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_when_it_is_over(tmp_path: Path) -> None:
+    async def work() -> None:
+        is_over, now_s = asyncio.Event(), 0.0
+
+        async def wait(seconds: float) -> None:
+            nonlocal now_s
+            assert seconds > 50
+            await is_over.wait()
+            now_s += seconds
+
+        model = ScriptedModel(by_text({}))
+        async with town(tmp_path, "flat", model=model, pace=Pace(1, lambda: now_s, wait)) as one:
+            first = await one.store("The gate is painted blue.")
+            await one.until(first, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            others = [await one.store(f"Boat number {number} is painted green.") for number in range(30)]
+            assert {(await one.now(fact)).held_back for fact in others} == {"awaiting judgement"}
+            assert len(model.prompts) == 1
+
+            is_over.set()
+            for fact in others:
+                await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            assert [len(shown(prompt)) for prompt in model.prompts] == [1, 20, 10]
+
+    asyncio.run(work())
+
+
+def test_a_model_that_fails_leads_to_a_question_and_not_to_silence(tmp_path: Path) -> None:
+    async def work() -> None:
+        model = ScriptedModel(lambda _: BackendRejected("x", "no such model"))
+        async with town(tmp_path, "flat", model=model) as one:
+            fact = await one.store("The gate is painted blue.")
+            await one.until(fact, lambda fact: fact.held_back.startswith("asked a person"))
+            (view,) = await one.desk.open()
+            assert "no such model" in dict(view.item.context)["why"]
+            assert not await one.is_seen_by_ben(fact)
+
+            await one.decide(fact, ACCEPT)
+            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+
+    asyncio.run(work())
+
+
+def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlives_no_rule(tmp_path: Path) -> None:
+    async def work() -> None:
+        model = ScriptedModel(by_text({}))
+        async with town(tmp_path, "flat", [rule(RETRY)], model=model) as one:
+            fact = await one.store("Pump seven is leaking oil today.")
+            assert fact.held_back == "rule no_pumps (pumps are ours)"
+            assert model.prompts == []
+
+            one.reviewer.rules = RuleSet()
+            await one.ann.reconsider()
+            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            assert len(model.prompts) == 1
+
+            one.reviewer.rules = RuleSet([rule(RETRY)])
+            await one.ann.reconsider()
+            assert (await one.now(fact)).held_back == "rule no_pumps (pumps are ours)"
+            assert not await one.is_seen_by_ben(fact)
+
+    asyncio.run(work())
+
+
+def test_what_was_shared_before_there_was_a_model_stays_so_until_it_is_judged(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with town(tmp_path, "flat") as one:
+            kept, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
+            assert await one.is_seen_by_ben(kept)
+
+        async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
+            await one.ann.reconsider()
+            assert (await one.now(kept)).held_back == ""
+            await one.until(bad, lambda fact: fact.held_back == "plausible")
+            assert [await one.is_seen_by_ben(fact) for fact in (kept, bad)] == [True, False]
+
+    asyncio.run(work())
+
+
+def test_where_nobody_attends_what_it_is_unsure_of_is_held_and_nobody_is_asked(tmp_path: Path) -> None:
+    async def work() -> None:
+        settings = JudgeSettings(threshold=0.95, has_model=True, unattended="hold")
+        async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), settings=settings) as one:
+            fact = await one.store("The gate is painted blue.")
+            await one.until(fact, lambda fact: fact.held_back.startswith("nobody attends (hold)"))
+            assert await one.desk.open() == []
+            assert not await one.is_seen_by_ben(fact)
+
+    asyncio.run(work())
+
+
+def test_the_first_gate_stays_before_the_model(tmp_path: Path) -> None:
+    async def work() -> None:
+        model = ScriptedModel([reply(verdict(1))])
+        async with town(tmp_path, "flat", model=model) as one:
+            secret = await one.store("The password of the pump house is hunter2-Xy9Kq7.")
+            assert (secret.sharing, secret.held_back != "") == (Sharing.PRIVATE, True)
+            assert model.prompts == []
+            assert PromotionSettings().hold_back_secrets
+
+    asyncio.run(work())
