@@ -16,7 +16,8 @@ from statistics import median
 from benchmarks.conditions import cpu_us
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.gate_reviewer import GateReviewer, names_of
+from hive_mind.agents.fact_names import names_of
+from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.memory.distributed import DistributedCognitiveMemory

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hive_mind.agents.gate_reviewer import names_of
+from hive_mind.agents.fact_names import names_of
 from hive_mind.cli.file_lines import lines_of
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet

@@ -322,3 +322,30 @@ def judged_by(name: str) -> Spec:
 JUDGED_BY_A_FILE = Story(
     "rule files", judged_by("one"), judged_by("other"), {"spec.ruleFiles": Sight(of_rule("id"), "one", "other")}
 )
+
+
+def by_model(**judge: Any) -> Spec:
+    return fixed(gossip=QUICK, agents=[{"name": "ada"}], judge={"facts": "model", **judge})
+
+
+def judge_of(fleet: Fleet) -> Any:
+    """The model that judges facts."""
+    reviewing = fleet.agent()._reviewing
+    assert reviewing is not None
+    assert reviewing.reviewer is not None
+    return reviewing.reviewer._judge
+
+
+JUDGED_BY_A_MODEL = Story(
+    "model",
+    by_model(model="scripted:one", threshold=0.6, callsPerMinute=9, unattended="hold"),
+    by_model(model="scripted:two", threshold=0.8, callsPerMinute=7, unattended="accept"),
+    {
+        "spec.judge.model": Sight(lambda f: judge_of(f)._model.name, "scripted:one", "scripted:two"),
+        "spec.judge.threshold": Sight(lambda f: judge_of(f).settings.threshold, 0.6, 0.8),
+        "spec.judge.callsPerMinute": Sight(lambda f: judge_of(f)._model._pace._turns.maxlen, 9, 7),
+        "spec.judge.unattended": Sight(lambda f: judge_of(f).settings.unattended, "hold", "accept"),
+    },
+)
+
+STORIES = (OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)
