@@ -95,7 +95,7 @@ def zeroed(path: Path, rng: random.Random) -> int:
     place = rng.randrange(path.stat().st_size // 4096) * 4096
     with path.open("r+b") as file:
         file.seek(place)
-        file.write(os.urandom(4096))
+        file.write(rng.randbytes(4096))
     return place
 
 

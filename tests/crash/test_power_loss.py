@@ -21,7 +21,7 @@ pytestmark = [
     ),
 ]
 
-HISTORIES = 250
+HISTORIES = 150
 _ENOUGH_TO_BE_FOUND_OUT = 60
 
 

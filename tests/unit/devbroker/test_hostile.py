@@ -11,13 +11,14 @@ import pytest
 
 from hive_mind.devbroker import BrokerSettings, BrokerThread, Limits
 from hive_mind.devbroker.amqp.encoding import frame
+from tests.chance import seed_of_this_run
 from tests.unit.devbroker.hostility import conversation, full_broker, spoil
 from tests.unit.devbroker.peers import Peer
 from tests.unit.devbroker.values import damaged, section
 
 # Of the process, over the whole long run; what the entities may keep is a few MB.
-GROWTH_BYTES_MAX = 150 << 20
-FRAMES = int(os.environ.get("HIVE_SPOILED_FRAMES", "20_000"))
+GROWTH_BYTES_MAX = 60 << 20
+FRAMES = int(os.environ.get("HIVE_SPOILED_FRAMES", "8_000"))
 
 
 def test_the_conversation_is_understood_while_nobody_spoils_it():
@@ -69,12 +70,12 @@ def storm(seed: int, frames_wanted: int) -> None:
 
 
 def test_spoiled_frames_are_refused_or_understood():
-    storm(seed=Random().randrange(1 << 32), frames_wanted=2000)
+    storm(seed=seed_of_this_run(), frames_wanted=2000)
 
 
 @pytest.mark.slow
 def test_very_many_spoiled_frames_harm_nobody_and_take_no_memory():
-    seed = Random().randrange(1 << 32)
+    seed = seed_of_this_run()
     process = psutil.Process()
     storm(seed, 2000)
     before = process.memory_info().rss
@@ -96,7 +97,7 @@ def exchange(port: int, data: bytes) -> bytes:
 
 
 def test_spoiled_streams_over_sockets_come_to_an_end_and_the_next_peer_is_served():
-    seed = Random().randrange(1 << 32)
+    seed = seed_of_this_run()
     random, frames = Random(seed), conversation()
     with BrokerThread() as broker:
         for _ in range(20):

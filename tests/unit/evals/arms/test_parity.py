@@ -1,5 +1,9 @@
-"""On the generated corpus, a tenth of which is said again, every hive finds what one memory finds, with the same scores."""
+"""On the generated corpus, a tenth of which is said again, every hive finds what one memory finds, with the same scores.
 
+`HIVE_CORPORA=10` generates so many.
+"""
+
+import os
 from dataclasses import replace
 
 import pytest
@@ -10,6 +14,7 @@ from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.generating import generate
 from tests.unit.evals.arms.notes import told
 
+CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
 SOME = slice(None, None, 9)
 HIVES = [
     Arm("flat", 6),
@@ -20,7 +25,7 @@ HIVES = [
 ]
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=range(1, CORPORA + 1))
 def scope(request: pytest.FixtureRequest) -> Scope:
     (only,) = generate(300, 10, request.param).scopes
     assert len({document.text for document in only.documents}) < len(only.documents)
