@@ -125,7 +125,7 @@ class Harness(BaseHarness):
         message = ServiceBusMessage(data, application_properties={"target": subscription_of(hive, name)})
         with (
             ServiceBusClient.from_connection_string(self.broker.connection_string()) as client,
-            client.get_topic_sender(_TOPIC) as sender,
+            client.get_topic_sender(_TOPIC, keep_alive=0) as sender,
         ):
             sender.send_messages(message)
 
