@@ -133,6 +133,14 @@ class LedgerDesk:
         late = [decision for view in await self.open() if (decision := expired(view, now_ms))]
         return [decision for decision in late if await self._decide(decision)]
 
+    async def decided(self, since_pos: int = 0) -> list[Decided]:
+        """Every decision that counts behind a position, until now. An item that was reopened has several."""
+        found: list[Decided] = []
+        while (page := await self._ledger.newer(since_pos, PREFIX)).upto != since_pos:
+            found += [Decided(entry.pos, decision_of(entry)) for entry in page.entries if entry.kind == DECIDED]
+            since_pos = page.upto
+        return found
+
     async def decisions(self, since_pos: int = 0) -> AsyncIterator[Decided]:
         """Every decision that counts behind a position, and those to come, as they come. An item that is reopened has several."""
         async for entry in self._ledger.follow(since_pos, PREFIX):

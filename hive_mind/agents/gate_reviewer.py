@@ -24,7 +24,7 @@ from typing import Literal
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.fact_judge import FACTS_MAX, FactJudge
 from hive_mind.agents.fact_names import names_of, text_before
-from hive_mind.errors import HiveError
+from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
 from hive_mind.judge.case import Case
 from hive_mind.judge.item_context import fitted
 from hive_mind.judge.items import Decision, Item
@@ -73,6 +73,7 @@ class GateReviewer:
         self._wanted: dict[str, Fact] = {}
         self._unjudged: dict[str, Fact] = {}
         self._behind: dict[str, set[str]] = {}
+        self._pos = 0
         self._news, self._work = asyncio.Event(), asyncio.Event()
 
     def ruling(self, fact: Fact) -> Ruling | None:
@@ -98,8 +99,17 @@ class GateReviewer:
         self._work.set()
         self._news.set()
 
+    async def recall(self) -> None:
+        """Know what people have decided so far. To be done before anything is ruled on: what is shared would be taken back."""
+        for pos, decision in await self._desk.decided(self._pos):
+            await self._note(decision)
+            self._pos = pos
+
     async def run(self) -> None:
         """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled."""
+        await self.recall()
+        # All at once: of an item that was opened again only the last decision may ever take effect.
+        await self._have_reconsidered(self._depending_on(*self._decided))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._ask())
@@ -227,12 +237,28 @@ class GateReviewer:
         )
 
     async def _follow(self) -> None:
-        async for _, decision in self._desk.decisions():
+        async for pos, decision in self._desk.decisions(self._pos):
+            if subject := await self._note(decision):
+                await self._have_reconsidered(self._depending_on(subject))
+            self._pos = pos
+
+    async def _note(self, decision: Decision) -> str:
+        """The fact it is about; "" where it is about nothing of this agent's that can be read."""
+        try:
             view = await self._desk.view(decision.item)
-            if view is not None and view.item.kind == _KIND and view.item.agent == self._agent:
-                self._decided[view.item.subject] = decision
-                self._asked[view.item.subject] = decision.item
-                await self._have_reconsidered([view.item.subject, *self._behind.get(view.item.subject, ())])
+        except (DatabaseUnreadable, WireError) as error:
+            _log.error("agent %s: a decision is left out, and the fact stays home: %s", self._agent, error)
+            return ""
+        if view is None or view.item.kind != _KIND or view.item.agent != self._agent:
+            return ""
+        # It may have been opened and decided again since.
+        self._decided[view.item.subject] = view.decision or decision
+        self._asked[view.item.subject] = decision.item
+        return view.item.subject
+
+    def _depending_on(self, *subjects: str) -> list[str]:
+        """These, and the facts that one of them stands before."""
+        return [fact_id for subject in subjects for fact_id in (subject, *self._behind.get(subject, ()))]
 
     async def _have_reconsidered(self, fact_ids: Sequence[str]) -> None:
         try:

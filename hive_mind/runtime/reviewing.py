@@ -71,6 +71,9 @@ class Reviewing:
         self.reviewer = GateReviewer(
             self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people, judge=judge
         )
+        with suppress(HiveError):
+            # Where it can't, `_judge` tries again, and says so; until then what a person would be asked about stays home.
+            await self.reviewer.recall()
         self._memory.reviewed_by(self.reviewer)
         member, at = self._member, self._config.desk
         post = DeskPost(self._agent, at, self._ledger, desk, member.post, member.runner.tell)
@@ -99,6 +102,7 @@ class Reviewing:
     async def _judge(self, ledger: Ledger, reviewer: GateReviewer, post: DeskPost) -> None:
         while True:
             try:
+                await reviewer.recall()
                 await self._look_again(ledger)
                 self.trouble = ""
                 async with asyncio.TaskGroup() as tasks:

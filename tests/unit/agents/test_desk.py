@@ -256,3 +256,19 @@ def test_an_item_that_can_not_be_read_is_told_and_does_not_hide_the_others(with_
         assert "entry 0 of item/newer2 " in caplog.text
 
     with_ledger(scenario)
+
+
+def test_what_was_decided_until_now_is_read_without_waiting_for_more(with_ledger) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        desk = LedgerDesk(ledger)
+        assert await desk.decided() == []
+        for name in ("a", "b"):
+            assert await desk.ask(item(name))
+            assert await desk.decide(said("bo", name=name))
+
+        one, other = await desk.decided()
+        assert (one.decision, other.decision) == (said("bo"), said("bo", name="b"))
+        assert await desk.decided(one.pos) == [other]
+        assert await desk.decided(other.pos) == []
+
+    with_ledger(scenario)

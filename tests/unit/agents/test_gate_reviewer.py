@@ -1,17 +1,20 @@
 """What a judge holds back is its agent's alone, until a rule or a person lets it go; and is taken back from all by a later no."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.memory.review import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
-from hive_mind.model.fact import Sharing
+from hive_mind.model.fact import Fact, Sharing
 from tests.unit.agents.town import PATIENCE_S, rule, town
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
@@ -181,5 +184,71 @@ def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, monkey
                     await asyncio.sleep(0.002)
             for fact in facts:
                 await one.until(fact, lambda found: found.sharing is not Sharing.PRIVATE)
+
+    asyncio.run(work())
+
+
+async def decided_before(home: Path, *actions: JudgmentAction) -> Fact:
+    """A fact that waits, decided so, and opened again in between; then everybody ends."""
+    async with town(home, "flat", [rule(ESCALATE)]) as one:
+        fact = await one.store("Pump seven is leaking oil today.")
+        await one.until(fact, lambda now: now.held_back.startswith("asked a person"))
+        (view,) = await one.desk.open()
+        for number, action in enumerate(actions):
+            if number:
+                assert await one.desk.reopen(view.item.id, "olga")
+            assert await one.desk.decide(Decision(item=view.item.id, action=action, by="olga"))
+    return fact
+
+
+async def rulings_after_a_restart(home: Path, fact: Fact) -> list[Ruling | None]:
+    """What is said of a fact when it is looked at again, and then."""
+    ledger = await backends.load("ledger", "sqlite").open(home / "ledger.sqlite", is_shared=True)
+    found: list[Ruling | None] = []
+
+    async def look(fact_ids: Sequence[str]) -> None:
+        found.extend(reviewer.ruling(fact) for fact_id in fact_ids if fact_id == fact.id)
+
+    reviewer = GateReviewer("ann", LedgerDesk(ledger), look, RuleSet([rule(ESCALATE)]))
+    working = asyncio.create_task(reviewer.run())
+    async with asyncio.timeout(PATIENCE_S):
+        while not found:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.002)
+    working.cancel()
+    await asyncio.wait([working])
+    await ledger.close()
+    return [*found, reviewer.ruling(fact)]
+
+
+@pytest.mark.parametrize("is_open_again", [False, True])
+def test_after_a_restart_an_approval_that_was_taken_back_lets_nothing_out_even_for_a_moment(
+    tmp_path: Path, is_open_again: bool
+) -> None:
+    async def work() -> None:
+        fact = await decided_before(tmp_path, ACCEPT, ESCALATE)
+        if is_open_again:
+            ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
+            (named,) = await LedgerDesk(ledger).ids()
+            assert await LedgerDesk(ledger).reopen(named, "olga")
+            await ledger.close()
+
+        assert set(await rulings_after_a_restart(tmp_path, fact)) == {Ruling("olga said no")}
+
+    asyncio.run(work())
+
+
+def test_what_was_approved_is_known_before_everything_is_looked_at_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        fact = await decided_before(tmp_path, ACCEPT)
+        ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
+
+        async def never(fact_ids: Sequence[str]) -> None:
+            raise AssertionError(fact_ids)
+
+        reviewer = GateReviewer("ann", LedgerDesk(ledger), never, RuleSet([rule(ESCALATE)]))
+        assert reviewer.ruling(fact) is None
+        await reviewer.recall()
+        assert reviewer.ruling(fact) == ALLOWED
+        await ledger.close()
 
     asyncio.run(work())

@@ -1,0 +1,61 @@
+"""A worker that starts again rules by what people have decided before it tells its hive anything."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.judge.items import Decision, Item
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.memory.review import ALLOWED, Review, Ruling
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.post import Post
+from hive_mind.runtime.reviewing import Reviewing
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
+from hive_mind.runtime.worker_config import DeskConfig, ReviewConfig
+
+FACT = Fact("f" * 32, "Pump seven is leaking oil today.", "pumps", 0.9, ("log",), 0)
+
+
+class Memory:
+    """Notes how a fact is ruled on the moment that somebody judges, and whenever everything is looked at again."""
+
+    def __init__(self) -> None:
+        self.rulings: list[Ruling | None] = []
+        self.has_looked = asyncio.Event()
+
+    def reviewed_by(self, review: Review) -> None:
+        self.review = review
+        self.rulings.append(review.ruling(FACT))
+
+    async def reconsider(self, fact_ids: Sequence[str] | None = None) -> None:
+        self.rulings.append(self.review.ruling(FACT))
+        if fact_ids is None:
+            self.has_looked.set()
+
+
+async def approve(home: Path) -> None:
+    ledger = await open_ledger(Settings(home=home), "ann", is_shared=True)
+    desk = LedgerDesk(ledger)
+    assert await desk.ask(Item(id="i", kind="fact", agent="ann", subject=FACT.id, title=FACT.content, opened_ms=1))
+    assert await desk.decide(Decision(item="i", action=JudgmentAction.ACCEPT, by="olga"))
+    await ledger.close()
+
+
+def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_new_rules(tmp_path: Path) -> None:
+    async def work() -> None:
+        await approve(tmp_path)
+        memory, config = Memory(), ReviewConfig(facts="people", rules=(), desk=DeskConfig("ann", "n"))
+        member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None))
+        reviewing = Reviewing(config, Settings(home=tmp_path), "ann", cast(Any, memory), cast(Any, member), cast(Any, None))
+
+        await reviewing.open()
+        await asyncio.wait_for(memory.has_looked.wait(), 20)
+        await reviewing.close()
+
+        assert set(memory.rulings) == {ALLOWED}
+
+    asyncio.run(work())
