@@ -2,11 +2,14 @@
 
 Agent and desk have each a ledger. Whoever sees an entry of an item that the other should have sends it as a letter: the agent
 those of its own items, the desk those of everybody else's. Both take over what is not there yet, so a letter more does no harm,
-and none is missing: how far a ledger was sent is kept in it.
+and none is missing: how far a ledger was sent is kept in it. What one agent can't take now waits, and keeps nobody else waiting:
+from where it is to be sent again is kept, too.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from hive_mind.agents.desk import LedgerDesk
@@ -19,7 +22,8 @@ from hive_mind.runtime.worker_config import DeskConfig
 
 _log = logging.getLogger(__name__)
 
-_SENT, _FROM = "post/sent/", "post/from/"
+_SENT, _FROM, _LATE = "post/sent/", "post/from/", "post/late/"
+_AGAIN_S = 1.0
 _KEPT_EVERY = 1_000
 
 
@@ -37,10 +41,25 @@ class DeskPost:
     def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, post: Post, tell: Tell) -> None:
         self._agent, self._at, self._ledger, self._desk, self._post, self._tell = agent, at, ledger, desk, post, tell
         self._nodes: dict[str, str] = {}
+        # Whose items could not be sent, and behind which position.
+        self._late: dict[str, int] = {}
+        self._sending = asyncio.Lock()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether something waits for an agent that could not take it."""
+        return bool(self._late)
 
     async def run(self) -> None:
         """Send what is said of items, from where the last process stopped, and take letters. Until it is cancelled."""
         self._post.bring_to(self._agent, self.receive)
+        for head in await self._ledger.heads(_LATE):
+            await self._load_late(head.stream)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._send_all())
+            tasks.create_task(self._send_late())
+
+    async def _send_all(self) -> None:
         stream = f"{_SENT}{self._at.agent}@{self._at.node}/{self._post.node}"
         kept = await self._ledger.read(stream)
         pos = int(kept[-1].body) if kept else 0
@@ -79,7 +98,47 @@ class DeskPost:
         if entry.kind == OPENED and view.item.agent != self._agent:
             # It came from there.
             return False
-        return await self._send_to_other(view, entry)
+        async with self._sending:
+            if view.item.agent in self._late:
+                return False
+            try:
+                return await self._send_to_other(view, entry)
+            except BackendError as error:
+                _log.warning("agent %s: what is said of items of %s is sent later: %s", self._agent, view.item.agent, error)
+                await self._note_late(view.item.agent, entry.pos - 1)
+                return False
+
+    async def _send_late(self) -> None:
+        """Until it is taken: an agent may be starting, a desk full, a node away."""
+        while True:
+            await asyncio.sleep(_AGAIN_S)
+            for agent in list(self._late):
+                # Nothing may be left to that follows while it is found that nothing is.
+                async with self._sending:
+                    with suppress(BackendError):
+                        await self._send_since(agent, self._late[agent])
+                        await self._note_late(agent, None)
+
+    async def _send_since(self, agent: str, pos: int) -> None:
+        while (page := await self._ledger.newer(pos, PREFIX)).upto != pos:
+            for entry in page.entries:
+                view = await self._desk.view(entry.stream.removeprefix(PREFIX))
+                is_theirs = view is not None and view.item.agent == agent
+                if view and is_theirs and entry.kind != COMMENTED and (entry.kind != OPENED or agent == self._agent):
+                    await self._send_to_other(view, entry)
+            pos = page.upto
+
+    async def _note_late(self, agent: str, pos: int | None) -> None:
+        stream, body = _LATE + agent, b"" if pos is None else str(pos).encode()
+        if not await self._ledger.append(stream, len(await self._ledger.read(stream)), [Entry("late", body, 0)]):
+            raise BackendError("ledger", f"another process sends what is said at the desk of {self._agent}")
+        await self._load_late(stream)
+
+    async def _load_late(self, stream: str) -> None:
+        body, agent = (await self._ledger.read(stream))[-1].body, stream.removeprefix(_LATE)
+        self._late.pop(agent, None)
+        if body:
+            self._late[agent] = int(body)
 
     async def _send_decision(self, item_id: str) -> None:
         entries = await self._ledger.read(PREFIX + item_id)

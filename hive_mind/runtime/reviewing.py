@@ -110,8 +110,9 @@ class Reviewing:
                     tasks.create_task(post.run())
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so that is told.
-                self.trouble = f"its facts can't be judged: {failed.exceptions[0]}"
-                is_known = all(isinstance(one, HiveError) for one in failed.exceptions)
+                errors = _single(failed)
+                self.trouble = f"its facts can't be judged: {errors[0]}"
+                is_known = all(isinstance(one, HiveError) for one in errors)
                 _log.error(
                     "%s: %s; tried again in %g s", self._agent, self.trouble, _AGAIN_S, exc_info=None if is_known else failed
                 )
@@ -128,6 +129,11 @@ class Reviewing:
             await self._memory.reconsider()
         with suppress(BackendError):
             await ledger.append(_STREAM, len(known), [Entry(_ENTRY, digest, 0)])
+
+
+def _single(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    """The errors themselves, however deep."""
+    return [leaf for one in group.exceptions for leaf in (_single(one) if isinstance(one, BaseExceptionGroup) else [one])]
 
 
 def rules_of(config: ReviewConfig) -> RuleSet:

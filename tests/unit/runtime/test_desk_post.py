@@ -237,6 +237,54 @@ def test_a_desk_that_is_full_takes_the_rest_when_there_is_room() -> None:
     play(scenario)
 
 
+def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_mind.runtime.desk_post._AGAIN_S", 0.01)
+
+    async def scenario(town: Town) -> None:
+        ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
+        for agent in (ann, ben, cyd):
+            agent.start()
+        of_ben, of_cyd = await ben.ask("ferry"), await cyd.ask("tram")
+        for id in (of_ben, of_cyd):
+            await until(partial(there, ann, id))
+        for agent in (ann, ben):
+            await agent.stop()
+        await town.kill("node-ann")
+
+        ann.start()
+        assert await ann.decide(of_ben, ACCEPT)
+        assert await ann.desk.reopen(of_ben, "olga")
+        assert await ann.decide(of_cyd, ACCEPT)
+        await until(lambda: cyd.is_decided(of_cyd, ACCEPT))
+        await ann.stop()
+        ann.start()
+        assert await ann.decide(of_ben, ESCALATE)
+        ben.start()
+        await until(lambda: ben.is_decided(of_ben, ESCALATE))
+        assert ann.work is not None
+        assert not ann.work.done()
+
+    play(scenario)
+
+
+def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_it_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_mind.runtime.desk_post._AGAIN_S", 0.01)
+
+    async def scenario(town: Town) -> None:
+        ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")
+        ben.start()
+        asked = [await ben.ask(f"ferry {n}") for n in range(3)]
+        await until(lambda: holds(lambda: bool(ben.desk_post.is_late)))
+        ann.start()
+        for id in asked:
+            await until(partial(there, ann, id))
+        await until(lambda: holds(lambda: not ben.desk_post.is_late))
+        assert ben.work is not None
+        assert not ben.work.done()
+
+    play(scenario)
+
+
 def test_another_desk_is_told_what_waits_and_nothing_else() -> None:
     async def scenario(town: Town) -> None:
         ann, ben, cyd = [await town.agent(name) for name in ("ann", "ben", "cyd")]
