@@ -1,8 +1,8 @@
 """Mining: rules that people's decisions follow already, proposed to a person who may approve them.
 
-Patterns come from templates: a call or dotted name in a text, the type of an error, the kind of goal. Their values are written
-by `repr` and each condition is compiled, so no text that was judged can become code. One is proposed where enough decisions
-match it, they are alike, and chance does not explain it. What would accept is never proposed unless somebody asks for it.
+Patterns come from templates: a call or dotted name in a text, the type of an error, the kind of goal, a word of a fact. Their
+values are written by `repr` and each condition is compiled, so no text that was judged can become code. One is proposed where
+enough decisions match it, they are alike, and chance does not explain it. What would accept is never proposed unless asked for.
 """
 
 import re
@@ -21,6 +21,8 @@ from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
 _CALL_OR_NAME = re.compile(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")
 _ERROR_TYPE = re.compile(r"\b[A-Z]\w{2,40}(?:Error|Exception|Timeout|Warning)\b")
 _WORD = re.compile(r"[\w.-]{1,40}")
+# Facts are prose: of it, words that are long enough to be about something.
+_PROSE = re.compile(r"[^\W\d_]{4,40}")
 # Of a longer text only the beginning is looked through for patterns.
 _CHARS_MAX, _PATTERNS_MAX = 20_000, 500
 # A person reads five; the rest are more of the same.
@@ -93,6 +95,9 @@ def _patterns(precedent: Precedent) -> Iterator[_Pattern]:
         words = _ERROR_TYPE.findall(text) if "error" in key else _CALL_OR_NAME.findall(text)
         for word in dict.fromkeys(words[:_PATTERNS_MAX]):
             yield _Pattern(0, f"{word!r} in {read}", word)
+        if precedent.kind == "fact":
+            for word in dict.fromkeys(_PROSE.findall(text.lower())[:_PATTERNS_MAX]):
+                yield _Pattern(0, f"{word!r} in {read}.lower()", word)
         if _WORD.fullmatch(value):
             yield _Pattern(1, f"{read} == {value!r}", value)
 
@@ -184,7 +189,7 @@ def _outcome(found: _Found, precedents: Sequence[Precedent]) -> str:
         case JudgmentAction.ACCEPT:
             return "is accepted"
         case JudgmentAction.RETRY:
-            return "has to be tried again"
+            return "stays home, as people decided" if kinds == {"fact"} else "has to be tried again"
         case JudgmentAction.REPLAN:
             return "needs another plan"
     return f"requires {kinds.pop()} review" if len(kinds) == 1 else "requires review"

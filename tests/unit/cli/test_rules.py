@@ -87,7 +87,7 @@ def test_what_is_no_export_is_refused_with_what_to_do(command: HiveMind, rules: 
 
 
 def test_rules_follow_from_what_people_decided_alike(command: HiveMind, tmp_path: Path) -> None:
-    prices = [(f"A berth of class {n} costs discount() {n} euros.", REJECT) for n in range(12)]
+    prices = [(f"A berth of class {n} costs {n} euros.", REJECT) for n in range(12)]
     others = [(f"Berth {n} lies at the quay.", ACCEPT) for n in range(12)]
     decide(command, *prices, *others)
     written = tmp_path / "learned.yaml"
@@ -95,10 +95,11 @@ def test_rules_follow_from_what_people_decided_alike(command: HiveMind, tmp_path
     (found,) = command("rules", "propose", "--out", written, "-o", "json").json
 
     assert (found["rule"]["action"], found["rule"]["mode"], found["coverage"]) == ("retry", "shadow", 12)
+    assert found["rule"]["condition"] == "'class' in result.get('text', '').lower()"
     assert command("rules", "validate", written).code == 0
     assert found["rule"]["id"] in command("rules", "propose").out
 
-    decide(command, ("Another berth costs discount() 20 euros.", ACCEPT))
+    decide(command, ("A berth of another class costs 20 euros.", ACCEPT))
     assert command("rules", "propose").out.startswith("No rule follows from 25 decisions")
 
 
