@@ -135,7 +135,7 @@ class GateReviewer:
         """None where the model has to be asked first."""
         said = self._decided.get(fact.id)
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
-        settings = self._settings if is_whole else JudgeSettings()
+        settings = self._settings if is_whole else _RULES_ALONE
         found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, settings, signals)
         if isinstance(found, Need):
             return self._judge.judgment(fact) if self._judge else None

@@ -8,6 +8,7 @@ microseconds. Whatever is wrong with a condition, or with the data it is put to,
 
 import ast
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from hive_mind.errors import ConditionError
@@ -31,10 +32,14 @@ class Condition:
 
     def holds(self, /, **names: object) -> bool:
         """Whether it is true of these: texts, numbers, lists and mappings by name. Raises `ConditionError`."""
-        return bool(self.value(**names))
+        return bool(self.put_to(names))
 
     def value(self, /, **names: object) -> Any:
         """What it comes to. Raises `ConditionError` for names it does not find and data it can't be put to."""
+        return self.put_to(names)
+
+    def put_to(self, names: Mapping[str, object]) -> Any:
+        """The same for names that are together already."""
         try:
             return self._value(Meter(names))
         except ConditionError:

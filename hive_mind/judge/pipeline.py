@@ -67,7 +67,9 @@ class _Judged:
         return self.case.digest if self.rules.is_partial else ""
 
     def seen(self) -> Satisfaction | None:
-        """How far the goal is reached, with the grades of all signals that were given."""
+        """How far the goal is reached, with the grades of all signals that were given; None where there is none."""
+        if self.case.goal is None:
+            return None
         grades: dict[str, float | None] = {}
         for signal in self.given:
             if signal.state == "given":
@@ -86,11 +88,18 @@ class _Judged:
             id for id in seen.unchecked if id in hard or id in {one.id for one in self.case.criteria} or self.settings.has_model
         ]
 
+    def shadows(self) -> tuple[str, ...]:
+        """Rules that would have decided."""
+        if not self.rules.has_shadows:
+            return ()
+        found = self.rules.shadows(self.case.names, self.case.kind, self.digest)
+        return tuple(match.rule.id for match in found if not match.broken)
+
     def finished(self, judgment: Judgment) -> Judgment:
         """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
-        seen = self.seen()
-        found = self.rules.shadows(self.case.names, self.case.kind, self.digest)
-        shadows = tuple(match.rule.id for match in found if not match.broken)
+        seen, shadows = self.seen(), self.shadows()
+        if seen is None and not shadows and not self.given:
+            return _attended(self.settings, judgment)
         signals = (*judgment.signals, *(one for one in self.given if one not in judgment.signals))
         return _attended(
             self.settings,

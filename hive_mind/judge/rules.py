@@ -73,7 +73,7 @@ class Match(NamedTuple):
 class RuleSet:
     """Rules in the order they are asked. Raises `InvalidInput` for two of one id."""
 
-    __slots__ = ("_asked", "is_partial", "rules")
+    __slots__ = ("_asked", "has_shadows", "is_partial", "rules")
 
     def __init__(self, rules: Iterable[EvaluationRule] = ()) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (-rule.priority, rule.id)))
@@ -81,6 +81,8 @@ class RuleSet:
             raise InvalidInput(f"rule {twice[0]!r} stands there twice; give each an id of its own")
         self.is_partial = any(rule.rollout < 1.0 for rule in self.rules)
         """Whether some rule decides a share of all cases, so that their digests matter."""
+        self.has_shadows = self.is_partial or any(rule.mode == "shadow" for rule in self.rules)
+        """Whether some rule may be evaluated without deciding."""
         alive = [(rule, Condition(rule.condition)) for rule in self.rules if rule.mode != "retired"]
         self._asked = {on: [(rule, it) for rule, it in alive if rule.on in ("any", on)] for on in ("output", "fact")}
 
@@ -103,6 +105,6 @@ def _decides(rule: EvaluationRule, case_digest: str) -> bool:
 
 def _match(rule: EvaluationRule, condition: Condition, names: Mapping[str, object]) -> Match | None:
     try:
-        return Match(rule) if condition.holds(**names) else None
+        return Match(rule) if condition.put_to(names) else None
     except ConditionError as error:
         return Match(rule, str(error))

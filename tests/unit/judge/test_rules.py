@@ -88,3 +88,12 @@ def test_a_learned_rule_accepts_only_where_a_person_allowed_it():
     with pytest.raises(ValidationError, match="a learned rule accepts only where a person allowed it"):
         rule("learned", action=JudgmentAction.ACCEPT, metadata={"source": "learned"})
     assert rule("learned", action=JudgmentAction.ACCEPT, metadata={"source": "learned", "may_accept": True})
+
+
+@pytest.mark.parametrize(
+    ("more", "has_shadows"), [({}, False), ({"mode": "retired"}, False), ({"mode": "shadow"}, True), ({"rollout": 0.5}, True)]
+)
+def test_a_set_knows_whether_some_rule_may_be_asked_without_deciding(more: dict[str, object], has_shadows: bool) -> None:
+    rule = EvaluationRule.model_validate({"id": "a", "condition": "True", "action": "retry", **more})
+
+    assert RuleSet([rule]).has_shadows is has_shadows
