@@ -1,6 +1,7 @@
 """The log of a judge over a ledger: each judgement with what it rests on; what people decided is in the same file."""
 
 import logging
+import secrets
 import time
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ _log = logging.getLogger(__name__)
 PREFIX = "judged/"
 """of the streams of judgements, followed by a judgement's id: what is judged again is kept again"""
 _JUDGED = "judged"
+_KEY = "judge/key"
 # What a person can still look through; its digest is kept in any case.
 _RESULT_MAX_BYTES = 256_000
 
@@ -28,27 +30,34 @@ class LedgerLog:
     """A `DecisionLog` over an open ledger, which stays its owner's."""
 
     def __init__(self, ledger: Ledger, clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
-        self._ledger, self._clock_ms = ledger, clock_ms
+        self.ledger, self.now_ms = ledger, clock_ms
 
     async def keep(self, judged: Judged) -> None:
         """Durable when it returns; of a result too large only its size. Raises `InvalidInput` and what a ledger raises."""
         stream = PREFIX + judged.judgment.id
-        entry = Entry(_JUDGED, _encoded(judged), self._clock_ms())
-        while not await self._ledger.append(stream, len(await self._ledger.read(stream)), [entry]):
+        entry = Entry(_JUDGED, _encoded(judged), self.now_ms())
+        while not await self.ledger.append(stream, len(await self.ledger.read(stream)), [entry]):
             pass
 
     async def judged(self, since_ms: int = 0) -> list[Judged]:
         """All that was judged from then on, in that order. What can't be read is logged and left out."""
         found: list[Judged] = []
         pos = 0
-        while (page := await self._ledger.newer(pos, PREFIX)).upto != pos:
+        while (page := await self.ledger.newer(pos, PREFIX)).upto != pos:
             found += [one for entry in page.entries if entry.at_ms >= since_ms and (one := _read(entry))]
             pos = page.upto
         return found
 
+    async def key(self) -> str:
+        """A secret of this ledger, made when it is asked for the first time."""
+        if not (kept := await self.ledger.read(_KEY)):
+            await self.ledger.append(_KEY, 0, [Entry("key", secrets.token_hex(16).encode(), self.now_ms())])
+            kept = await self.ledger.read(_KEY)
+        return kept[0].body.decode()
+
     async def of(self, judgment_id: str) -> Judged | None:
         """The last one of this name; None where there is none."""
-        entries = await self._ledger.read(PREFIX + judgment_id)
+        entries = await self.ledger.read(PREFIX + judgment_id)
         return _read(entries[-1]) if entries else None
 
 

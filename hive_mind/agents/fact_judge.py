@@ -5,17 +5,20 @@ who said them and when, and what stands before them; a further source or a chang
 whatever goes wrong follows a judgement, too: that a person has to decide.
 """
 
+import dataclasses
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from hive_mind.agents.checked_model import CheckedModel
 from hive_mind.agents.decision_log import LedgerLog
+from hive_mind.agents.fact_items import FACT
 from hive_mind.agents.fact_names import names_of
+from hive_mind.agents.judge_learning import accepted, learned, precedent_of, threshold_in
 from hive_mind.agents.model_judge import ASKING_ERRORS, broken
 from hive_mind.cognition.budget import Spending
 from hive_mind.cognition.prices import usd_of
@@ -23,10 +26,13 @@ from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
 from hive_mind.errors import ModelOutputError
 from hive_mind.judge.case import Case
+from hive_mind.judge.items import ItemView
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL, Need, next_judgment
+from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.rollout import chosen
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.base import Usage
 from hive_mind.model.fact import Fact
@@ -34,7 +40,6 @@ from hive_mind.model.ids import judgment_id
 
 FACTS_MAX = 20
 """judged by one call"""
-FACT: Literal["fact"] = "fact"
 CONFIRMATIONS = "confirmations"
 AGAIN_S = 600.0
 """after which a fact that a model could not judge is put to it again, where no person could be asked either"""
@@ -74,10 +79,16 @@ class FactJudge:
         settings: JudgeSettings,
         confirmed: Confirmed = nobody,
         *,
+        audit_share: float = 0.0,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
-        self._clock_s = clock_s
+        self.audit_share, self._clock_s = audit_share, clock_s
+        self._given, self._key = settings.threshold, ""
+        self._by_fact: dict[str, Judged] = {}
+        self._decided: dict[str, tuple[int, Precedent]] = {}
+        self.audits: dict[str, Judged] = {}
+        """By fact: what was accepted and a person is to look at, and was not asked about yet."""
         self._failed: dict[str, str] = {}
         self._failed_s: dict[str, float] = {}
         self._agent, self._model, self._log, self._confirmed = agent, model, log, confirmed
@@ -87,9 +98,10 @@ class FactJudge:
 
     async def load(self) -> None:
         """Know what was judged before. Raises what a ledger raises."""
+        self._key = await self._log.key()
         for one in await self._log.judged():
             if one.kind == FACT and one.model:
-                self._kept[one.case] = one
+                self._take(one)
             elif one.kind == FACT:
                 self._ruled[one.case] = one.judgment.rule
 
@@ -123,6 +135,19 @@ class FactJudge:
             await self._log.keep(judged)
             self._noted.pop(digest, None)
 
+    def decided(self, view: ItemView) -> None:
+        """A person has decided about a fact: `learn` from it."""
+        judged = self._by_fact.get(view.item.subject)
+        if judged and (precedent := precedent_of(view, judged)):
+            self._decided[view.item.id] = view.decided_ms, precedent
+
+    async def learn(self) -> None:
+        """Be as sure as people's decisions say one has to be. Raises what a ledger raises."""
+        since_ms = (await threshold_in(self._log.ledger, self._given)).since_ms
+        known = accepted(precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms)
+        found = await learned(self._log.ledger, self._given, known, self._log.now_ms())
+        self.settings = dataclasses.replace(self.settings, thresholds={FACT: found.value} if found.is_learned else {})
+
     async def until_free(self) -> None:
         """When facts can be judged: whoever chooses them then has more of them."""
         await self._model.until_free()
@@ -150,7 +175,12 @@ class FactJudge:
             await self._log.keep(judged)
         if judgment.cause == "broken":
             self._failed_s[judged.case] = self._clock_s()
-        self._kept[judged.case] = judged
+        self._take(judged)
+
+    def _take(self, judged: Judged) -> None:
+        self._kept[judged.case] = self._by_fact[judged.goal] = judged
+        if judged.audit:
+            self.audits[judged.goal] = judged
 
     async def _asked(self, facts: Sequence[Fact]) -> _Said:
         spent: list[Spending] = []
@@ -175,8 +205,11 @@ class FactJudge:
         found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), RuleSet(), self.settings, signals)
         # The signal that it needs was given.
         assert not isinstance(found, Need)  # noqa: S101 - see above
+        record = self._record(fact, found)
+        is_audited = found.action is JudgmentAction.ACCEPT and chosen(record.case, self.audit_share, self._key)
         return replace(
-            self._record(fact, found),
+            record,
+            audit=self.audit_share if is_audited else 0.0,
             model=self._model.name,
             input_tokens=cost.usage.input_tokens,
             output_tokens=cost.usage.output_tokens,

@@ -16,17 +16,15 @@ may go has said so for every fact it stands before.
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
-from typing import Literal
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.fact_items import AUDIT, FACT, audit_item, fact_item
 from hive_mind.agents.fact_judge import FACTS_MAX, FactJudge
 from hive_mind.agents.fact_names import names_of, text_before
 from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
 from hive_mind.judge.case import Case
-from hive_mind.judge.item_context import fitted
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
@@ -34,14 +32,11 @@ from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.memory.review import ALLOWED, Ruling
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.ids import item_id
 
 _log = logging.getLogger(__name__)
 
 Reconsider = Callable[[Sequence[str]], Awaitable[None]]
 
-_KIND: Literal["fact"] = "fact"
-_TITLE_CHARS = 120
 _ID_SHOWN = 8
 _AGAIN_S = 1.0
 _OUT = (Sharing.HELD, Sharing.SHARED)
@@ -74,7 +69,12 @@ class GateReviewer:
         self._unjudged: dict[str, Fact] = {}
         self._behind: dict[str, set[str]] = {}
         self._pos = 0
-        self._news, self._work = asyncio.Event(), asyncio.Event()
+        self._news, self._work, self._accepted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether a model judges."""
+        return self._judge is not None
 
     def ruling(self, fact: Fact) -> Ruling | None:
         """By rules, a model's judgement and what people decided; None where a model or a person has to be asked first."""
@@ -115,6 +115,7 @@ class GateReviewer:
             tasks.create_task(self._ask())
             if self._judge is not None:
                 tasks.create_task(self._have_judged(self._judge))
+                tasks.create_task(self._have_audited(self._judge))
 
     # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,7 +137,7 @@ class GateReviewer:
         said = self._decided.get(fact.id)
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
         settings = self._settings if is_whole else _RULES_ALONE
-        found = next_judgment(Case(names_of(fact, self._agent), kind=_KIND), self.rules, settings, signals)
+        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self.rules, settings, signals)
         if isinstance(found, Need):
             return self._judge.judgment(fact) if self._judge else None
         if self._judge and is_whole and found.cause == "rule":
@@ -167,7 +168,9 @@ class GateReviewer:
         if self._unjudged:
             await judge.until_free()
             facts = list(islice(self._unjudged.values(), FACTS_MAX))
+            await judge.learn()
             await judge.judge(facts)
+            self._accepted.set()
             for fact in facts:
                 self._unjudged.pop(fact.id, None)
             await self._have_reconsidered([fact.id for fact in facts])
@@ -207,12 +210,8 @@ class GateReviewer:
             # The model is asked again.
             self.want([fact])
             return True
-        item = self._item(fact, judgment)
-        try:
-            is_there = await self._desk.ask(item)
-        except HiveError as error:
-            _log.warning("agent %s: a person could not be asked about a fact (%s); it stays home until then", self._agent, error)
-            return False
+        item = fact_item(self._agent, fact, judgment, is_by_model=self._judge is not None)
+        is_there = await self._is_there(item)
         if is_there:
             self._asked[fact.id] = item.id
         elif self._judge and judgment.cause == "broken":
@@ -220,21 +219,24 @@ class GateReviewer:
             self._judge.try_again(fact)
         return is_there
 
-    def _item(self, fact: Fact, judgment: Judgment) -> Item:
-        shown = [("fact", fact.content), ("concept", fact.concept), ("sources", "\n".join(fact.sources)), ("before", fact.before)]
-        return Item(
-            # A fact is what it says: its id is the digest of the case.
-            id=item_id(_KIND, f"{self._agent}/{fact.id}", fact.id),
-            kind=_KIND,
-            agent=self._agent,
-            subject=fact.id,
-            title=fact.content[:_TITLE_CHARS],
-            opened_ms=time.time_ns() // 1_000_000,
-            context=fitted([("why", _why(judgment)), *((name, text) for name, text in shown if text)]),
-            signals=judgment.signals,
-            cites=(fact.id,),
-            group=judgment.rule or (judgment.cause if self._judge else "every fact"),
-        )
+    async def _is_there(self, item: Item) -> bool:
+        try:
+            return await self._desk.ask(item)
+        except HiveError as error:
+            _log.warning("agent %s: a person could not be asked about a fact (%s); tried again", self._agent, error)
+            return False
+
+    async def _have_audited(self, judge: FactJudge) -> None:
+        """Lay down a sample of what the model lets pass. Nothing waits for it."""
+        while True:
+            for judged in list(judge.audits.values()):
+                if await self._is_there(audit_item(self._agent, judged)):
+                    judge.audits.pop(judged.goal, None)
+            if judge.audits:
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                self._accepted.clear()
+                await self._accepted.wait()
 
     async def _follow(self) -> None:
         async for pos, decision in self._desk.decisions(self._pos):
@@ -249,8 +251,10 @@ class GateReviewer:
         except (DatabaseUnreadable, WireError) as error:
             _log.error("agent %s: a decision is left out, and the fact stays home: %s", self._agent, error)
             return ""
-        if view is None or view.item.kind != _KIND or view.item.agent != self._agent:
+        if view is None or view.item.kind not in (FACT, AUDIT) or view.item.agent != self._agent:
             return ""
+        if self._judge:
+            self._judge.decided(view)
         # It may have been opened and decided again since.
         self._decided[view.item.subject] = view.decision or decision
         self._asked[view.item.subject] = decision.item
@@ -266,10 +270,6 @@ class GateReviewer:
         except HiveError as error:
             # Everything that is not shared is looked at again when the memory wakes.
             _log.warning("agent %s: %d facts could not be looked at again: %s", self._agent, len(fact_ids), error)
-
-
-def _why(judgment: Judgment) -> str:
-    return judgment.reasoning if judgment.action is JudgmentAction.ESCALATE else "people judge every fact of this agent"
 
 
 def _said_no(decision: Decision) -> str:

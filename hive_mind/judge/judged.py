@@ -21,6 +21,8 @@ class Judged(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int = 0
     usd: float | None = None
     """None where no price is known."""
+    audit: float = 0.0
+    """It was accepted and is looked at by a person, as this share of such judgements is; 0: it is not."""
 
     def precedent(self, person: JudgmentAction, share: float = 1.0) -> Precedent:
         """With what a person decided; `share` of such cases are looked at."""

@@ -36,7 +36,7 @@ async def open_judge(
         model = _Absent(config.name, str(error))
     settings = JudgeSettings(threshold=config.threshold, has_model=True, unattended=config.unattended)
     checked = CheckedModel(model, Budget(token_budget), pace=Pace(config.calls_per_minute))
-    judge = FactJudge(agent, checked, LedgerLog(ledger), settings, _Confirmations(agent, member).of)
+    judge = FactJudge(agent, checked, LedgerLog(ledger), settings, _Confirmations(agent, member).of, audit_share=config.audit)
     await judge.load()
     return judge
 

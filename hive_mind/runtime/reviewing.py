@@ -22,6 +22,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.desk_post import DeskPost
+from hive_mind.runtime.desk_trust import DeskTrust
 from hive_mind.runtime.judging_model import OpenModel, open_judge
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.settings import Settings
@@ -108,6 +109,8 @@ class Reviewing:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(reviewer.run())
                     tasks.create_task(post.run())
+                    if reviewer.has_judge and self._config.desk.agent == self._agent:
+                        tasks.create_task(DeskTrust(self._agent, ledger, LedgerDesk(ledger), self._member).run())
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so that is told.
                 errors = _single(failed)

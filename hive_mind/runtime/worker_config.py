@@ -92,12 +92,13 @@ class DeskConfig(msgspec.Struct, frozen=True):
 
 
 class ModelReviewConfig(msgspec.Struct, frozen=True):
-    """A language model as judge."""
+    """A language model as judge. `audit` is the share of what it accepts that a person looks at."""
 
     name: str = ""
     threshold: float = 0.7
     calls_per_minute: int = 6
     unattended: Literal["escalate", "hold", "accept"] = "escalate"
+    audit: float = 0.05
 
 
 class ReviewConfig(msgspec.Struct, frozen=True):

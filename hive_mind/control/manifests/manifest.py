@@ -173,6 +173,7 @@ class Judge(_Part):
         description="model: of what it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
         "unjudged. What broke goes to a person in any case.",
     )
+    audit: Share = Field(0.05, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
 class Trust(_Part):

@@ -66,6 +66,7 @@ READ: Mapping[str, Read] = {
     "spec.judge.threshold": lambda c: c.review.model.threshold,
     "spec.judge.callsPerMinute": lambda c: c.review.model.calls_per_minute,
     "spec.judge.unattended": lambda c: c.review.model.unattended,
+    "spec.judge.audit": lambda c: c.review.model.audit,
     "spec.rules": lambda c: c.review.rules,
     "spec.trust.moderators": lambda c: c.tuning.standing.moderators,
     "spec.trust.halfLifeDays": lambda c: c.tuning.standing.trust.half_life_days,

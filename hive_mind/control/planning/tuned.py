@@ -25,9 +25,7 @@ def milliseconds(seconds: float) -> int:
 def tuning(spec: Spec) -> HiveSettings:
     """How nodes behave."""
     return HiveSettings(
-        standing=StandingSettings(
-            moderators=tuple(sorted(set(spec.trust.moderators))), expiry=_expiry(spec.lifecycle), trust=_trust(spec.trust)
-        ),
+        standing=StandingSettings(moderators=_moderators(spec), expiry=_expiry(spec.lifecycle), trust=_trust(spec.trust)),
         gossip=GossipSettings(fanout=spec.gossip.fanout, period_ms=milliseconds(spec.gossip.period_s)),
         scatter=ScatterSettings(deadline_ms=milliseconds(spec.retrieval.deadline_s)),
         housekeeping_ms=milliseconds(spec.lifecycle.gc_period_s),
@@ -51,11 +49,16 @@ def gate(promotion: Promotion) -> PromotionSettings:
     )
 
 
+def desk_of(spec: Spec) -> str:
+    """The agent at whose desk people decide."""
+    return spec.judge.desk or names_of(spec.agents[0])[0]
+
+
 def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
     """Who judges what leaves home; `nodes` are those of the agents. Without a judge nobody has anything to do with a desk."""
     if spec.judge.facts == "off":
         return ReviewConfig()
-    desk = spec.judge.desk or names_of(spec.agents[0])[0]
+    desk = desk_of(spec)
     rules = tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules)
     return ReviewConfig(spec.judge.facts, rules, DeskConfig(desk, nodes.get(desk, "")), _judging_model(spec))
 
@@ -94,12 +97,19 @@ def seen(observability: Observability) -> SeenConfig:
     return SeenConfig(log=observability.log, metrics=observability.metrics, trace=observability.trace)
 
 
+def _moderators(spec: Spec) -> tuple[str, ...]:
+    """Where a model judges, the desk is one, too: what people find wrong is taken back for all."""
+    desk = {desk_of(spec)} if spec.judge.facts == "model" else set()
+    return tuple(sorted({*spec.trust.moderators, *desk}))
+
+
 def _judging_model(spec: Spec) -> ModelReviewConfig:
     """Where no model judges, nothing is said of how."""
     judge = spec.judge
     if judge.facts != "model":
         return ModelReviewConfig()
-    return ModelReviewConfig(judge.model or spec.llm.model, judge.threshold, judge.calls_per_minute, judge.unattended)
+    name = judge.model or spec.llm.model
+    return ModelReviewConfig(name, judge.threshold, judge.calls_per_minute, judge.unattended, judge.audit)
 
 
 def _expiry(lifecycle: Lifecycle) -> ExpirySettings:

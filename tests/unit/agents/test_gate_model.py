@@ -7,13 +7,14 @@ import pytest
 
 from hive_mind.agents.pace import Pace
 from hive_mind.errors import BackendRejected
+from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.fact import Sharing
-from tests.unit.agents.town import by_text, reply, rule, shown, town, verdict
+from tests.unit.agents.town import PATIENCE_S, by_text, reply, rule, shown, town, verdict
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
@@ -157,5 +158,56 @@ def test_the_first_gate_stays_before_the_model(tmp_path: Path) -> None:
             assert (secret.sharing, secret.held_back != "") == (Sharing.PRIVATE, True)
             assert model.prompts == []
             assert PromotionSettings().hold_back_secrets
+
+    asyncio.run(work())
+
+
+@TOPOLOGIES
+def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(tmp_path: Path, topology: str) -> None:
+    async def work() -> None:
+        async with town(tmp_path, topology, model=ScriptedModel(by_text({})), audit_share=1.0) as one:
+            good, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
+            for fact in (good, bad):
+                await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+                await one.until_asked(fact)
+            assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, True]
+            assert {view.item.kind for view in await one.desk.open()} == {"audit"}
+
+            await one.decide(good, ACCEPT)
+            await one.decide(bad, ESCALATE, "cheese melts")
+            await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
+            assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, False]
+
+        async with town(tmp_path, topology, model=ScriptedModel([]), audit_share=1.0) as one:
+            await one.ann.reconsider()
+            await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
+            assert await one.is_seen_by_ben(good)
+            assert await one.desk.open() == []
+
+    asyncio.run(work())
+
+
+def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 1)
+    monkeypatch.setattr("hive_mind.agents.gate_reviewer._AGAIN_S", 0.01)
+
+    async def work() -> None:
+        async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), audit_share=1.0) as one:
+            facts = [await one.store(f"Boat number {number} is painted green.") for number in range(3)]
+            for fact in facts:
+                await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+
+        async with town(tmp_path, "flat", model=ScriptedModel([]), audit_share=1.0) as one:
+            seen = set()
+            while len(seen) < len(facts):
+                async with asyncio.timeout(PATIENCE_S):
+                    while not (views := await one.desk.open()):  # noqa: ASYNC110 - nothing tells
+                        await asyncio.sleep(0.002)
+                (view,) = views
+                seen.add(view.item.subject)
+                assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+            assert seen == {fact.id for fact in facts}
 
     asyncio.run(work())

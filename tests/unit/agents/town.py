@@ -66,6 +66,11 @@ class Town:
         (view,) = [view for view in await self.desk.open() if view.item.subject == fact.id]
         assert await self.desk.decide(Decision(item=view.item.id, action=action, by="olga", because=because))
 
+    async def until_asked(self, fact: Fact) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while fact.id not in [view.item.subject for view in await self.desk.open()]:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.002)
+
     async def until(self, fact: Fact, holds: Callable[[Fact], bool]) -> Fact:
         async with asyncio.timeout(PATIENCE_S):
             while not holds(found := await self.now(fact)):  # noqa: ASYNC110 - nothing tells
@@ -83,6 +88,7 @@ async def town(
     model: ScriptedModel | None = None,
     pace: Pace | None = None,
     settings: JudgeSettings = BY_MODEL,
+    audit_share: float = 0.0,
 ):
     ledger = await backends.load("ledger", "sqlite").open(home / "ledger.sqlite", is_shared=True)
     plan = FleetPlan(topology, ("ann", "ben"), group_size=1)
@@ -91,7 +97,7 @@ async def town(
             judge = None
             if model:
                 checked = CheckedModel(model, settings=ONCE, pace=pace)
-                judge = FactJudge("ann", checked, LedgerLog(ledger), settings)
+                judge = FactJudge("ann", checked, LedgerLog(ledger), settings, audit_share=audit_share)
                 await judge.load()
             found = Town(fleet, LedgerDesk(ledger), rules, asks_people, judge)
             working = asyncio.create_task(found.reviewer.run())

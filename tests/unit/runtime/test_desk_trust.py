@@ -1,0 +1,132 @@
+"""Answers to audits: a wrong fact is taken back for all and its agent rated, once, whoever is stopped in between."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import BackendTimeout
+from hive_mind.hive.trust import TrustSettings
+from hive_mind.judge.items import Decision, Item
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.ledger.base import Ledger
+from hive_mind.runtime.desk_trust import DeskTrust
+
+RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
+PATIENCE_S = 20
+
+
+class Hive:
+    """As much of a member as the desk needs: a registry, and who is a moderator."""
+
+    def __init__(self, *, is_moderator: bool = True, failures: int = 0) -> None:
+        self.written: dict[str, Any] = {}
+        self.calls = 0
+        self._failures = failures
+        standing = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda: 1_000)
+        settings = SimpleNamespace(standing=SimpleNamespace(trust=TrustSettings()))
+        node = SimpleNamespace(registry=self.written, standing=standing, settings=settings)
+        self.member, self.runner = SimpleNamespace(node=node), SimpleNamespace(write=self.write)
+
+    async def write(self, entries: Any, by: str) -> list[str]:
+        assert by == "desk"
+        self.calls += 1
+        if self.calls <= self._failures:
+            raise BackendTimeout("hive", "nobody answers")
+        self.written |= {key: msgspec.json.decode(value) for key, value in entries}
+        return [""] * len(entries)
+
+
+async def answered(ledger: Ledger, agent: str, fact: str, action: JudgmentAction, kind: str = "audit") -> None:
+    desk = LedgerDesk(ledger)
+    item = Item(id=f"{agent}-{fact}", kind=kind, agent=agent, subject=fact, title=fact, opened_ms=1)  # type: ignore[arg-type]
+    await desk.ask(item)
+    await desk.decide(Decision(item=item.id, action=action, by="olga"))
+
+
+async def followed(ledger: Ledger, hive: Hive, audits: int) -> None:
+    """Let the desk run until it has noted so many audits."""
+    running = asyncio.create_task(DeskTrust("desk", ledger, LedgerDesk(ledger), hive).run())  # type: ignore[arg-type]
+    async with asyncio.timeout(PATIENCE_S):
+        while sum(head.kind == "told" for head in await ledger.heads("audited/")) < audits:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.002)
+    running.cancel()
+    await asyncio.wait([running])
+
+
+def tried(work: Callable[[Ledger], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        ledger = await backends.load("ledger", "memory").open()
+        await work(ledger)
+        await ledger.close()
+
+    asyncio.run(whole())
+
+
+def counts(hive: Hive, agent: str) -> tuple[int, int]:
+    rating = hive.written[f"rating/desk/{agent}"]
+    return round(rating["good"]), round(rating["bad"])
+
+
+def test_right_and_wrong_are_rated_and_what_is_wrong_is_taken_back_for_all():
+    async def work(ledger: Ledger) -> None:
+        hive = Hive()
+        for fact, action in (("a", RIGHT), ("b", WRONG), ("c", WRONG)):
+            await answered(ledger, "ann", fact, action)
+        await answered(ledger, "ben", "d", RIGHT)
+        await answered(ledger, "ann", "e", WRONG, kind="fact")
+        await followed(ledger, hive, 4)
+
+        assert (counts(hive, "ann"), counts(hive, "ben")) == ((1, 2), (1, 0))
+        assert {key for key in hive.written if key.startswith("retracted/")} == {"retracted/b", "retracted/c"}
+
+    tried(work)
+
+
+def test_each_answer_counts_once_over_restarts_also_where_it_was_told_and_not_yet_noted():
+    async def work(ledger: Ledger) -> None:
+        hive = Hive()
+        await answered(ledger, "ann", "a", WRONG)
+        await followed(ledger, hive, 1)
+        await followed(ledger, hive, 1)
+        assert (counts(hive, "ann"), hive.calls) == ((0, 1), 1)
+
+        # Stopped between telling and noting that it was told.
+        fresh = await backends.load("ledger", "memory").open()
+        for stream in ("item/ann-a", "audited/ann-a"):
+            for entry in (await ledger.read(stream))[: 1 if stream.startswith("audited") else 2]:
+                await fresh.append(stream, entry.seq, [entry])
+        await followed(fresh, hive, 1)
+        assert (counts(hive, "ann"), hive.calls) == ((0, 1), 2)
+
+    tried(work)
+
+
+def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates_itself():
+    async def work(ledger: Ledger) -> None:
+        hive = Hive(is_moderator=False)
+        await answered(ledger, "ann", "a", WRONG)
+        await answered(ledger, "desk", "b", WRONG)
+        await followed(ledger, hive, 2)
+
+        assert set(hive.written) == {"rating/desk/ann"}
+
+    tried(work)
+
+
+def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_mind.runtime.desk_trust._AGAIN_S", 0.001)
+
+    async def work(ledger: Ledger) -> None:
+        hive = Hive(failures=3)
+        await answered(ledger, "ann", "a", WRONG)
+        await followed(ledger, hive, 1)
+
+        assert (counts(hive, "ann"), hive.calls) == ((0, 1), 4)
+
+    tried(work)
