@@ -1,9 +1,10 @@
 """A person at a desk, as a process that can be killed: `python -m tests.chaos.gate_person HOME AGENT` decides until then.
 
-What was invented is rejected, everything else is approved, each after a moment.
+What was invented is rejected, everything else is approved, each after a moment. Now and then one thinks again, and says the same.
 """
 
 import asyncio
+import random
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 
 _THINKS_S = 0.05
+_THINKS_AGAIN = 0.2
 
 
 async def decide(home: Path, agent: str) -> None:
@@ -24,7 +26,10 @@ async def decide(home: Path, agent: str) -> None:
         await asyncio.sleep(_THINKS_S)
         for view in (await desk.open())[:5]:
             action = JudgmentAction.ESCALATE if "invented" in view.item.title else JudgmentAction.ACCEPT
-            await desk.decide(Decision(item=view.item.id, action=action, by="olga"))
+            decision = Decision(item=view.item.id, action=action, by="olga")
+            await desk.decide(decision)
+            if random.random() < _THINKS_AGAIN and await desk.reopen(view.item.id, "olga"):
+                await desk.decide(decision)
 
 
 if __name__ == "__main__":

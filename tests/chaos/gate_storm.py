@@ -1,7 +1,8 @@
 """A fleet whose facts are judged, while everybody in it is killed: nothing bad is ever seen, nothing good is lost.
 
 Agents store facts, of which one in five must not leave its author, each in one of five ways; a process decides what people are
-asked; and other agents are looked at all the time. Every round kills some of them all, and then puts the fleet in order.
+asked; and other agents are looked at all the time. Every round draws another manifest, applies it and kills some of all there
+are: agents, the one with the desk most of all, the person, the broker, the command that applies. Then it puts the fleet in order.
 `python -m tests.chaos.gate_storm --rounds 100 --agents 10 --facts 1000 --seed 7` runs one.
 """
 
@@ -16,15 +17,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.control.controller import HiveController
+from hive_mind.control.processes import private_redis
+from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError
-from hive_mind.judge.items import OPENED, PREFIX, Decision
+from hive_mind.judge.items import OPENED, PREFIX, Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.runtime.settings import Settings
@@ -33,7 +38,12 @@ from tests.chaos.fleet_storm import FLEET, FleetStorm
 from tests.chaos.fleet_storm import Report as FleetReport
 
 DESK = "reader-1"
+VICTIMS = ("process", "process", "process", "desk", "desk", "person", "person", "broker", "command")
+TOPOLOGIES = ("flat", "{kind: sharded, replicas: 2}", "{kind: federated, groups: [{name: north}, {name: south}]}")
+# The same, said otherwise: all that was shared is judged anew.
+RUMOURS = ("'rumour' in result.text", "'rumour' in result.text.lower()")
 _EFFECT_WITHIN_S = 2.0
+_PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.1
 _POLL_S = 0.02
 _MANIFEST = f"""
@@ -41,12 +51,13 @@ apiVersion: hive-mind/v1
 kind: Hive
 metadata: {{name: {FLEET}}}
 spec:
-  topology: flat
+  topology: %s
   agents: [{{name: 'reader-{{n}}', count: %d}}]
+  platform: {{kind: local, agentsPerProcess: %d}}
   judge: {{facts: rules}}
   rules:
     - {{id: money, condition: "'euros' in result.text", action: escalate, description: a person checks prices}}
-    - {{id: rumours, condition: "'rumour' in result.text", action: retry, description: no rumours}}
+    - {{id: rumours, condition: "%s", action: retry, description: no rumours}}
 """
 # A text, how sure its agent is of it, and whether others may see it. "invented" is what the person knows to be wrong.
 GOOD = (("Berth {} lies at the north quay of the harbour.", 0.9), ("A night at berth {} costs 20 euros in summer.", 0.9))
@@ -69,6 +80,8 @@ class Report(FleetReport):
     """By content, of all that was ever handed to an agent."""
     asked: set[str] = field(default_factory=set)
     """Ids of acknowledged facts that a person is asked about."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """Contents by id, acknowledged, of what must stay with its author."""
     effects_s: list[float] = field(default_factory=list)
     looks: int = 0
     rounds: int = 0
@@ -76,7 +89,8 @@ class Report(FleetReport):
     def __str__(self) -> str:
         slowest = max(self.effects_s, default=0.0)
         return (
-            f"{super().__str__()}; {self.rounds} rounds, {len(self.author)} facts, {len(self.asked)} asked about,"
+            f"{super().__str__()}; {self.rounds} rounds, {len(self.author)} facts, {sum(map(_is_bad, self.author))} of them bad,"
+            f" {len(self.asked)} asked about,"
             f" {self.looks} looks; a decision was seen elsewhere within {slowest:.2f} s"
         )
 
@@ -91,6 +105,7 @@ class GateStorm(FleetStorm):
         self._agents = [f"reader-{number}" for number in range(1, agents + 1)]
         self._facts_a_round = facts_a_round
         self._person: subprocess.Popen[bytes] | None = None
+        self._approved: set[str] = set()
 
     async def rounds(self, rounds: int) -> None:
         """The fleet is gone afterwards, with everything of it."""
@@ -104,15 +119,21 @@ class GateStorm(FleetStorm):
 
     async def _round(self) -> None:
         self._person = self._person_begun()
+        self._draw()
         watching = asyncio.create_task(self._watch())
         writing = asyncio.create_task(self._write())
+        applying = self._command("apply", "-f", str(self._manifest), "--timeout", "90")
         try:
             for _ in range(self._chance.choice((1, 2, 3))):
                 await asyncio.sleep(self._chance.uniform(0.05, 1.5))
-                self._kill_somebody()
-            await writing
+                self._kill_somebody(applying)
+            await asyncio.gather(writing, asyncio.to_thread(applying.communicate))
             await self._calm()
+            if watching.done():
+                # It ends only with an error, and without it nothing is seen.
+                watching.result()
         finally:
+            applying.kill()
             for task in (watching, writing):
                 task.cancel()
             await asyncio.wait([watching, writing])
@@ -120,20 +141,36 @@ class GateStorm(FleetStorm):
         print(f"  {self._report}", flush=True)
 
     def _draw(self) -> None:
-        self._manifest.write_text(_MANIFEST % len(self._agents), "utf-8")
+        topology, together, rumours = (self._chance.choice(some) for some in (TOPOLOGIES, (1, 2, 5), RUMOURS))
+        self._manifest.write_text(_MANIFEST % (topology, len(self._agents), together, rumours), "utf-8")
 
     def _person_begun(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([sys.executable, "-m", "tests.chaos.gate_person", str(self._home), DESK])
 
-    def _kill_somebody(self) -> None:
-        if self._chance.random() < 0.25:
+    def _kill_somebody(self, applying: "subprocess.Popen[str]") -> None:
+        what = self._chance.choice(VICTIMS)
+        if what == "person":
             self._person_leaves()
             self._person = self._person_begun()
-            self._report.kills["person"] += 1
-        elif workers := self._workers():
+            self._report.kills[what] += 1
+        elif pid := self._pid_of(what, applying):
             with suppress(ProcessLookupError):
-                os.kill(self._chance.choice(workers), signal.SIGKILL)
-                self._report.kills["process"] += 1
+                os.kill(pid, signal.SIGKILL)
+                self._report.kills[what] += 1
+
+    def _pid_of(self, what: str, applying: "subprocess.Popen[str]") -> int:
+        """0 where there is none now."""
+        if what == "command":
+            return applying.pid if applying.poll() is None else 0
+        folder = FleetFolder(self._home, FLEET)
+        if what == "broker":
+            return private_redis.state(folder.path).pid
+        workers = self._workers()
+        if what == "desk":
+            hosts = folder.state().allocation
+            name = next((one for one, nodes in hosts.items() if any(DESK in agents for agents in nodes.values())), "")
+            workers = [pid for pid in workers if any(Path(word).stem == name for word in _words_of(pid))]
+        return self._chance.choice(workers) if workers else 0
 
     # ── what agents store ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -146,8 +183,7 @@ class GateStorm(FleetStorm):
                 with suppress(HiveError, OSError):
                     fields = {"content": text, "source": f"log of {agent}", "confidence": confidence}
                     reply = await controller.call(agent, "store", timeout_s=5, **fields)
-                    if not _is_bad(text):
-                        self._report.facts[reply["fact_id"]] = text
+                    (self._report.kept if _is_bad(text) else self._report.facts)[reply["fact_id"]] = text
                     if is_asked:
                         self._report.asked.add(reply["fact_id"])
                 await asyncio.sleep(self._chance.uniform(0, 0.05))
@@ -173,12 +209,27 @@ class GateStorm(FleetStorm):
                 await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def _look_at(self, controller: HiveController, agent: str) -> set[str]:
+        """What an agent finds: all of it listed, and one thing that it must not find searched for."""
         listed = await controller.call(agent, "facts", limit=0, timeout_s=10)
+        seen = {fact["fact_id"]: fact["content"] for fact in listed["facts"]}
+        if wanted := [text for text, author in self._report.author.items() if _is_bad(text) and author != agent]:
+            found = await controller.call(agent, "search", query=self._chance.choice(wanted), timeout_s=10)
+            seen |= {hit["fact_id"]: hit["content"] for hit in found["hits"]}
         self._report.looks += 1
-        seen = {fact["content"] for fact in listed["facts"]}
-        leaked = [text for text in seen if _is_bad(text) and self._report.author.get(text) != agent]
+        await self._check_seen(agent, {id: text for id, text in seen.items() if self._report.author.get(text) != agent})
+        return set(seen.values())
+
+    async def _check_seen(self, agent: str, others: Mapping[str, str]) -> None:
+        """Of others it sees nothing bad, and nothing that a person is asked about and did not approve."""
+        leaked = [text for text in others.values() if _is_bad(text)]
         self._expect(not leaked, f"{agent} sees {leaked[:3]}")
-        return seen
+        asked = {id: text for id, text in others.items() if "euros" in text and id not in self._approved}
+        if asked:
+            async with _ledger(self._home, DESK) as ledger:
+                views = [await LedgerDesk(ledger).view(id) for id in await LedgerDesk(ledger).ids()]
+            self._approved |= {view.item.subject for view in views if view and _was_approved(view)}
+        early = [text for id, text in asked.items() if id not in self._approved]
+        self._expect(not early, f"{agent} sees before anybody approved it: {early[:3]}")
 
     async def _look(self, controller: HiveController) -> None:
         """All that is good is seen by everybody, each item was asked once, and a decision takes effect in good time."""
@@ -187,9 +238,20 @@ class GateStorm(FleetStorm):
             await self._look_at(controller, agent)
             async with _ledger(self._home, agent) as ledger:
                 await self._check_items(agent, ledger)
+        await self._check_kept(controller)
         if not self._report.violations:
             self._person_leaves()
-            self._report.effects_s.append(await self._effect(controller))
+            for action in (JudgmentAction.ACCEPT, JudgmentAction.ESCALATE):
+                self._report.effects_s.append(await self._effect(controller, action))
+
+    async def _check_kept(self, controller: HiveController) -> None:
+        """What must not leave its author is there, with the reason."""
+        own: dict[str, str] = {}
+        for agent in self._agents:
+            listed = await controller.call(agent, "facts", limit=0, local=True)
+            own |= {fact["fact_id"]: fact["held_back"] for fact in listed["facts"]}
+        wrong = [text for id, text in self._report.kept.items() if not own.get(id)]
+        self._expect(not wrong, f"their authors have lost these, or do not know why they stay: {wrong[:3]}")
 
     async def _check_items(self, agent: str, ledger: Ledger) -> None:
         desk, subjects = LedgerDesk(ledger), Counter[str]()
@@ -203,25 +265,43 @@ class GateStorm(FleetStorm):
         lost = self._report.asked - set(subjects) if agent == DESK else set()
         self._expect(not lost, f"nobody was ever asked about {sorted(lost)[:3]}")
 
-    async def _effect(self, controller: HiveController) -> float:
-        """From a decision, with all in order, until another agent sees the fact."""
-        text = f"A night at berth {len(self._report.author)} costs 20 euros in summer."
+    async def _effect(self, controller: HiveController, action: JudgmentAction) -> float:
+        """From a decision, with all in order, until another agent sees the fact, or its author knows why nobody does."""
+        is_good = action is JudgmentAction.ACCEPT
+        text = (GOOD if is_good else BAD)[-1][0].format(len(self._report.author))
         author, other = self._chance.sample(self._agents, 2)
         self._report.author[text] = author
         reply = await controller.call(author, "store", content=text, source=f"log of {author}", confidence=0.9)
-        self._report.facts[reply["fact_id"]] = text
+        (self._report.facts if is_good else self._report.kept)[reply["fact_id"]] = text
         self._report.asked.add(reply["fact_id"])
-        async with _ledger(self._home, DESK) as ledger:
-            desk = LedgerDesk(ledger)
-            while not (waiting := [view.item for view in await desk.open() if view.item.subject == reply["fact_id"]]):  # noqa: ASYNC110
-                await asyncio.sleep(_POLL_S)
-            began_s = time.monotonic()
-            await desk.decide(Decision(item=waiting[0].id, action=JudgmentAction.ACCEPT, by="olga"))
-        while text not in await self._look_at(controller, other):  # noqa: ASYNC110 - nothing tells
+        began_s = await self._decided(reply["fact_id"], action)
+        while not await self._is_effective(controller, text, author, other):
+            if time.monotonic() > began_s + _PATIENCE_S:
+                break
             await asyncio.sleep(_POLL_S)
         took_s = time.monotonic() - began_s
-        self._expect(took_s <= _EFFECT_WITHIN_S, f"a decision took {took_s:.2f} s until {other} saw what {author} said")
+        self._expect(took_s <= _EFFECT_WITHIN_S, f"to {action} what {author} said took {took_s:.2f} s until {other} saw it")
         return took_s
+
+    async def _decided(self, subject: str, action: JudgmentAction) -> float:
+        """When."""
+        give_up_s = time.monotonic() + _PATIENCE_S
+        async with _ledger(self._home, DESK) as ledger:
+            desk = LedgerDesk(ledger)
+            while not (waiting := [view.item for view in await desk.open() if view.item.subject == subject]):
+                if time.monotonic() > give_up_s:
+                    self._expect(False, f"within {_PATIENCE_S:g} s nobody is asked about {subject}")
+                    return time.monotonic()
+                await asyncio.sleep(_POLL_S)
+            began_s = time.monotonic()
+            await desk.decide(Decision(item=waiting[0].id, action=action, by="olga"))
+        return began_s
+
+    async def _is_effective(self, controller: HiveController, text: str, author: str, other: str) -> bool:
+        if not _is_bad(text):
+            return text in await self._look_at(controller, other)
+        listed = await controller.call(author, "facts", limit=0, local=True)
+        return any(fact["content"] == text and fact["held_back"] == "olga said no" for fact in listed["facts"])
 
     def _person_leaves(self) -> None:
         if self._person is not None:
@@ -231,6 +311,18 @@ class GateStorm(FleetStorm):
 
 def _is_bad(text: str) -> bool:
     return not any(text.endswith(good.partition("{}")[2]) for good, _ in GOOD)
+
+
+def _was_approved(view: ItemView) -> bool:
+    """Now, or before somebody thought again."""
+    said = [one for one in (view.decision, *view.former) if isinstance(one, Decision)]
+    return any(one.action is JudgmentAction.ACCEPT for one in said)
+
+
+def _words_of(pid: int) -> list[str]:
+    with suppress(psutil.Error):
+        return psutil.Process(pid).cmdline()
+    return []
 
 
 @asynccontextmanager
