@@ -106,7 +106,12 @@ class GateReviewer:
             self._pos = pos
 
     async def run(self) -> None:
-        """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled."""
+        """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled.
+
+        Run again it goes on with what was left.
+        """
+        self._news.set()
+        self._work.set()
         await self.recall()
         # All at once: of an item that was opened again only the last decision may ever take effect.
         await self._have_reconsidered(self._depending_on(*self._decided))
@@ -179,17 +184,16 @@ class GateReviewer:
         while True:
             await self._news.wait()
             self._news.clear()
-            wanted, self._wanted = self._wanted, {}
             asked = []
-            for fact in wanted.values():
+            for fact in list(self._wanted.values()):
                 if await self._is_asked(fact):
                     asked.append(fact.id)
-                else:
-                    # The desk is full, or can't be written: when there is room, or in a moment.
-                    self._wanted[fact.id] = fact
+                    # Not before, so that nothing is left out where this is cut short.
+                    self._wanted.pop(fact.id, None)
             if asked:
                 await self._have_reconsidered(asked)
             if self._wanted:
+                # The desk is full, or can't be written: when there is room, or in a moment.
                 await asyncio.sleep(_AGAIN_S)
                 self._news.set()
 

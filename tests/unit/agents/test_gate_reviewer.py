@@ -9,7 +9,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.gate_reviewer import GateReviewer
-from hive_mind.judge.items import Decision
+from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.memory.review import ALLOWED, Ruling
@@ -249,6 +249,40 @@ def test_what_was_approved_is_known_before_everything_is_looked_at_again(tmp_pat
         assert reviewer.ruling(fact) is None
         await reviewer.recall()
         assert reviewer.ruling(fact) == ALLOWED
+        await ledger.close()
+
+    asyncio.run(work())
+
+
+def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_when_it_runs_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite")
+        is_asking = asyncio.Event()
+
+        class Slow(LedgerDesk):
+            async def ask(self, item: Item) -> bool:
+                del item
+                is_asking.set()
+                return await asyncio.Event().wait()
+
+        async def nothing(fact_ids: Sequence[str]) -> None:
+            del fact_ids
+
+        facts = [Fact(name * 32, f"Pump {name} is leaking oil.", "pump", 0.9, ("log",), 0) for name in "abc"]
+        reviewer = GateReviewer("ann", Slow(ledger), nothing, RuleSet([rule(ESCALATE)]))
+        reviewer.want(facts)
+        working = asyncio.create_task(reviewer.run())
+        await asyncio.wait_for(is_asking.wait(), PATIENCE_S)
+        working.cancel()
+        await asyncio.wait([working])
+
+        desk = reviewer._desk = LedgerDesk(ledger)
+        working = asyncio.create_task(reviewer.run())
+        async with asyncio.timeout(PATIENCE_S):
+            while {view.item.subject for view in await desk.open()} != {fact.id for fact in facts}:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.002)
+        working.cancel()
+        await asyncio.wait([working])
         await ledger.close()
 
     asyncio.run(work())
