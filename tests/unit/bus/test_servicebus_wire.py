@@ -146,7 +146,7 @@ def test_a_subscription_without_its_rules_is_told_what_it_needs(broker: Harness,
     async def scenario(world: World) -> None:
         path = subscription_of(world.hive, "deaf")
         add_subscription(broker.broker, "hive", path, targets=("somebody else",))
-        bus = await world.open(connect_timeout_s=3.0)
+        bus = await world.open(connect_timeout_s=6.0)
 
         with pytest.raises(BackendError, match="rules") as caught:
             await bus.subscribe(Subscription(world.hive, "deaf"), lambda: None)
