@@ -25,7 +25,10 @@ _EPILOG = examples(
 )
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
-    **{name: name for name in ("learn", "ask", "facts", "graph", "goal", "rules", "inbox", "simulate", "stats", "doctor")},
+    **{
+        name: name
+        for name in ("learn", "ask", "facts", "graph", "goal", "rules", "inbox", "judge", "simulate", "stats", "doctor")
+    },
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",

@@ -43,7 +43,7 @@ async def desk_of(home: Path | None, agent: str) -> AsyncIterator[LedgerDesk]:
     Looking at an agent that asked nothing makes no file.
     """
     settings = settings_for(home, embed="none")
-    ledger = await _ledger(settings, _whose(settings.home, agent))
+    ledger = await ledger_of(settings, _whose(settings.home, agent))
     try:
         desk = LedgerDesk(ledger)
         await desk.expire()
@@ -86,7 +86,8 @@ def person(name: str) -> str:
     return found
 
 
-async def _ledger(settings: Settings, agent: str) -> Ledger:
+async def ledger_of(settings: Settings, agent: str) -> Ledger:
+    """An agent's ledger, shared; an empty one in memory where there is none. Raises `CommandError` and what a ledger raises."""
     if not ledger_path(settings, agent).exists():
         empty: Ledger = await backends.load("ledger", "memory").open()
         return empty

@@ -378,3 +378,12 @@ def test_there_and_back_again_ends_in_another_generation():
 
     assert fleet.state.hive.id == "demo.g3"
     assert not fleet.plan(counted(3, topology="sharded"))
+
+
+def test_where_a_model_judges_the_desk_may_take_back_what_people_find_wrong():
+    by_model = {"judge": {"facts": "model", "model": "scripted:one", "desk": "ben"}, "trust": {"moderators": ["ada"]}}
+    by_rules = {"judge": {"facts": "rules", "desk": "ben"}, "trust": {"moderators": ["ada"]}}
+
+    found = [{one.tuning.standing.moderators for one in wanted(BASE | spec).processes.values()} for spec in (by_model, by_rules)]
+
+    assert found == [{("ada", "ben")}, {("ada",)}]

@@ -1,0 +1,101 @@
+"""`hive-mind judge`: its figures at any time, also while the agent runs, and forgetting what it learned."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hive_mind.agents.checked_model import CheckedModel
+from hive_mind.agents.decision_log import LedgerLog
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.fact_items import audit_item, fact_item
+from hive_mind.agents.fact_judge import FactJudge
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.llm.base import Prompt
+from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import fact_id
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import ledger_path, open_ledger
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.unit.agents.town import reply, shown, verdict
+
+ACCEPT, REJECT = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
+
+
+@pytest.fixture
+def hive_mind(tmp_path: Path) -> HiveMind:
+    return HiveMind(tmp_path / "home")
+
+
+def answer(prompt: Prompt) -> str:
+    """Half as sure of what is told of boats as of what is told of the pier."""
+    return reply(*(verdict(one["number"], confidence=0.45 if "Boat" in one["text"] else 0.92) for one in shown(prompt)))
+
+
+def lived(home: Path, *, wrong: int, facts: int = 30) -> None:
+    """The judge of ann has judged so many facts, and people have answered about each: that the last ones are wrong."""
+
+    async def work() -> None:
+        ledger = await open_ledger(Settings(home=home), "ann")
+        desk, settings = LedgerDesk(ledger), JudgeSettings(has_model=True)
+        judge = FactJudge("ann", CheckedModel(ScriptedModel(answer)), LedgerLog(ledger), settings, audit_share=1.0)
+        await judge.load()
+        for number in range(facts):
+            text = f"{'Boat' if number % 3 == 0 else 'Post'} number {number} is painted green."
+            fact = Fact(fact_id(text), text, "harbour", 0.9, ("notes",), 1)
+            await judge.learn()
+            (judged,) = await judge.judge([fact])
+            is_audit = judged.audit > 0
+            item = audit_item("ann", judged) if is_audit else fact_item("ann", fact, judged.judgment, is_by_model=True)
+            await desk.ask(item)
+            action = REJECT if number >= facts - wrong else ACCEPT
+            await desk.decide(Decision(item=item.id, action=action, by="olga"))
+            view = await desk.view(item.id)
+            assert view
+            judge.decided(view)
+        await judge.learn()
+        await ledger.close()
+
+    asyncio.run(work())
+
+
+def test_where_nothing_was_judged_it_says_so_and_makes_no_file(hive_mind: HiveMind) -> None:
+    assert "Nothing was judged for ann yet" in hive_mind("judge", "ann").out
+    assert hive_mind("judge", "-o", "json").json["judged"] == 0
+    refused = hive_mind("judge", "reset", "ann")
+    assert (refused.code, "nothing was ever judged for 'ann'" in refused.err) == (2, True)
+    assert not ledger_path(Settings(home=hive_mind.home), "ann").exists()
+
+
+def test_the_measures_and_the_four_calibration_figures_can_be_read(hive_mind: HiveMind) -> None:
+    lived(hive_mind.home, wrong=3)
+
+    told = hive_mind("judge", "ann", "-o", "json").json
+    assert (told["agent"], told["judged"], told["escalated"], told["audits"], told["compared"]) == ("ann", 30, 10, 20, 30)
+    assert told["escalation_rate"] == pytest.approx(1 / 3)
+    assert told["rule_match_rate"] == 0
+    assert told["by_confidence"] == {"0.4": 10, "0.9": 20}
+    assert told["accept_accuracy_by_confidence"] == {"0.4": 0.9, "0.9": 0.9}
+    assert (told["recommended_threshold"], told["threshold_by_goal_type"], told["retry_success_rate"]) == (None, {}, None)
+    assert (told["threshold"], told["is_threshold_learned"]) == (None, False)
+    assert (told["asked"], told["models"], told["unpriced"]) == (30, ["scripted"], 30)
+    assert told["tokens"] > 0
+
+    shown_too = hive_mind("judge", "ann").out
+    assert "33%" in shown_too
+    assert "manifest's" in shown_too
+    assert "90%" in shown_too
+
+
+def test_what_it_learned_is_shown_and_can_be_forgotten(hive_mind: HiveMind) -> None:
+    lived(hive_mind.home, wrong=20, facts=90)
+    told = hive_mind("judge", "ann", "-o", "json").json
+    assert (told["threshold"], told["is_threshold_learned"]) == (None, True)
+    assert "it may not decide alone" in hive_mind("judge", "ann").out
+
+    assert hive_mind("judge", "reset", "ann").code == 0
+    told = hive_mind("judge", "ann", "-o", "json").json
+    assert (told["is_threshold_learned"], told["compared"], told["judged"]) == (False, 0, 90)
