@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
@@ -40,13 +40,17 @@ class LedgerLog:
             pass
 
     async def judged(self, since_ms: int = 0) -> list[Judged]:
-        """All that was judged from then on, in that order. What can't be read is logged and left out."""
-        found: list[Judged] = []
+        """All that was judged from then on, in that order."""
+        return [one async for one in self.each(since_ms)]
+
+    async def each(self, since_ms: int = 0) -> AsyncIterator[Judged]:
+        """The same one by one. What can't be read is logged and left out."""
         pos = 0
         while (page := await self.ledger.newer(pos, PREFIX)).upto != pos:
-            found += [one for entry in page.entries if entry.at_ms >= since_ms and (one := _read(entry))]
+            for entry in page.entries:
+                if entry.at_ms >= since_ms and (one := _read(entry)):
+                    yield one
             pos = page.upto
-        return found
 
     async def key(self) -> str:
         """A secret of this ledger, made when it is asked for the first time."""

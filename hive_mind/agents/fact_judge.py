@@ -60,6 +60,9 @@ async def nobody(facts: Sequence[Fact]) -> Mapping[str, float]:
     return {}
 
 
+_PASSED = Judgment(action=JudgmentAction.ACCEPT, reasoning="", cause="agreement")
+
+
 class _Said(NamedTuple):
     """What a call said of each fact, and what it cost."""
 
@@ -85,37 +88,36 @@ class FactJudge:
         self.settings = settings
         self.audit_share, self._clock_s = audit_share, clock_s
         self._given, self._key = settings.threshold, ""
-        self._by_fact: dict[str, Judged] = {}
+        self._asked_about: dict[str, Judged] = {}
         self._decided: dict[str, tuple[int, Precedent]] = {}
         self.audits: dict[str, Judged] = {}
         """By fact: what was accepted and a person is to look at, and was not asked about yet."""
         self._failed: dict[str, str] = {}
         self._failed_s: dict[str, float] = {}
         self._agent, self._model, self._log, self._confirmed = agent, model, log, confirmed
-        self._kept: dict[str, Judged] = {}
+        self._kept: dict[str, Judgment] = {}
         self._ruled: dict[str, str] = {}
         self._noted: dict[str, Judged] = {}
 
     async def load(self) -> None:
         """Know what was judged before. Raises what a ledger raises."""
         self._key = await self._log.key()
-        for one in await self._log.judged():
+        async for one in self._log.each():
             if one.kind == FACT and one.model:
                 self._take(one)
             elif one.kind == FACT:
                 self._ruled[one.case] = one.judgment.rule
 
     def judgment(self, fact: Fact) -> Judgment | None:
-        """What was judged of it; None where it was not yet."""
-        found = self._kept.get(_digest(fact))
-        return found.judgment if found else None
+        """What was judged of it, of what passed only that; None where it was not yet."""
+        return self._kept.get(_digest(fact))
 
     def try_again(self, fact: Fact) -> None:
         """Let what could not be judged be judged again, if that is some time ago."""
         digest = _digest(fact)
         found = self._kept.get(digest)
         if found and self._clock_s() >= self._failed_s.get(digest, 0.0) + AGAIN_S:
-            self._failed[digest] = self._kept.pop(digest).judgment.reasoning
+            self._failed[digest] = self._kept.pop(digest).reasoning
 
     def note(self, fact: Fact, judgment: Judgment) -> None:
         """A rule has decided: counted when `judge` or `flush` comes to it, once for each rule."""
@@ -137,7 +139,7 @@ class FactJudge:
 
     def decided(self, view: ItemView) -> None:
         """A person has decided about a fact: `learn` from it."""
-        judged = self._by_fact.get(view.item.subject)
+        judged = self._asked_about.get(view.item.subject)
         if judged and (precedent := precedent_of(view, judged)):
             self._decided[view.item.id] = view.decided_ms, precedent
 
@@ -178,7 +180,12 @@ class FactJudge:
         self._take(judged)
 
     def _take(self, judged: Judged) -> None:
-        self._kept[judged.case] = self._by_fact[judged.goal] = judged
+        judgment = judged.judgment
+        is_asked = judged.audit > 0.0 or judgment.action is JudgmentAction.ESCALATE
+        # Most pass, and of those nothing more has to be known: an agent may have a hundred thousand of them.
+        self._kept[judged.case] = judgment if is_asked or judgment.action is not JudgmentAction.ACCEPT else _PASSED
+        if is_asked:
+            self._asked_about[judged.goal] = judged
         if judged.audit:
             self.audits[judged.goal] = judged
 

@@ -70,7 +70,10 @@ def test_one_call_judges_many_facts_and_each_verdict_is_kept_with_its_reason():
         assert [judged.result["text"] for judged in await one.log.judged()] == [FERRY.content, PRICE.content, NOISE.content]
         assert [judged.model for judged in found] == ["scripted"] * 3
         assert (found[0].input_tokens > 0, found[1].input_tokens, found[2].output_tokens) == (True, 0, 0)
-        assert [one.judge.judgment(each) for each in (FERRY, PRICE, NOISE)] == [judged.judgment for judged in found]
+        passed, *others = [one.judge.judgment(each) for each in (FERRY, PRICE, NOISE)]
+        assert others == [judged.judgment for judged in found[1:]]
+        assert passed
+        assert passed.action is ACCEPT
         assert one.judge.judgment(fact("Something else entirely.")) is None
 
     tried(work, by_text({"ticket": "ask", "Buy": "keep"}))
