@@ -3,7 +3,8 @@
 Agent and desk have each a ledger. Whoever sees an entry of an item that the other should have sends it as a letter: the agent
 those of its own items, the desk those of everybody else's. Both take over what is not there yet, so a letter more does no harm,
 and none is missing: how far a ledger was sent is kept in it. What one agent can't take now waits, and keeps nobody else waiting:
-from where it is to be sent again is kept, too.
+from where it is to be sent again is kept, too. An agent that moved says so and is sent everything again, as all are by a
+desk that moved: what was on its way to where they were is lost.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from hive_mind.runtime.worker_config import DeskConfig
 _log = logging.getLogger(__name__)
 
 _SENT, _FROM, _LATE = "post/sent/", "post/from/", "post/late/"
+_PLACE = "post/place"
 _AGAIN_S = 1.0
 _KEPT_EVERY = 1_000
 
@@ -56,8 +58,40 @@ class DeskPost:
         for head in await self._ledger.heads(_LATE):
             await self._load_late(head.stream)
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._announce())
             tasks.create_task(self._send_all())
             tasks.create_task(self._send_late())
+
+    async def _announce(self) -> None:
+        """Say at the desk where this agent is, if that is new; and what waits, which the desk may have told it where it was."""
+        place = f"{self._at.agent}\n{self._post.node}".encode()
+        known = await self._ledger.read(_PLACE)
+        if known and known[-1].body == place:
+            return
+        if known:
+            is_same_desk = known[-1].body.partition(b"\n")[0] == self._at.agent.encode()
+            own = [view for view in await self._latest() if view.item.agent == self._agent]
+            # To a desk that knows nothing of it an item that is decided would be one to decide.
+            for view in [view for view in own if view.is_open] or own[: int(is_same_desk)]:
+                await self._say(view)
+            for head in await self._ledger.heads(_FROM) if self._at.agent == self._agent else ():
+                async with self._sending:
+                    await self._note_late(head.stream.removeprefix(_FROM), 0)
+        await self._ledger.append(_PLACE, len(known), [Entry("place", place, 0)])
+
+    async def _latest(self) -> list[ItemView]:
+        heads = sorted(await self._ledger.heads(PREFIX), key=lambda head: -head.pos)
+        views = [await self._desk.view(head.stream.removeprefix(PREFIX)) for head in heads]
+        return [view for view in views if view is not None]
+
+    async def _say(self, view: ItemView) -> None:
+        """Until the desk takes it."""
+        opened = (await self._ledger.read(PREFIX + view.item.id))[0]
+        while True:
+            with suppress(BackendError):
+                await self._send_to_other(view, opened)
+                return
+            await asyncio.sleep(_AGAIN_S)
 
     async def _send_all(self) -> None:
         stream = f"{_SENT}{self._at.agent}@{self._at.node}/{self._post.node}"
@@ -125,10 +159,16 @@ class DeskPost:
                 view = await self._desk.view(entry.stream.removeprefix(PREFIX))
                 is_theirs = view is not None and view.item.agent == agent
                 if view and is_theirs and entry.kind != COMMENTED and (entry.kind != OPENED or agent == self._agent):
-                    await self._send_to_other(view, entry)
+                    try:
+                        await self._send_to_other(view, entry)
+                    except BackendError:
+                        await self._note_late(agent, entry.pos - 1)
+                        raise
             pos = page.upto
 
     async def _note_late(self, agent: str, pos: int | None) -> None:
+        if self._late.get(agent) == pos:
+            return
         stream, body = _LATE + agent, b"" if pos is None else str(pos).encode()
         if not await self._ledger.append(stream, len(await self._ledger.read(stream)), [Entry("late", body, 0)]):
             raise BackendError("ledger", f"another process sends what is said at the desk of {self._agent}")
@@ -181,9 +221,12 @@ class DeskPost:
         return self._nodes[agent]
 
     async def _note_node(self, agent: str, node: str) -> None:
-        if await self._node_of(agent) == node:
+        former, stream = await self._node_of(agent), _FROM + agent
+        if former == node:
             return
-        stream = _FROM + agent
-        if not await self._ledger.append(stream, len(await self._ledger.read(stream)), [Entry("from", node.encode(), 0)]):
-            raise BackendError("ledger", f"another process takes letters for {self._agent}")
-        self._nodes[agent] = node
+        async with self._sending:
+            if former:
+                await self._note_late(agent, 0)
+            if not await self._ledger.append(stream, len(await self._ledger.read(stream)), [Entry("from", node.encode(), 0)]):
+                raise BackendError("ledger", f"another process takes letters for {self._agent}")
+            self._nodes[agent] = node
