@@ -104,15 +104,12 @@ SMALL_CHARS = 20_000
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_four_times_the_text_takes_about_four_times_as_long(reader: str, hostile: str):
     read = READERS[reader]
-    small, large = (cpu_s(read, hostile * (chars // len(hostile))) for chars in (SMALL_CHARS, 4 * SMALL_CHARS))
-
+    small, large = (hostile * (chars // len(hostile)) for chars in (SMALL_CHARS, 4 * SMALL_CHARS))
     # Quadratic would be 16 times. What takes a few milliseconds can't be measured and needn't be.
-    assert large < 0.02 or large < 10 * small, f"{small:.4f} s became {large:.4f} s"
+    most = max(0.02, 10 * min(_timed(read, small) for _ in range(2)))
 
-
-def cpu_s(read: Callable[[str], object], text: str) -> float:
-    """CPU seconds of the faster of two runs: another process on this machine changes neither."""
-    return min(_timed(read, text) for _ in range(2))
+    # Again only where another process on this machine may have made it dear.
+    assert _timed(read, large) < most or _timed(read, large) < most, f"more than {most:.4f} s, twice"
 
 
 def _timed(read: Callable[[str], object], text: str) -> float:

@@ -225,7 +225,8 @@ def test_a_hostile_line_costs_time_in_proportion_to_its_length(piece: str):
         decide(hostile, GATE)
         return time.process_time() - begun
 
-    short, long = (min(cost(length) for _ in range(2)) for length in (5_000, 20_000))
-
     # Four times the length; what grows with its square would cost 16 times as much. Below some milliseconds nothing is measured.
-    assert long < 10 * max(short, 0.003)
+    most = 10 * max(min(cost(5_000) for _ in range(2)), 0.003)
+
+    # Again only where another process on this machine may have made it dear.
+    assert cost(20_000) < most or cost(20_000) < most
