@@ -19,6 +19,7 @@ from hive_mind.agents.decision_log import LedgerLog
 from hive_mind.agents.fact_items import FACT
 from hive_mind.agents.fact_names import names_of
 from hive_mind.agents.judge_learning import accepted, learned, precedent_of, threshold_in
+from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.agents.model_judge import ASKING_ERRORS, broken
 from hive_mind.cognition.budget import Spending
 from hive_mind.cognition.prices import usd_of
@@ -87,6 +88,7 @@ class FactJudge:
     ) -> None:
         self.settings = settings
         self.audit_share, self._clock_s = audit_share, clock_s
+        self.tally = JudgeTally(threshold=settings.threshold)
         self._given, self._key = settings.threshold, ""
         self._asked_about: dict[str, Judged] = {}
         self._decided: dict[str, tuple[int, Precedent]] = {}
@@ -135,6 +137,7 @@ class FactJudge:
         """Keep what rules have decided. Raises what a ledger raises."""
         for digest, judged in list(self._noted.items()):
             await self._log.keep(judged)
+            self.tally.count(judged)
             self._noted.pop(digest, None)
 
     def decided(self, view: ItemView) -> None:
@@ -149,6 +152,7 @@ class FactJudge:
         known = accepted(precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms)
         found = await learned(self._log.ledger, self._given, known, self._log.now_ms())
         self.settings = dataclasses.replace(self.settings, thresholds={FACT: found.value} if found.is_learned else {})
+        self.tally.threshold = found.value
 
     async def until_free(self) -> None:
         """When facts can be judged: whoever chooses them then has more of them."""
@@ -175,6 +179,7 @@ class FactJudge:
         judgment = judged.judgment
         if judgment.cause != "broken" or self._failed.get(judged.case) != judgment.reasoning or judged.input_tokens:
             await self._log.keep(judged)
+            self.tally.count(judged)
         if judgment.cause == "broken":
             self._failed_s[judged.case] = self._clock_s()
         self._take(judged)

@@ -119,7 +119,7 @@ class WorkerServer:
         del request
         if not self._worker.config.seen.metrics:
             raise web.HTTPNotFound(reason="metrics are switched off")
-        text = exposition(self._worker.figures, WorkerCollector(self._worker.status))
+        text = exposition(self._worker.figures, WorkerCollector(self._worker.status, self._worker.tallies))
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
     async def _status(self, request: web.Request) -> web.StreamResponse:

@@ -16,6 +16,7 @@ from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.fact_judge import FactJudge
 from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
@@ -53,6 +54,8 @@ class Reviewing:
         self._ledger: Ledger | None = None
         self._work: asyncio.Task[None] | None = None
         self.reviewer: GateReviewer | None = None
+        self.tally: JudgeTally | None = None
+        """Of the model that judges, where one does."""
         self.trouble = ""
         """Why nothing is judged now: what was not judged stays home meanwhile."""
 
@@ -67,6 +70,7 @@ class Reviewing:
             await ledger.close()
             raise
         self._ledger = ledger
+        self.tally = judge.tally if judge else None
         asks_people = self._config.facts == "people"
         desk = LedgerDesk(ledger)
         self.reviewer = GateReviewer(

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
@@ -89,6 +90,10 @@ class Worker:
     def figures(self) -> list[NodeFigures]:
         """For Prometheus."""
         return [figures for node in self._nodes.values() for figures in node.figures()]
+
+    def tallies(self) -> dict[str, JudgeTally]:
+        """Of the models that judge, by agent: for Prometheus."""
+        return {name: tally for name, agent in self._agents.items() if (tally := agent.tally)}
 
     # ── what it does ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -106,6 +107,11 @@ class WorkerAgent:
             learned=dict(self._sources.digests),
             error=error,
         )
+
+    @property
+    def tally(self) -> JudgeTally | None:
+        """Of the model that judges its facts, where one does."""
+        return self._reviewing.tally if self._reviewing else None
 
     async def open(self, embedder: Embedder, turns: asyncio.Semaphore) -> None:
         """Wake it, embed anew what another model embedded, and tell the hive what it was not told. Tried until it works."""

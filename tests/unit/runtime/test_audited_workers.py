@@ -82,5 +82,9 @@ def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_and_its_
                     await asyncio.sleep(0.01)
             assert await found_by(worker, "dan", FERRY)
             assert await trust_in(worker, "ada") == 1.0
+            assert {name: tally.judgements for name, tally in worker.tallies().items() if tally.judgements} == {
+                "ben": {("accept", "agreement"): 1},
+                "cleo": {("accept", "agreement"): 2},
+            }
 
     play(work())
