@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.fact_judge import FactJudge
 from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.errors import BackendError, HiveError, InvalidInput
@@ -64,27 +63,17 @@ class Reviewing:
         if self._ledger is not None:
             return
         ledger = await self._opened()
+        desk = LedgerDesk(ledger)
         try:
-            judge = await self._judge_of(ledger) if self._config.facts == "model" else None
+            reviewer = await self._reviewer_of(ledger, desk)
         except BaseException:
             await ledger.close()
             raise
-        self._ledger = ledger
-        self.tally = judge.tally if judge else None
-        asks_people = self._config.facts == "people"
-        desk = LedgerDesk(ledger)
-        self.reviewer = GateReviewer(
-            self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people, judge=judge
-        )
-        with suppress(HiveError):
-            # Where it can't, `_judge` tries again, and says so; until then what a person would be asked about stays home.
-            await self.reviewer.recall()
-        self._memory.reviewed_by(self.reviewer)
+        self._ledger, self.reviewer = ledger, reviewer
+        self._memory.reviewed_by(reviewer)
         member, at = self._member, self._config.desk
-        post = DeskPost(self._agent, at, self._ledger, desk, member.post, member.runner.tell)
-        self._work = asyncio.create_task(
-            self._judge(self._ledger, self.reviewer, post), name=f"judging what {self._agent} would share"
-        )
+        post = DeskPost(self._agent, at, ledger, desk, member.post, member.runner.tell)
+        self._work = asyncio.create_task(self._judge(ledger, reviewer, post), name=f"judging what {self._agent} would share")
 
     async def close(self) -> None:
         """Ask and follow no longer. What is not decided stays home. Closing twice is fine."""
@@ -94,9 +83,22 @@ class Reviewing:
         if self._ledger is not None:
             await self._ledger.close()
 
-    async def _judge_of(self, ledger: Ledger) -> FactJudge:
-        budget = self._settings.token_budget
-        return await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, budget)
+    async def _reviewer_of(self, ledger: Ledger, desk: LedgerDesk) -> GateReviewer:
+        judge = None
+        if self._config.facts == "model":
+            budget = self._settings.token_budget
+            judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, budget)
+            self.tally = judge.tally
+        asks_people = self._config.facts == "people"
+        reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people, judge=judge)
+        try:
+            await reviewer.recall()
+        except HiveError:
+            if judge:
+                # Or what a person took back would be shared again, because the model lets it pass.
+                raise
+            # `_judge` tries again, and says so; until then what a person would be asked about stays home.
+        return reviewer
 
     async def _opened(self) -> Ledger:
         if self._settings.store == "memory":

@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.errors import BackendUnavailable
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.worker import Worker
 from hive_mind.runtime.worker_config import DeskConfig, ModelReviewConfig, ReviewConfig, WorkerConfig
 from tests.unit.agents.town import verdict
-from tests.unit.runtime.workers import PATIENCE_S, config, play, running, until
+from tests.unit.runtime.workers import PATIENCE_S, agent, config, play, running, until
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 MODEL = "scripted:" + json.dumps({"verdicts": [verdict(number) for number in range(1, 21)]})
@@ -62,6 +64,35 @@ async def trust_in(worker: Worker, agent: str) -> float:
     return float((await worker.call("dan", "trust", to=agent))["trust"])
 
 
+def test_before_it_knows_what_people_decided_an_agent_shares_nothing_that_a_model_let_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recall, failures = GateReviewer.recall, 1
+
+    async def failing(self: GateReviewer) -> None:
+        nonlocal failures
+        if failures and self._agent == "ben":
+            failures -= 1
+            raise BackendUnavailable("ledger", "the disk does not answer")
+        await recall(self)
+
+    monkeypatch.setattr(GateReviewer, "recall", failing)
+
+    async def work() -> None:
+        async with running(judged(tmp_path, "flat")) as worker:
+            await until(lambda: "the disk does not answer" in agent(worker, "ben").error)
+            assert agent(worker, "ben").phase == "failed"
+            with pytest.raises(BackendUnavailable):
+                await worker.call("ben", "store", concept="town", content=FERRY, confidence=0.9)
+
+            await until(lambda: agent(worker, "ben").phase == "ready")
+            await worker.call("ben", "store", concept="town", content=FERRY, confidence=0.9)
+            await until_found(worker, "dan", FERRY, is_found=True)
+            await decide(worker, "ben", FERRY, RIGHT)
+
+    play(work())
+
+
 @pytest.mark.parametrize("topology", ["flat", "sharded"])
 def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_and_its_agent_is_believed_less(
     tmp_path: Path, topology: str
@@ -69,8 +100,8 @@ def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_and_its_
     async def work() -> None:
         async with running(judged(tmp_path, topology)) as worker:
             await until(lambda: worker.status().is_ready)
-            for agent, text in (("ben", CHEESE), ("cleo", CHEESE), ("cleo", FERRY)):
-                await worker.call(agent, "store", concept="town", content=text, source=f"{agent}'s notes", confidence=0.9)
+            for name, text in (("ben", CHEESE), ("cleo", CHEESE), ("cleo", FERRY)):
+                await worker.call(name, "store", concept="town", content=text, source=f"{name}'s notes", confidence=0.9)
             for text in (CHEESE, FERRY):
                 await until_found(worker, "dan", text, is_found=True)
 
