@@ -149,7 +149,7 @@ def fact_verdicts_reply(text: str, facts: int) -> dict[int, FactVerdict]:
 def _verdict_of(item: msgspec.Raw) -> FactVerdict | None:
     try:
         return msgspec.json.decode(item, type=FactVerdict)
-    except (msgspec.ValidationError, msgspec.DecodeError):
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -167,7 +167,7 @@ def _without_unknown_marks(answer: str, facts: int) -> str:
 def _fact_of(item: msgspec.Raw) -> FactReply | None:
     try:
         reply = msgspec.json.decode(item, type=FactReply)
-    except (msgspec.ValidationError, msgspec.DecodeError):
+    except (msgspec.DecodeError, RecursionError):
         return None
     fact, context = " ".join(reply.fact.split()), " ".join(reply.context.split())[:_CONTEXT_CHARS_MAX]
     return FactReply(fact, reply.confidence, context, " ".join(reply.speaker.split())) if fact else None
@@ -179,6 +179,8 @@ def _decoded(text: str, shape: type[_T]) -> _T:
         return msgspec.json.decode(body.encode("utf-8", "replace"), type=shape)
     except msgspec.DecodeError as problem:
         raise UnusableReplyError(f"it is not the JSON that was asked for: {problem}") from None
+    except RecursionError:
+        raise UnusableReplyError("it has brackets in brackets, hundreds deep") from None
 
 
 def _json_of(text: str) -> str:

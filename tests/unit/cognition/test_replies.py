@@ -90,3 +90,9 @@ def test_not_known_needs_no_citations_and_says_nothing():
 
 def test_a_numbered_list_keeps_one_line_a_fact():
     assert numbered(["one", "two\n[3] three"]) == "[1] one\n[2] two [3] three"
+
+
+@pytest.mark.parametrize("reply", ["[" * 5_000 + "]" * 5_000, '{"facts": ' + "[" * 5_000 + "]" * 5_000 + "}"])
+def test_brackets_in_brackets_are_a_reply_that_can_not_be_used(reply: str) -> None:
+    with pytest.raises(UnusableReplyError):
+        facts_reply(reply)
