@@ -20,6 +20,7 @@ from hive_mind.agents.fact_names import names_of
 from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.case import Case
+from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.pipeline import next_judgment
 from hive_mind.judge.rules import EvaluationRule, RuleSet
@@ -37,6 +38,7 @@ RULES = RuleSet(
         ("doubtful", "result.confidence < 0.2 and len(result.sources) < 2", "retry"),
     )
 )
+AT_WORK = RulesAtWork(RULES)
 BATCH = 100
 BOUND_US, BOUND_SHARE = 10, 0.10
 
@@ -56,7 +58,7 @@ async def cpu_s(facts: int, *, is_judged: bool) -> float:
             memory = fleet.memory("ann")
             assert isinstance(memory, DistributedCognitiveMemory)
             if is_judged:
-                memory.reviewed_by(GateReviewer("ann", LedgerDesk(ledger), memory.reconsider, RULES))
+                memory.reviewed_by(GateReviewer("ann", LedgerDesk(ledger), memory.reconsider, lambda: AT_WORK))
             said = candidates(facts)
             started = time.process_time()
             for start in range(0, facts, BATCH):
@@ -73,7 +75,7 @@ def ruling_us(runs: int) -> tuple[float, float, float]:
     async def never(fact_ids: object) -> None:
         del fact_ids
 
-    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, RULES)
+    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: AT_WORK)
     case, settings = Case(names_of(fact, "ann"), kind="fact"), JudgeSettings()
     return (
         cpu_us(lambda: reviewer.ruling(fact), runs),

@@ -25,11 +25,11 @@ from hive_mind.agents.fact_judge import FACTS_MAX, FactJudge
 from hive_mind.agents.fact_names import names_of, text_before
 from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
 from hive_mind.judge.case import Case
+from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
-from hive_mind.judge.rules import RuleSet
 from hive_mind.memory.review import ALLOWED, Ruling
 from hive_mind.model.fact import Fact, Sharing
 
@@ -47,8 +47,8 @@ class GateReviewer:
     """A `Review` over rules and a desk, which stays its owner's. Where no rule decides, `judge` does (a model), or, with
     `asks_people`, a person.
 
-    `run` it as long as facts are to be judged; `reconsider` is the memory's own. `rules` may be exchanged at any time; then
-    everything has to be reconsidered.
+    `run` it as long as facts are to be judged; `reconsider` is the memory's own. `rules` says which are at work now; when they
+    change everything has to be reconsidered.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class GateReviewer:
         agent: str,
         desk: LedgerDesk,
         reconsider: Reconsider,
-        rules: RuleSet,
+        rules: Callable[[], RulesAtWork],
         *,
         asks_people: bool = False,
         judge: FactJudge | None = None,
     ) -> None:
         self._agent, self._desk, self._reconsider = agent, desk, reconsider
-        self.rules, self._asks_people, self._judge = rules, asks_people, judge
+        self._rules, self._asks_people, self._judge = rules, asks_people, judge
         self._decided: dict[str, Decision] = {}
         self._asked: dict[str, str] = {}
         self._wanted: dict[str, Fact] = {}
@@ -78,8 +78,13 @@ class GateReviewer:
 
     def ruling(self, fact: Fact) -> Ruling | None:
         """By rules, a model's judgement and what people decided; None where a model or a person has to be asked first."""
+        now, is_out = self._rules(), fact.sharing in _OUT
+        if not now.is_known:
+            return ALLOWED if is_out else None
+        if now.unreadable and not is_out:
+            return Ruling(now.unreadable)
         own = self._ruling(fact, is_whole=True)
-        if own is None and fact.sharing in _OUT and self._judged(fact, is_whole=True) is None:
+        if own is None and is_out and self._judged(fact, is_whole=True) is None:
             self.want([fact])
             own = ALLOWED
         if own != ALLOWED or not self._is_read_apart(fact):
@@ -142,7 +147,7 @@ class GateReviewer:
         said = self._decided.get(fact.id)
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
         settings = self._settings if is_whole else _RULES_ALONE
-        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self.rules, settings, signals)
+        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
         if isinstance(found, Need):
             return self._judge.judgment(fact) if self._judge else None
         if self._judge and is_whole and found.cause == "rule":

@@ -11,6 +11,7 @@ from hive_mind.cli.form_commands import FileKind, add_form_commands
 from hive_mind.cli.form_files import write_first
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
+from hive_mind.cli.rules_deciding import add_to
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 
@@ -63,15 +64,15 @@ async def init(file: NewFile = Path("rules.yaml")) -> None:
 async def list_rules(fleet: Fleet = "", home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """List the rules at work in a fleet, in the order in which they are asked."""
     from hive_mind.cli.rules_found import at_work
+    from hive_mind.cli.rules_shown import show_rules
 
-    found = at_work(settings_for(home).home, fleet)
+    found = await at_work(settings_for(home).home, fleet)
     if output is Format.JSON:
         show_json([rule.model_dump(mode="json", by_alias=True) for rule in found])
     elif not found:
         show("No rules are at work here.")
     else:
-        rows = [(r.id, str(r.priority), r.action, r.mode, f"{r.rollout:.0%}", r.condition, r.description) for r in found]
-        show_table(["id", "priority", "action", "mode", "of cases", "condition", "because"], rows)
+        show_rules(found)
 
 
 @group.command(
@@ -95,7 +96,7 @@ async def try_rules(
     from hive_mind.judge.trial import tried
 
     where = settings_for(home)
-    wanted = read_files(files) if files else at_work(where.home, fleet)
+    wanted = read_files(files) if files else await at_work(where.home, fleet)
     cases = cases_in(on) if on else await cases_of(where, fleet, agent)
     trials = tried(wanted, cases)
     if output is Format.JSON:
@@ -115,8 +116,8 @@ async def propose(
 ) -> None:
     """Propose rules that people's decisions about facts follow already.
 
-    They begin on trial (`mode: shadow`) and decide nothing: try them, then make them `active`, for a tenth of the cases at first
-    (`rollout: 0.1`). One decision that contradicts removes a proposal.
+    They begin on trial (`mode: shadow`) and decide nothing: try them, then let them into the hive (`rules approve --from FILE`).
+    One decision that contradicts removes a proposal.
     """
     from hive_mind.cli.rules_found import decided_facts
     from hive_mind.judge.mining import mine
@@ -132,7 +133,7 @@ async def propose(
         show(f"No rule follows from {counted(len(decided), 'decision')}: {at_least} alike are needed, and none that contradicts.")
     else:
         _show_proposals(found)
-        say(f"{out} is written; name it in ruleFiles" if out else "--out FILE writes them, on trial")
+        say(f"{out} is written. Next: hive-mind rules approve --from {out}" if out else "--out FILE writes them, on trial")
 
 
 def _show_trials(trials: "list[Trial]", facts: int) -> None:
@@ -183,4 +184,5 @@ def _read(text: str) -> object:
     return rules_of(text)
 
 
+add_to(group)
 add_form_commands(group, FileKind("rules", "a file with rules", "spec.rules.condition", _form, _read))

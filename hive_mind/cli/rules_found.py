@@ -1,39 +1,74 @@
 """What `hive-mind rules` works with: rules at work and in files, facts of an agent or of an export, what people decided."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from hive_mind.agents.decided_facts import action_of, case_of, decided, shown
+from hive_mind.agents.fact_items import FACT
 from hive_mind.agents.fact_names import names_of
 from hive_mind.cli.file_lines import lines_of
-from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
 from hive_mind.cli.inbox_desk import desk_of
 from hive_mind.cli.options import DEFAULT_AGENT, for_copying
+from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder
-from hive_mind.errors import DatabaseUnreadable, InvalidInput, RuleError, WireError
+from hive_mind.errors import BackendError, InvalidInput, RuleError
 from hive_mind.forms.reading import text_of
-from hive_mind.judge.items import BY_EXPIRY, ItemView
+from hive_mind.judge.hive_rules import together
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rule_file import RULES, rules_of
 from hive_mind.judge.rules import EvaluationRule, RuleSet
-from hive_mind.judge.trial import Tried
+from hive_mind.judge.trial import Trial, Tried, tried
 from hive_mind.memory.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.reviewing import rules_of as rules_of_config
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
-from hive_mind.runtime.worker_config import read_config
-
-_KIND = "fact"
+from hive_mind.runtime.worker_config import ReviewConfig, read_config
 
 
-def at_work(home: Path, fleet: str) -> list[EvaluationRule]:
-    """The rules of the fleet that is meant, as its processes were told. Raises `InvalidInput` where there is none."""
+def review_of(home: Path, fleet: str) -> ReviewConfig:
+    """How the fleet that is meant judges, as its processes were told. Raises `InvalidInput` where there is no fleet."""
     folder = FleetFolder(home, chosen_fleet(home, fleet))
     configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
-    return list(rules_of_config(configs[0].review).rules) if configs else []
+    return configs[0].review if configs else ReviewConfig()
+
+
+async def at_work(home: Path, fleet: str) -> list[EvaluationRule]:
+    """The rules of its manifest, with those of its hive while it runs. Raises `InvalidInput` where there is no fleet."""
+    review = review_of(home, fleet)
+    rules = rules_of_config(review)
+    if not review.desk.agent:
+        return list(rules.rules)
+    try:
+        async with desk_agent(home, fleet, review) as desk:
+            found = together(rules.rules, await rules_in(desk))
+    except (CommandError, BackendError) as error:
+        say(f"those of its hive are not shown: {error}", style="yellow")
+        return list(rules.rules)
+    if found.unreadable:
+        say(found.unreadable, style="yellow")
+    return list(found.rules.rules)
+
+
+@asynccontextmanager
+async def desk_agent(home: Path, fleet: str, review: ReviewConfig) -> AsyncIterator[FleetAgent]:
+    """The agent that speaks for people in the hive. Raises `CommandError` where the fleet does not run."""
+    async with fleet_agent(home, chosen_fleet(home, fleet), review.desk.agent) as running:
+        # One whose fleet is named is there, or refused.
+        assert running is not None  # noqa: S101
+        yield running
+
+
+async def rules_in(desk: FleetAgent) -> dict[str, Any]:
+    """The rules of its hive, by key."""
+    found: dict[str, Any] = (await desk.call("rules"))["rules"]
+    return found
 
 
 def read_files(files: Sequence[Path]) -> list[EvaluationRule]:
@@ -66,46 +101,24 @@ async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
             name = agent or DEFAULT_AGENT
             async with opened_store(for_copying(settings, name), name) as store:
                 facts = [fact async for some in store.facts() for fact in some]
-    decided = {view.item.subject: view for view in await _decided(settings.home, name)}
-    return _cases(facts, name, {subject: _action(view) for subject, view in decided.items()})
+    async with desk_of(settings.home, name) as desk:
+        said = {view.item.subject: action_of(view) async for view in decided(desk, name)}
+    return _cases(facts, name, said)
 
 
 async def decided_facts(home: Path | None, agent: str) -> list[Precedent]:
-    """What people decided about facts. To reject one is what a rule says by `retry`: it stays home."""
-    return [
-        Precedent(person=_action(view), kind=_KIND, result=_shown(view), case=view.item.title)
-        for view in await _decided(home, agent)
-    ]
-
-
-async def _decided(home: Path | None, agent: str) -> list[ItemView]:
-    found: list[ItemView] = []
+    """What people decided about facts."""
     async with desk_of(home, agent) as desk:
-        for item_id in await desk.ids():
-            try:
-                view = await desk.view(item_id)
-            except (DatabaseUnreadable, WireError):
-                # `inbox list --all` tells of it.
-                continue
-            if view and view.item.kind == _KIND and view.decision and view.decision.by != BY_EXPIRY:
-                found += [view] if agent in ("", view.item.agent) else []
-    return found
+        return [
+            Precedent(person=action_of(view), kind=FACT, result=shown(view), case=view.item.title)
+            async for view in decided(desk, agent)
+        ]
 
 
-def _action(view: ItemView) -> JudgmentAction:
-    assert view.decision is not None  # noqa: S101 - it is decided
-    action = view.decision.action
-    return action if action is JudgmentAction.ACCEPT else JudgmentAction.RETRY
-
-
-def _shown(view: ItemView) -> dict[str, str]:
-    """What the person was shown of the fact, by the names that conditions use."""
-    context = dict(view.item.context)
-    return {
-        "text": context.get("fact", view.item.title),
-        "concept": context.get("concept", ""),
-        "before": context.get("before", ""),
-    }
+async def trials_by_people(rules: Iterable[EvaluationRule], home: Path, desk: str) -> list[Trial]:
+    """Rules, put to what people decided at the desk of this agent."""
+    async with desk_of(home, desk) as people:
+        return tried(rules, [case_of(view) async for view in decided(people)])
 
 
 def _facts(lines: Iterable[str]) -> Iterable[Fact]:

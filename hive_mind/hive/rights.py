@@ -8,6 +8,7 @@
     retracted/<fact id>/<agent>   true or why: its own, until then        the agent, or a moderator
     retracted/<fact id>           true or why: everybody's, until then    moderators
     redacted/<fact id>            true or why: for ever                   moderators
+    rule/<id>                     an object: how facts are judged         moderators
 
 "Why" is a text or an object. What was retracted or redacted can't be unwritten; a retracted fact may be asserted again.
 
@@ -23,7 +24,7 @@ import msgspec
 from hive_mind.model.messages import RegistryEntry
 
 TRUST_MAX = 2.0
-KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted")
+KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "rule")
 _FOR_GOOD = ("retracted", "redacted")
 
 # Far above any honest entry; a registry is held whole by every node.
@@ -131,8 +132,8 @@ def _problem_with(kind: str, value: Any) -> str:
         return "" if is_good else "a rating is an object of good, bad and at_ms, numbers that are not negative"
     if kind == "moderator":
         return "" if isinstance(value, bool) else "a moderator is true or false"
-    if kind == "agent":
-        return "" if isinstance(value, dict) else "an agent is an object"
+    if kind in ("agent", "rule"):
+        return "" if isinstance(value, dict) else f"what {kind}/… says is an object"
     says_why = value is True or (isinstance(value, str | dict) and bool(value))
     is_flag = says_why or (kind == "quarantine" and value is False)
     return "" if is_flag else f"{kind} is true, or says why"

@@ -14,6 +14,7 @@ from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.rights import rating_key
 from hive_mind.hive.trust import rating_value
+from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -55,6 +56,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     paths: tuple[str, ...] = ()
     whole: bool = False
     episodes: tuple[str, ...] = ()
+    rule: dict[str, Any] = {}
 
 
 class AgentCalls:
@@ -146,6 +148,16 @@ class AgentCalls:
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
         await self._write(key, rating_value(earlier, call.good, node.standing.hive_ms(), tuned))
         return self._trust_in(call.to)
+
+    async def _do_rule(self, call: Call) -> Any:
+        """Let a rule into the hive, or change it there."""
+        rule = rule_of(call.rule)
+        await self._write(key_of(rule.id), value_of(rule))
+        return {"id": rule.id}
+
+    async def _do_rules(self, call: Call) -> Any:
+        del call
+        return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
 
     async def _do_told(self, call: Call) -> Any:
         del call

@@ -10,21 +10,23 @@ from contextlib import suppress
 from hashlib import sha256
 
 import msgspec
-from pydantic import ValidationError
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.errors import BackendError, HiveError, InvalidInput
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.hive_rules import RulesAtWork, rule_of
+from hive_mind.judge.rules import RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.desk_post import DeskPost
+from hive_mind.runtime.desk_rules import DeskRules
 from hive_mind.runtime.desk_trust import DeskTrust
 from hive_mind.runtime.judging_model import OpenModel, open_judge
 from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.rules_at_work import HiveRules
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.worker_config import ReviewConfig
@@ -49,14 +51,18 @@ class Reviewing:
     ) -> None:
         self._open_model = open_model
         self._config, self._settings, self._agent, self._memory, self._member = config, settings, agent, memory, member
-        self._rules = rules_of(config)
+        self.rules = HiveRules(rules_of(config).rules, member.member)
         self._ledger: Ledger | None = None
         self._work: asyncio.Task[None] | None = None
         self.reviewer: GateReviewer | None = None
         self.tally: JudgeTally | None = None
         """Of the model that judges, where one does."""
-        self.trouble = ""
-        """Why nothing is judged now: what was not judged stays home meanwhile."""
+        self._trouble = ""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is judged now, or not all: what was not judged stays home meanwhile."""
+        return self._trouble or self.rules.now().unreadable
 
     async def open(self) -> None:
         """From now on nothing is shared that was not judged. Raises `BackendError` where the ledger can't be opened."""
@@ -90,7 +96,7 @@ class Reviewing:
             judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, budget)
             self.tally = judge.tally
         asks_people = self._config.facts == "people"
-        reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self._rules, asks_people=asks_people, judge=judge)
+        reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self.rules.now, asks_people=asks_people, judge=judge)
         try:
             await reviewer.recall()
         except HiveError:
@@ -110,34 +116,46 @@ class Reviewing:
         while True:
             try:
                 await reviewer.recall()
-                await self._look_again(ledger)
-                self.trouble = ""
+                await self.rules.changed_from(None)
+                rules = await self._look_again(ledger)
+                self._trouble = ""
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(reviewer.run())
                     tasks.create_task(post.run())
-                    if reviewer.has_judge and self._config.desk.agent == self._agent:
-                        tasks.create_task(DeskTrust(self._agent, ledger, LedgerDesk(ledger), self._member).run())
+                    tasks.create_task(self._follow_rules(ledger, rules))
+                    if self._config.desk.agent == self._agent:
+                        tasks.create_task(DeskRules(self._agent, LedgerDesk(ledger), self._member).run())
+                        if reviewer.has_judge:
+                            tasks.create_task(DeskTrust(self._agent, ledger, LedgerDesk(ledger), self._member).run())
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so that is told.
                 errors = _single(failed)
-                self.trouble = f"its facts can't be judged: {errors[0]}"
+                self._trouble = f"its facts can't be judged: {errors[0]}"
                 is_known = all(isinstance(one, HiveError) for one in errors)
                 _log.error(
-                    "%s: %s; tried again in %g s", self._agent, self.trouble, _AGAIN_S, exc_info=None if is_known else failed
+                    "%s: %s; tried again in %g s", self._agent, self._trouble, _AGAIN_S, exc_info=None if is_known else failed
                 )
             await asyncio.sleep(_AGAIN_S)
 
-    async def _look_again(self, ledger: Ledger) -> None:
-        """At everything, if the rules are not those of the last time."""
-        judges = self._config.facts, self._config.rules
+    async def _follow_rules(self, ledger: Ledger, rules: RulesAtWork) -> None:
+        """What people approve for the hive, or take back, decides here from then on."""
+        while True:
+            await self.rules.changed_from(rules)
+            rules = await self._look_again(ledger)
+
+    async def _look_again(self, ledger: Ledger) -> RulesAtWork:
+        """At everything, if the rules are not those of the last time; which they are now."""
+        now = self.rules.now()
+        judges = self._config.facts, [rule.model_dump(mode="json") for rule in now.rules.rules], now.unreadable
         digest = sha256(msgspec.json.encode(judges, order="deterministic")).digest()
         known = await ledger.read(_STREAM)
         if known and known[-1].body == digest:
-            return
-        if known or self._rules.rules or self._config.facts != "rules":
+            return now
+        if known or now.rules.rules or self._config.facts != "rules":
             await self._memory.reconsider()
         with suppress(BackendError):
             await ledger.append(_STREAM, len(known), [Entry(_ENTRY, digest, 0)])
+        return now
 
 
 def _single(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -148,6 +166,6 @@ def _single(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 def rules_of(config: ReviewConfig) -> RuleSet:
     """The rules of a configuration. Raises `InvalidInput` for one that can't be used."""
     try:
-        return RuleSet(map(EvaluationRule.model_validate, config.rules))
-    except ValidationError as error:
-        raise InvalidInput(f"a rule can't be used: {error.errors(include_url=False)[0]['msg']}") from None
+        return RuleSet(map(rule_of, config.rules))
+    except InvalidInput as error:
+        raise InvalidInput(f"a rule can't be used: {error}") from None

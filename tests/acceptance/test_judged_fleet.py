@@ -94,6 +94,57 @@ def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effec
     assert command("delete", "--purge", "--yes").code == 0
 
 
+RULES = """
+apiVersion: hive-mind/v1
+kind: Rules
+spec:
+  rules:
+    - {id: no_prices, condition: "'price' in result.text.lower()", action: retry, description: prices change}
+"""
+
+
+def test_a_rule_that_is_approved_decides_in_the_whole_hive_until_it_is_taken_back(command, tmp_path):
+    manifest, notes, rules = (tmp_path / name for name in ("town.yaml", "notes.md", "learned.yaml"))
+    manifest.write_text(MANIFEST.replace("escalate", "accept"))
+    notes.write_text(f"# Ferry\n\n{FERRY}\n\n# Price\n\n{PRICE}\n")
+    rules.write_text(RULES)
+    off = command("rules", "approve", "--from", rules)
+    assert (off.code, "no fleet" in off.err) == (2, True)
+    assert command("apply", "-f", manifest, *LIMIT).code == 0
+    assert command("learn", notes, "--agent", "ben").code == 0
+    until(lambda: own(command, "ben")[PRICE]["sharing"] == "shared")
+
+    first = command("rules", "approve", "--from", rules, "--as", "ruth")
+    assert first.out == "no_prices decides 10% of all cases from now on, at every agent (people decided no case of it)\n"
+    early = command("rules", "approve", "no_prices")
+    assert early.code == 2
+    assert "the next step takes 20 decisions that agree" in early.err
+    # Before the rule of the manifest that accepts.
+    rules.write_text(RULES.replace("description", "priority: 200, description"))
+    whole = command("rules", "approve", "--from", rules, "--of", "1", "--as", "ruth", "-o", "json").json
+    assert [(rule["id"], rule["rollout"], rule["peopleDecided"]) for rule in whole] == [("no_prices", 1.0, 0)]
+    until(lambda: own(command, "ben")[PRICE]["held_back"] == "rule no_prices (prices change)")
+    listed = command("rules", "list", "-o", "json").json
+    assert [(rule["id"], rule["metadata"].get("approved_by")) for rule in listed] == [
+        ("no_prices", "ruth"),
+        ("prices", None),
+        ("rumours", None),
+    ]
+    assert "the hive, by ruth" in command("rules", "list").out
+
+    of_manifest = command("rules", "retire", "rumours")
+    assert of_manifest.code == 2
+    assert "stands in the manifest: change it there" in of_manifest.err
+    assert "hive-mind rules list shows them" in command("rules", "shadow", "nobody").err
+    assert command("rules", "retire", "no_prices").out == "no_prices is retired\n"
+    until(lambda: own(command, "ben")[PRICE]["sharing"] == "shared")
+
+    assert command("delete", "--yes").code == 0
+    stopped = command("rules", "approve", "no_prices")
+    assert (stopped.code, "was stopped" in stopped.err) == (1, True)
+    assert command("delete", "--purge", "--yes").code == 0
+
+
 def inbox(command):
     return command("inbox", "list", "-o", "json").json
 

@@ -98,8 +98,8 @@ def seen(observability: Observability) -> SeenConfig:
 
 
 def _moderators(spec: Spec) -> tuple[str, ...]:
-    """Where a model judges, the desk is one, too: what people find wrong is taken back for all."""
-    desk = {desk_of(spec)} if spec.judge.facts == "model" else set()
+    """Where facts are judged, the desk is one, too: rules that people approve hold for all, and so does what they find wrong."""
+    desk = {desk_of(spec)} if spec.judge.facts != "off" else set()
     return tuple(sorted({*spec.trust.moderators, *desk}))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from hive_mind.agents.pace import Pace
 from hive_mind.errors import BackendRejected
+from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
@@ -110,12 +111,12 @@ def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlives_no_r
             assert fact.held_back == "rule no_pumps (pumps are ours)"
             assert model.prompts == []
 
-            one.reviewer.rules = RuleSet()
+            one.rules = RulesAtWork(RuleSet())
             await one.ann.reconsider()
             await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
             assert len(model.prompts) == 1
 
-            one.reviewer.rules = RuleSet([rule(RETRY)])
+            one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
             await one.ann.reconsider()
             assert (await one.now(fact)).held_back == "rule no_pumps (pumps are ours)"
             assert not await one.is_seen_by_ben(fact)

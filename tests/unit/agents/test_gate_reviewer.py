@@ -9,6 +9,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
@@ -93,12 +94,12 @@ def test_a_later_rule_takes_back_what_was_shared_and_gives_it_back_when_it_goes(
             fact = await one.store("Pump seven is leaking oil today.")
             assert await one.is_seen_by_ben(fact)
 
-            one.reviewer.rules = RuleSet([rule(RETRY)])
+            one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
             await one.ann.reconsider()
             assert not await one.is_seen_by_ben(fact)
             assert fact.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
 
-            one.reviewer.rules = RuleSet()
+            one.rules = RulesAtWork(RuleSet())
             await one.ann.reconsider()
             assert await one.is_seen_by_ben(fact)
 
@@ -209,7 +210,7 @@ async def rulings_after_a_restart(home: Path, fact: Fact) -> list[Ruling | None]
     async def look(fact_ids: Sequence[str]) -> None:
         found.extend(reviewer.ruling(fact) for fact_id in fact_ids if fact_id == fact.id)
 
-    reviewer = GateReviewer("ann", LedgerDesk(ledger), look, RuleSet([rule(ESCALATE)]))
+    reviewer = GateReviewer("ann", LedgerDesk(ledger), look, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
     working = asyncio.create_task(reviewer.run())
     async with asyncio.timeout(PATIENCE_S):
         while not found:  # noqa: ASYNC110 - nothing tells
@@ -245,7 +246,7 @@ def test_what_was_approved_is_known_before_everything_is_looked_at_again(tmp_pat
         async def never(fact_ids: Sequence[str]) -> None:
             raise AssertionError(fact_ids)
 
-        reviewer = GateReviewer("ann", LedgerDesk(ledger), never, RuleSet([rule(ESCALATE)]))
+        reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
         assert reviewer.ruling(fact) is None
         await reviewer.recall()
         assert reviewer.ruling(fact) == ALLOWED
@@ -269,7 +270,7 @@ def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_when_it_r
             del fact_ids
 
         facts = [Fact(name * 32, f"Pump {name} is leaking oil.", "pump", 0.9, ("log",), 0) for name in "abc"]
-        reviewer = GateReviewer("ann", Slow(ledger), nothing, RuleSet([rule(ESCALATE)]))
+        reviewer = GateReviewer("ann", Slow(ledger), nothing, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
         reviewer.want(facts)
         working = asyncio.create_task(reviewer.run())
         await asyncio.wait_for(is_asking.wait(), PATIENCE_S)

@@ -15,6 +15,7 @@ from hive_mind.agents.fact_judge import FactJudge
 from hive_mind.agents.gate_reviewer import GateReviewer
 from hive_mind.agents.pace import Pace
 from hive_mind.embed.none import NoEmbedder
+from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
@@ -47,7 +48,8 @@ class Town:
         memory = fleet.memory("ann")
         assert isinstance(memory, DistributedCognitiveMemory)
         self.ann = memory
-        self.reviewer = GateReviewer("ann", desk, memory.reconsider, RuleSet(rules), asks_people=asks_people, judge=judge)
+        self.rules = RulesAtWork(RuleSet(rules))
+        self.reviewer = GateReviewer("ann", desk, memory.reconsider, lambda: self.rules, asks_people=asks_people, judge=judge)
         memory.reviewed_by(self.reviewer)
 
     async def store(self, text: str) -> Fact:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.hive.registry import Registry
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.memory.review import ALLOWED, Review, Ruling
@@ -49,7 +50,8 @@ def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_new_rul
     async def work() -> None:
         await approve(tmp_path)
         memory, config = Memory(), ReviewConfig(facts="people", rules=(), desk=DeskConfig("ann", "n"))
-        member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None))
+        node = SimpleNamespace(is_ready=True, node=SimpleNamespace(registry=Registry()))
+        member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None), member=node)
         reviewing = Reviewing(config, Settings(home=tmp_path), "ann", cast(Any, memory), cast(Any, member), cast(Any, None))
 
         await reviewing.open()

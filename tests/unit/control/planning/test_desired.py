@@ -380,10 +380,12 @@ def test_there_and_back_again_ends_in_another_generation():
     assert not fleet.plan(counted(3, topology="sharded"))
 
 
-def test_where_a_model_judges_the_desk_may_take_back_what_people_find_wrong():
-    by_model = {"judge": {"facts": "model", "model": "scripted:one", "desk": "ben"}, "trust": {"moderators": ["ada"]}}
-    by_rules = {"judge": {"facts": "rules", "desk": "ben"}, "trust": {"moderators": ["ada"]}}
+def test_where_facts_are_judged_the_desk_is_a_moderator_so_what_people_say_there_holds_for_all():
+    judges = [{"facts": "model", "model": "scripted:one"}, {"facts": "rules"}, {"facts": "people"}]
+    specs = [{"judge": one | {"desk": "ben"}, "trust": {"moderators": ["ada"]}} for one in judges]
 
-    found = [{one.tuning.standing.moderators for one in wanted(BASE | spec).processes.values()} for spec in (by_model, by_rules)]
+    found = [{one.tuning.standing.moderators for one in wanted(BASE | spec).processes.values()} for spec in specs]
 
-    assert found == [{("ada", "ben")}, {("ada",)}]
+    assert found == [{("ada", "ben")}] * 3
+    (unjudged,) = {one.tuning.standing.moderators for one in wanted(BASE | {"trust": {"moderators": ["ada"]}}).processes.values()}
+    assert unjudged == ("ada",)

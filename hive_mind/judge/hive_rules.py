@@ -1,0 +1,89 @@
+"""Rules that people approved for a whole hive: as its registry keeps them, and together with those of a manifest. Pure.
+
+A rule of the manifest counts before one of the hive with its id: what is written down there is what is wanted. One that can't be
+read here, because a newer version wrote it, might be the one that decides; so it is told, and nothing new is let through.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from pydantic import ValidationError
+
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.rules import EvaluationRule, RuleSet
+
+KIND = "rule"
+APPROVED_BY, TAKEN_BACK = "approved_by", "taken_back"
+"""Where a rule's `metadata` says who let it into the hive, and why it is on trial again."""
+
+Mode = Literal["active", "shadow", "retired"]
+
+
+class RulesAtWork(NamedTuple):
+    """What decides now. `unreadable`: why some rule of the hive can't be asked here, "" where all can.
+
+    `is_known`: False as long as nobody has said which rules the hive has.
+    """
+
+    rules: RuleSet
+    unreadable: str = ""
+    is_known: bool = True
+
+
+def key_of(rule_id: str) -> str:
+    """Where the registry keeps it."""
+    return f"{KIND}/{rule_id}"
+
+
+def value_of(rule: EvaluationRule) -> str:
+    """What the registry keeps of it."""
+    return msgspec.json.encode(rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)).decode()
+
+
+def rule_of(given: Any) -> EvaluationRule:
+    """A rule as the registry, or a request, has it. Raises `InvalidInput`."""
+    try:
+        return EvaluationRule.model_validate(given)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        raise InvalidInput(f"{'.'.join(map(str, found['loc'])) or 'it'}: {found['msg']}") from None
+
+
+def readable(entries: Mapping[str, Any]) -> Iterator[EvaluationRule | str]:
+    """The rules among what the registry has, or why one can't be read."""
+    for key, value in entries.items():
+        try:
+            rule = rule_of(value)
+        except InvalidInput as error:
+            yield f"{key} of the hive can't be read here: {error}"
+            continue
+        yield rule if key_of(rule.id) == key else f"{key} of the hive calls itself {rule.id!r}"
+
+
+def known(entries: Mapping[str, Any]) -> dict[str, EvaluationRule]:
+    """Those that can be read, by id."""
+    return {found.id: found for found in readable(entries) if isinstance(found, EvaluationRule)}
+
+
+def together(given: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
+    """The rules of a manifest, which are in order, with those of its hive."""
+    rules = {rule.id: rule for rule in given}
+    unreadable = []
+    for found in readable(entries):
+        if isinstance(found, str):
+            unreadable.append(found)
+        else:
+            rules.setdefault(found.id, found)
+    return RulesAtWork(RuleSet(rules.values()), "; ".join(unreadable))
+
+
+def moved(rule: EvaluationRule, mode: Mode, share: float, by: str) -> EvaluationRule:
+    """The rule as somebody wants it to be from now on."""
+    metadata = {name: value for name, value in rule.metadata.items() if name != TAKEN_BACK} | {APPROVED_BY: by}
+    return rule.model_copy(update={"mode": mode, "rollout": share, "metadata": metadata})
+
+
+def taken_back(rule: EvaluationRule, why: str) -> EvaluationRule:
+    """The rule on trial again."""
+    return rule.model_copy(update={"mode": "shadow", "metadata": rule.metadata | {TAKEN_BACK: why}})
