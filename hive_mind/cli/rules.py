@@ -14,6 +14,7 @@ from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_t
 from hive_mind.cli.rules_deciding import add_to
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.forms.form import Form
@@ -73,6 +74,31 @@ async def list_rules(fleet: Fleet = "", home: options.Home = None, output: optio
         show("No rules are at work here.")
     else:
         show_rules(found)
+
+
+@group.command("show", epilog=examples("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json"))
+@command
+async def show_rule(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show a rule that is at work, as a file would have it, and how often people decided as it says."""
+    from hive_mind.cli.rules_found import at_work, review_of, trials_by_people
+    from hive_mind.cli.rules_shown import agreed, plainly
+    from hive_mind.judge.rule_file import text_of_rules
+
+    where = settings_for(home).home
+    found = [one for one in await at_work(where, fleet) if one.id == rule]
+    if not found:
+        raise InvalidInput(f"there is no rule {rule!r} at work: hive-mind rules list shows them")
+    (trial,) = await trials_by_people(found, where, review_of(where, fleet).desk.agent)
+    if output is Format.JSON:
+        show_json(plainly(found[0], trial.record))
+        return
+    show(text_of_rules(found).rstrip())
+    say(agreed(trial.record), style="dim")
 
 
 @group.command(

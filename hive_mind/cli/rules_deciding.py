@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -108,6 +108,7 @@ async def retire(
 async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: str, home: Path | None, output: Format) -> None:
     from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
     from hive_mind.cli.rules_found import desk_agent, read_files, review_of, rules_in, trials_by_people
+    from hive_mind.cli.rules_shown import plainly
     from hive_mind.judge.hive_rules import known
 
     settings = settings_for(home)
@@ -126,7 +127,7 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: s
         for one in found:
             await desk.call("rule", rule=one.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     if output is Format.JSON:
-        show_json([_plain(one) for one in found])
+        show_json([plainly(one.rule, one.record) for one in found])
     else:
         for one in found:
             show(_told(one))
@@ -148,15 +149,15 @@ def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manife
 def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Moved:
     """`there` is the rule as the hive has it. Raises `InvalidInput` where people decided otherwise, or not enough yet."""
     from hive_mind.judge.hive_rules import moved
-    from hive_mind.judge.rollout import Record
 
-    rule, record = trial.rule, Record(trial.rightly, trial.rightly + trial.wrongly)
+    rule, record = trial.rule, trial.record
     now = there.rollout if there is not None and there.mode == "active" else 0.0
     share = rule.rollout if wish.mode != "active" else wish.share or _next(rule, now, record)
     return _Moved(moved(rule, wish.mode, share, wish.by), record)
 
 
 def _next(rule: "EvaluationRule", now: float, record: "Record") -> float:
+    from hive_mind.cli.rules_shown import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction
     from hive_mind.judge.rollout import DECISIONS_MIN, STEPS, next_share
@@ -164,29 +165,20 @@ def _next(rule: "EvaluationRule", now: float, record: "Record") -> float:
     # One that asks people is never contradicted by what they say.
     asks = rule.action is JudgmentAction.ESCALATE
     if not asks and record.is_refuted(TARGET):
-        raise InvalidInput(f"{rule.id}: {_agreed(record)}: nothing was changed; --of SHARE approves it all the same")
+        raise InvalidInput(f"{rule.id}: {agreed(record)}: nothing was changed; --of SHARE approves it all the same")
     if now == 0.0 or asks:
         return next((step for step in STEPS if step > now), 1.0)
     after = next_share(now, record, TARGET)
     if after == now < 1.0:
         told = f"{rule.id} decides {now:.0%} of all cases, and the next step takes {DECISIONS_MIN} decisions that agree"
-        raise InvalidInput(f"{told} ({_agreed(record)}): nothing was changed; --of SHARE takes it all the same")
+        raise InvalidInput(f"{told} ({agreed(record)}): nothing was changed; --of SHARE takes it all the same")
     return after
 
 
-def _agreed(record: "Record") -> str:
-    if not record.decided:
-        return "people decided no case of it"
-    return f"people agreed in {record.agreed:g} of {record.decided:g} cases"
-
-
 def _told(one: _Moved) -> str:
+    from hive_mind.cli.rules_shown import agreed
+
     rule = one.rule
     if rule.mode == "active":
-        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({_agreed(one.record)})"
+        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(one.record)})"
     return f"{rule.id} is on trial: it decides nothing" if rule.mode == "shadow" else f"{rule.id} is retired"
-
-
-def _plain(one: _Moved) -> dict[str, Any]:
-    told = one.rule.model_dump(mode="json", by_alias=True)
-    return told | {"peopleAgreed": one.record.agreed, "peopleDecided": one.record.decided}

@@ -1,9 +1,11 @@
 """Rules as people see them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hive_mind.cli.output import show_table
 from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK
+from hive_mind.judge.rollout import Record
 from hive_mind.judge.rules import EvaluationRule
 
 _TITLES = ["id", "priority", "action", "mode", "of cases", "from", "condition", "because"]
@@ -12,6 +14,19 @@ _TITLES = ["id", "priority", "action", "mode", "of cases", "from", "condition", 
 def show_rules(rules: Sequence[EvaluationRule]) -> None:
     """A line each, in the order in which they are asked."""
     show_table(_TITLES, [_row(rule) for rule in rules])
+
+
+def agreed(record: Record) -> str:
+    """How often people decided as a rule says."""
+    if not record.decided:
+        return "people decided no case of it"
+    return f"people agreed in {record.agreed:g} of {record.decided:g} cases"
+
+
+def plainly(rule: EvaluationRule, record: Record) -> dict[str, Any]:
+    """For programs."""
+    told = rule.model_dump(mode="json", by_alias=True)
+    return told | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}
 
 
 def _row(rule: EvaluationRule) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class DeskRules:
     def _record(self, rule: EvaluationRule, registry: Registry) -> Record:
         since_ms = registry.in_force(KIND)[key_of(rule.id)].ms
         (trial,) = tried([rule], [case_of(view) for view in self._views.values() if view.decided_ms >= since_ms])
-        return Record(trial.rightly, trial.rightly + trial.wrongly)
+        return trial.record
 
     async def _take_back(self, rule: EvaluationRule, record: Record) -> None:
         why = f"people agreed in {record.agreed:g} of {record.decided:g} cases"

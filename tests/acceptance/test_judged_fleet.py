@@ -132,6 +132,11 @@ def test_a_rule_that_is_approved_decides_in_the_whole_hive_until_it_is_taken_bac
     ]
     assert "the hive, by ruth" in command("rules", "list").out
 
+    shown = command("rules", "show", "no_prices")
+    assert "approved_by: ruth" in shown.out
+    assert "people decided no case of it" in shown.err
+    assert command("rules", "show", "nobody").code == 2
+
     of_manifest = command("rules", "retire", "rumours")
     assert of_manifest.code == 2
     assert "stands in the manifest: change it there" in of_manifest.err

@@ -1,6 +1,7 @@
 """A person at a desk, as a process that can be killed: `python -m tests.chaos.gate_person HOME AGENT` decides until then.
 
-What was invented is rejected, everything else is approved, each after a moment. Now and then one thinks again, and says the same.
+What was invented, and that quays are of cheese, is rejected, everything else is approved, each after a moment. Now and then one
+thinks again, and says the same.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from hive_mind.runtime.wiring import open_ledger
 
 _THINKS_S = 0.05
 _THINKS_AGAIN = 0.2
+_WRONG = ("invented", "cheese")
 
 
 async def decide(home: Path, agent: str) -> None:
@@ -25,7 +27,8 @@ async def decide(home: Path, agent: str) -> None:
     while True:
         await asyncio.sleep(_THINKS_S)
         for view in (await desk.open())[:5]:
-            action = JudgmentAction.ESCALATE if "invented" in view.item.title else JudgmentAction.ACCEPT
+            is_wrong = any(word in view.item.title for word in _WRONG)
+            action = JudgmentAction.ESCALATE if is_wrong else JudgmentAction.ACCEPT
             decision = Decision(item=view.item.id, action=action, by="olga")
             await desk.decide(decision)
             if random.random() < _THINKS_AGAIN and await desk.reopen(view.item.id, "olga"):

@@ -1,8 +1,9 @@
 """A fleet whose facts are judged, while everybody in it is killed: nothing bad is ever seen, nothing good is lost.
 
-Agents store facts, of which one in five must not leave its author, each in one of five ways; a process decides what people are
-asked; and other agents are looked at all the time. Every round draws another manifest, applies it and kills some of all there
-are: agents, the one with the desk most of all, the person, the broker, the command that applies. Then it puts the fleet in order.
+Agents store facts, of which one in five must not leave its author, each in one of six ways; rules and a model judge them, and a
+process decides what people are asked; other agents are looked at all the time. Every round draws another manifest, applies it
+and kills some of all there are: agents, the one with the desk most of all, the person, the broker, the command that applies. Then
+it puts the fleet in order.
 `python -m tests.chaos.gate_storm --rounds 100 --agents 10 --facts 1000 --seed 7` runs one.
 """
 
@@ -36,6 +37,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 from tests.chaos.fleet_storm import FLEET, FleetStorm
 from tests.chaos.fleet_storm import Report as FleetReport
+from tests.chaos.gate_model import GateModel
 
 DESK = "reader-1"
 VICTIMS = ("process", "process", "process", "desk", "desk", "person", "person", "broker", "command")
@@ -54,7 +56,8 @@ spec:
   topology: %s
   agents: [{{name: 'reader-{{n}}', count: %d}}]
   platform: {{kind: local, agentsPerProcess: %d}}
-  judge: {{facts: rules}}
+  llm: {{model: 'openai:storm', url: '%s', tokenBudget: 1000000000}}
+  judge: {{facts: model, callsPerMinute: 60, audit: 0.05}}
   rules:
     - {{id: money, condition: "'euros' in result.text", action: escalate, description: a person checks prices}}
     - {{id: rumours, condition: "%s", action: retry, description: no rumours}}
@@ -66,6 +69,7 @@ BAD = (
     ("The keeper of berth {} is reached at keeper{}@example.com.", 0.9),
     ("Berth {} may have been painted, or it may not.", 0.1),
     ("There is a rumour that berth {} will be sold.", 0.9),
+    ("The quay at berth {} is made of green cheese.", 0.9),
     ("A night at berth {} costs 3 euros, which is invented.", 0.9),
 )
 _GOOD_SHARE = 0.8
@@ -85,13 +89,14 @@ class Report(FleetReport):
     effects_s: list[float] = field(default_factory=list)
     looks: int = 0
     rounds: int = 0
+    asked_model: int = 0
 
     def __str__(self) -> str:
         slowest = max(self.effects_s, default=0.0)
         return (
             f"{super().__str__()}; {self.rounds} rounds, {len(self.author)} facts, {sum(map(_is_bad, self.author))} of them bad,"
             f" {len(self.asked)} asked about,"
-            f" {self.looks} looks; a decision was seen elsewhere within {slowest:.2f} s"
+            f" {self.asked_model} times a model, {self.looks} looks; a decision was seen elsewhere within {slowest:.2f} s"
         )
 
 
@@ -100,10 +105,10 @@ class GateStorm(FleetStorm):
 
     _report: Report
 
-    def __init__(self, home: Path, chance: random.Random, report: Report, agents: int, facts_a_round: int) -> None:
+    def __init__(self, home: Path, chance: random.Random, report: Report, model: GateModel, agents: int, facts: int) -> None:
         super().__init__(home, chance, report)
+        self._model, self._facts_a_round = model, facts
         self._agents = [f"reader-{number}" for number in range(1, agents + 1)]
-        self._facts_a_round = facts_a_round
         self._person: subprocess.Popen[bytes] | None = None
         self._approved: set[str] = set()
 
@@ -138,11 +143,12 @@ class GateStorm(FleetStorm):
                 task.cancel()
             await asyncio.wait([watching, writing])
             self._person_leaves()
+        self._report.asked_model = len(self._model.requests)
         print(f"  {self._report}", flush=True)
 
     def _draw(self) -> None:
         topology, together, rumours = (self._chance.choice(some) for some in (TOPOLOGIES, (1, 2, 5), RUMOURS))
-        self._manifest.write_text(_MANIFEST % (topology, len(self._agents), together, rumours), "utf-8")
+        self._manifest.write_text(_MANIFEST % (topology, len(self._agents), together, self._model.base_url, rumours), "utf-8")
 
     def _person_begun(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([sys.executable, "-m", "tests.chaos.gate_person", str(self._home), DESK])
@@ -254,15 +260,15 @@ class GateStorm(FleetStorm):
         self._expect(not wrong, f"their authors have lost these, or do not know why they stay: {wrong[:3]}")
 
     async def _check_items(self, agent: str, ledger: Ledger) -> None:
-        desk, subjects = LedgerDesk(ledger), Counter[str]()
+        desk, subjects = LedgerDesk(ledger), Counter[tuple[str, str]]()
         for id in await desk.ids():
             entries = await ledger.read(PREFIX + id)
             self._expect(sum(one.kind == OPENED for one in entries) == 1, f"at {agent} item {id} was opened more than once")
             if view := await desk.view(id):
-                subjects[view.item.subject] += 1
+                subjects[view.item.kind, view.item.subject] += 1
         several = [subject for subject, times in subjects.items() if times > 1]
         self._expect(not several, f"at {agent} there are several items about {several[:3]}")
-        lost = self._report.asked - set(subjects) if agent == DESK else set()
+        lost = self._report.asked - {subject for _, subject in subjects} if agent == DESK else set()
         self._expect(not lost, f"nobody was ever asked about {sorted(lost)[:3]}")
 
     async def _effect(self, controller: HiveController, action: JudgmentAction) -> float:
@@ -337,8 +343,8 @@ async def _ledger(home: Path, agent: str) -> AsyncIterator[Ledger]:
 async def storm(seed: int, rounds: int, agents: int, facts: int) -> Report:
     """One storm, in a folder that is gone afterwards."""
     report = Report(seed)
-    with tempfile.TemporaryDirectory(prefix="gate-") as folder:
-        await GateStorm(Path(folder), random.Random(seed), report, agents, -(-facts // rounds)).rounds(rounds)
+    with tempfile.TemporaryDirectory(prefix="gate-") as folder, GateModel(seed) as model:
+        await GateStorm(Path(folder), random.Random(seed), report, model, agents, -(-facts // rounds)).rounds(rounds)
     return report
 
 
