@@ -270,7 +270,7 @@ def of_rule(field: str) -> Callable[[Fleet], Any]:
         reviewing = fleet.agent()._reviewing
         assert reviewing is not None
         assert reviewing.reviewer is not None
-        (rule,) = reviewing.reviewer.rules.rules
+        (rule,) = reviewing.reviewer._rules().rules.rules
         return getattr(rule, field)
 
     return see
