@@ -11,6 +11,7 @@
     │       ├─ WorkspaceError      a retrieval workspace's
     │       ├─ GoalError           a goal's
     │       ├─ RuleError           with rules
+    │       ├─ WorkerFileError     a worker's
     │       └─ ExperimentError     an experiment's
     ├─ BackendError                the world failed; .backend names it, the cause is kept
     │   ├─ BackendUnavailable      .retryable
@@ -99,6 +100,10 @@ class GoalError(FileError):
 
 class RuleError(FileError):
     """A file with rules."""
+
+
+class WorkerFileError(FileError):
+    """A file with a worker."""
 
 
 class ExperimentError(FileError):

@@ -86,11 +86,16 @@ class HybridJudge:
         """How sure a judge has to be where nothing else was learned."""
         return self.settings.threshold
 
-    async def evaluate(
-        self, goal: Goal, result: Mapping[str, Any], turn: JudgedTurn | None = None, given: Sequence[Signal] = ()
-    ) -> Judgment:
-        """The judgement, kept before it is told. `given`: what is known already, such as a person's decision.
+    def with_custom(self, custom: JudgeProtocol) -> "HybridJudge":
+        """The same with this judge of one's own."""
+        return HybridJudge(self.rules, self._model, custom=custom, settings=self.settings, checks=self._checks, log=self._log)
 
+    async def evaluate(
+        self, goal: Goal | None, result: Mapping[str, Any], turn: JudgedTurn | None = None, given: Sequence[Signal] = ()
+    ) -> Judgment:
+        """The judgement, kept before it is told; without a goal, of the outputs alone.
+
+        `given`: what is known already, such as a person's decision.
         Raises only what the log raises.
         """
         turn = turn or JudgedTurn()
@@ -101,7 +106,7 @@ class HybridJudge:
             await self._ask(found, case, turn, asked)
             found = next_judgment(case, self.rules, self.settings, asked.signals)
         digest = case.digest
-        judgment = msgspec.structs.replace(found, id=judgment_id(goal.id, digest, turn.iteration))
+        judgment = msgspec.structs.replace(found, id=judgment_id(goal.id if goal else "", digest, turn.iteration))
         if self._log:
             await self._log.keep(self._judged(judgment, case, digest, asked.verdict))
         return judgment

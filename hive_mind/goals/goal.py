@@ -7,24 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationInfo, field_validator
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
+from hive_mind.goals.part import Part
 
 Metric = Literal["llm_judge", "output_contains", "output_equals", "condition", "custom"]
 
 _Id = Field(min_length=1, max_length=100, description="What verdicts and feedback call it.")
 
 
-class _Part(BaseModel):
-    """What people write: unknown fields are refused, and names are written in camelCase in files."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
-
-
-class SuccessCriterion(_Part):
+class SuccessCriterion(Part):
     """One thing that is wanted, and how it is seen."""
 
     id: str = _Id
@@ -59,7 +53,7 @@ class SuccessCriterion(_Part):
         return self.target or self.id
 
 
-class Constraint(_Part):
+class Constraint(Part):
     """One thing that must not happen."""
 
     id: str = _Id
@@ -79,7 +73,7 @@ class Constraint(_Part):
 _Named = SuccessCriterion | Constraint
 
 
-class Goal(_Part):
+class Goal(Part):
     """What is wanted. Its criteria say how much of it is reached, its constraints what no success makes good."""
 
     id: str = _Id

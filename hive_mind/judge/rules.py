@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals.condition import Condition
+from hive_mind.goals.part import Part
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rollout import chosen
 
@@ -30,10 +30,8 @@ def _action(given: Any) -> JudgmentAction:
     raise ValueError(f"has to be {', '.join(JudgmentAction)}, not {str(given)[:40]!r}")
 
 
-class EvaluationRule(BaseModel):
+class EvaluationRule(Part):
     """What to do where a condition holds. A condition that does not compile is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
 
     id: str = Field(min_length=1, max_length=100, description="What judgements and people call it.")
     condition: str = Field(description="When it matches: a condition over result, output and goal.")

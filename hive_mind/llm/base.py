@@ -1,7 +1,9 @@
-"""What a language model must do: take one prompt, give one text, and say what it cost."""
+"""What a language model must do: take one prompt or a conversation, give one reply, and say what it cost."""
 
 from dataclasses import dataclass
 from typing import Protocol
+
+from hive_mind.model.dialogue import Reply, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ class LanguageModel(Protocol):
 
         Raises `BackendThrottled`, `BackendTimeout`, `BackendUnavailable` (all retryable) or `BackendRejected`.
         """
+        ...
+
+    async def converse(self, turn: Turn) -> Reply:
+        """One turn of a conversation: what it says, and the tools it wants called. Raises like `complete`."""
         ...
 
     async def close(self) -> None:

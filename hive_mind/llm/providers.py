@@ -1,7 +1,8 @@
 """Real language models, reached through pydantic-ai's direct requests: one request, one reply, no agent loop of its own.
 
 Gives: every provider pydantic-ai knows ("openai:…", "anthropic:…", …) and every server that speaks OpenAI's chat completions
-(give its address). Does not give: streaming, tools, and retries (the caller has a budget, so there is one place that repeats).
+(give its address), conversations with tools. Does not give: streaming, and retries (the caller has a budget, so there is one
+place that repeats).
 """
 
 import asyncio
@@ -10,8 +11,8 @@ from typing import Protocol
 import openai
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
@@ -26,7 +27,9 @@ from hive_mind.errors import (
     ConfigError,
     InvalidInput,
 )
+from hive_mind.llm._conversing import conversation_of, parameters_of, reply_of, sendable, text_of
 from hive_mind.llm.base import Completion, Prompt, Usage
+from hive_mind.model.dialogue import Reply, Turn
 
 _OPENAI = frozenset(("openai", "openai-chat"))
 
@@ -81,16 +84,24 @@ class ProviderModel:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """One request. `timeout_s` covers all of it, a reply that trickles in included."""
-        request = ModelRequest.user_text_prompt(_sendable(prompt.text), instructions=_sendable(prompt.instructions))
-        settings = ModelSettings(max_tokens=prompt.max_output_tokens, timeout=self._timeout_s)
+        request = ModelRequest.user_text_prompt(sendable(prompt.text), instructions=sendable(prompt.instructions))
+        response = await self._request([request], ModelRequestParameters(), prompt.max_output_tokens)
+        return Completion(text_of(response), _usage_of(response))
+
+    async def converse(self, turn: Turn) -> Reply:
+        """One turn. Arguments that are no JSON object come as they are, under one name, so that their tool refuses them."""
+        response = await self._request(conversation_of(turn), parameters_of(turn), turn.max_output_tokens)
+        return reply_of(response)
+
+    async def _request(self, messages: list[ModelMessage], parameters: ModelRequestParameters, most: int) -> ModelResponse:
+        settings = ModelSettings(max_tokens=most, timeout=self._timeout_s)
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await model_request(self._model, [request], model_settings=settings)
+                return await model_request(self._model, messages, model_settings=settings, model_request_parameters=parameters)
         except TimeoutError as error:
             raise self._timed_out() from error
         except AgentRunError as error:
             raise self._translated(error) from error
-        return Completion(_text_of(response), _usage_of(response))
 
     async def close(self) -> None:
         """Release connections. Closing twice is fine."""
@@ -149,15 +160,6 @@ def _openai_model(name: str, model: str, base_url: str, api_key: str, timeout_s:
     key = api_key or (_NO_KEY if base_url else None)
     client = openai.AsyncOpenAI(base_url=base_url or None, api_key=key, timeout=timeout_s, max_retries=0)
     return ProviderModel(name, OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client)), timeout_s, client)
-
-
-def _sendable(text: str) -> str:
-    """Half a surrogate pair, as broken files hold them, can't be sent as UTF-8; "?" stands in."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _text_of(response: ModelResponse) -> str:
-    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
 def _usage_of(response: ModelResponse) -> Usage:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from hive_mind.errors import BackendRejected, InvalidInput
 from hive_mind.llm.base import Completion, Prompt, Usage
+from hive_mind.model import dialogue
 
 Reply = str | Exception
+Conversation = Iterable[dialogue.Reply | Exception] | Callable[[dialogue.Turn], dialogue.Reply | Exception]
 Script = Iterable[Reply] | Mapping[str, Reply] | Callable[[Prompt], Reply]
 
 # As coarse as a person's estimate; what matters is that a longer prompt costs more.
@@ -21,11 +23,13 @@ class ScriptedModel:
     """Replies from a script: in order (an iterable), by the first key a prompt contains (a mapping), or computed.
 
     An exception in the script is raised. `prompts` holds everything it was asked. Raises `BackendRejected` when the script has
-    no reply.
+    no reply. `conversation` is the script of `converse`: replies in order, or computed; `turns` holds what it was given.
     """
 
-    def __init__(self, script: Script, name: str = "scripted") -> None:
+    def __init__(self, script: Script = (), name: str = "scripted", conversation: Conversation = ()) -> None:
         self.prompts: list[Prompt] = []
+        self.turns: list[dialogue.Turn] = []
+        self._said = conversation if callable(conversation) else _in_turn(conversation)
         self._name = name
         self._reply_to = _replier(script)
 
@@ -42,6 +46,14 @@ class ScriptedModel:
             raise reply
         asked = len(prompt.instructions) + len(prompt.text)
         return Completion(reply, Usage(asked // _CHARS_PER_TOKEN + 1, len(reply) // _CHARS_PER_TOKEN + 1, 1))
+
+    async def converse(self, turn: dialogue.Turn) -> dialogue.Reply:
+        """The next reply of the conversation's script, or its error."""
+        self.turns.append(turn)
+        reply = self._said(turn)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -65,6 +77,13 @@ def _replier(script: Script) -> Callable[[Prompt], Reply]:
         return lambda prompt: _by_content(script, prompt)
     replies = iter(script)
     return lambda _: next(replies, _exhausted("has no reply left; give it one for every prompt"))
+
+
+def _in_turn(
+    replies: Iterable[dialogue.Reply | Exception],
+) -> Callable[[dialogue.Turn], dialogue.Reply | Exception]:
+    following = iter(replies)
+    return lambda _: next(following, _exhausted("has no reply left; give it one for every turn"))
 
 
 def _by_content(script: Mapping[str, Reply], prompt: Prompt) -> Reply:

@@ -15,6 +15,7 @@ from hive_mind.errors import BackendRejected, HiveError
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Completion, LanguageModel, Prompt
+from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.member import RunningMember
@@ -55,6 +56,11 @@ class _Absent:
     async def complete(self, prompt: Prompt) -> Completion:
         """Raises `BackendRejected`."""
         del prompt
+        raise BackendRejected(self._name, self._why)
+
+    async def converse(self, turn: Turn) -> Reply:
+        """Raises `BackendRejected`."""
+        del turn
         raise BackendRejected(self._name, self._why)
 
     async def close(self) -> None:

@@ -1,0 +1,163 @@
+"""The executor: begins what a run wants, keeps the steps that its events mean, and stops where only a person can go on.
+
+There is one for a run at a time: whoever appends first goes on, the other is told so. After a crash the steps are folded again,
+and what is wanted is wanted again.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_mind.agents.run_effects import RunEffects
+from hive_mind.agents.run_journal import RunJournal
+from hive_mind.agents.run_parts import RunParts, plan_of
+from hive_mind.agents.run_tools import RunTools
+from hive_mind.errors import InvalidInput
+from hive_mind.model.dialogue import ToolCall
+from hive_mind.runs.accepted import accepted
+from hive_mind.runs.delegated import result_of
+from hive_mind.runs.effects import Cancelled, Effect, Event, Plan, ToolResult, Word
+from hive_mind.runs.pointers import as_text, shown
+from hive_mind.runs.routing import begin
+from hive_mind.runs.spec import WorkerSpec, sub_agent
+from hive_mind.runs.state import RunState
+from hive_mind.runs.steps import Resumed, Started
+from hive_mind.runs.wanted import wanted
+from hive_mind.runs.writing import Writing
+
+_Tasks = dict[str, "asyncio.Task[Event | None]"]
+
+
+class RunExecutor:
+    """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do."""
+
+    def __init__(self, run: str, parts: RunParts, *, is_waiting: bool = False) -> None:
+        self.run, self._parts, self._is_waiting = run, parts, is_waiting
+        self.journal = RunJournal(parts.ledger, run, parts.clock_ms)
+        self._changed = asyncio.Event()
+        self._events: list[Event] = []
+
+    @property
+    def state(self) -> RunState:
+        """As far as it has come."""
+        return self.journal.state
+
+    async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "") -> None:
+        """The first steps. Raises `InvalidInput` for inputs that are missing, and where there is a run of this name."""
+        if missing := [key for key in spec.inputs if key not in inputs]:
+            raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
+        if (await self.journal.load()).seq:
+            raise InvalidInput(f"there is a run {self.run} already; resume it")
+        worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        writing = Writing(self.state, Plan(spec))
+        begin(writing, Started(worker, dict(inputs), parent))
+        await self.journal.append(writing.steps)
+
+    async def resume(self, spec: WorkerSpec | None = None) -> None:
+        """Take the run over. `spec`: a newer definition, which has to have the nodes at which the run is."""
+        state = await self.journal.load()
+        if not state.seq:
+            raise InvalidInput(f"there is no run {self.run}")
+        if state.outcome is not None:
+            return
+        if spec and (gone := [place.node for place in state.places.values() if place.node not in spec.by_id]):
+            raise InvalidInput(f"the new definition has no node {', '.join(gone)}, where run {self.run} is")
+        worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
+        await self.journal.append([Resumed(worker)])
+
+    def tell(self, text: str, id: str = "") -> None:
+        """A person says something to whoever waits for a word."""
+        self._happened(Word(text, id))
+
+    def cancel(self, by: str = "") -> None:
+        """Nobody wants it any more."""
+        self._happened(Cancelled(by))
+
+    async def drive(self) -> RunState:
+        """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
+        files = self._parts.files(self.run, self.state.spec.identity)
+        toolbox = self._parts.toolbox_of(self.run, files)
+        tools = RunTools(self.run, self._parts.agent, toolbox, files, is_sub=bool(self.state.parent))
+        does = RunEffects(self.run, self._parts, tools, files, self._delegated, is_waiting=self._is_waiting)
+        plan = plan_of(self.state.spec, toolbox, has_model=self._parts.model is not None)
+        tasks: _Tasks = {}
+        pending: set[str] = set()
+        try:
+            while self.state.outcome is None:
+                await self._take_told(plan)
+                self._begin(wanted(self.state, plan), tasks, pending, does)
+                if not await self._advance(plan, tasks, pending):
+                    break
+        finally:
+            await _stopped(tasks)
+        return self.state
+
+    def _begin(self, effects: Sequence[Effect], tasks: _Tasks, pending: set[str], does: RunEffects) -> None:
+        ids = {effect.id for effect in effects}
+        for gone in [id for id in tasks if id not in ids]:
+            tasks.pop(gone).cancel()
+        for effect in effects:
+            if effect.id not in tasks and effect.id not in pending:
+                tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
+        pending &= ids
+
+    async def _advance(self, plan: Plan, tasks: _Tasks, pending: set[str]) -> bool:
+        """Keep what has come; False when nothing more will."""
+        busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
+        if not busy and not self._events:
+            return self._is_waiting and await self._told()
+        told = asyncio.create_task(self._changed.wait())
+        try:
+            done, _ = await asyncio.wait([*tasks.values(), told], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
+        for id in [id for id, task in tasks.items() if task in done]:
+            event = tasks.pop(id).result()
+            if event is None:
+                pending.add(id)
+            elif steps := accepted(self.state, plan, event):
+                await self.journal.append(steps)
+        return True
+
+    async def _told(self) -> bool:
+        await self._changed.wait()
+        return True
+
+    async def _take_told(self, plan: Plan) -> None:
+        self._changed.clear()
+        events, self._events = self._events, []
+        for event in events:
+            if steps := accepted(self.state, plan, event):
+                await self.journal.append(steps)
+
+    def _happened(self, event: Event) -> None:
+        self._events.append(event)
+        self._changed.set()
+
+    async def _delegated(self, state: RunState, call: ToolCall, number: int) -> ToolResult | None:
+        """A run of its own, under a name that follows from the call: after a crash it is the same one."""
+        name, task = call.arguments.get("name"), call.arguments.get("task")
+        if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
+            return ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
+        child = RunExecutor(f"{self.run}.{call.id}", self._parts, is_waiting=self._is_waiting)
+        spec = sub_agent(state.spec, str(name), task)
+        if (await child.journal.load()).seq:
+            await child.resume()
+        else:
+            known = {key: state.buffer.get(key) for key in spec.inputs}
+            await child.start(spec, known, parent=self.run)
+        ended = await child.drive()
+        if ended.outcome is None:
+            return None
+        files = self._parts.files(self.run, state.spec.identity)
+        text = as_text(result_of(ended, child.run))
+        file = await asyncio.to_thread(files.keep_result, call.name, number, text)
+        failed = ended.outcome not in ("accepted", "exhausted")
+        return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens)
+
+
+async def _stopped(tasks: _Tasks) -> None:
+    for task in tasks.values():
+        task.cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+    tasks.clear()

@@ -1,0 +1,60 @@
+"""A model's turn in a run: its prompt, the tools it may call now, and its reply, or a choice among edges."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.run_tools import RunTools
+from hive_mind.errors import ModelOutputError
+from hive_mind.llm.base import LanguageModel
+from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
+from hive_mind.retry import retried
+from hive_mind.runs.effects import CallModel, Choose
+from hive_mind.runs.prompt import Surroundings, instructions, messages
+from hive_mind.runs.state import RunState
+
+_CHOOSE = "Choose where to go on by calling choose."
+_REPLY_TOKENS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurns:
+    """Of one run."""
+
+    parts: RunParts
+    model: LanguageModel
+    tools: RunTools
+    files: RunFiles
+
+    async def reply(self, state: RunState, effect: CallModel) -> Reply:
+        """Raises `BackendError` when the model can't be had, however often it was tried."""
+        place = state.places[effect.place]
+        node = state.spec.by_id[place.node]
+        around = Surroundings(self.files.adapt(), self.files.data_files(), self.files.conversations())
+        told = instructions(state, place, around, is_last=effect.is_last)
+        specs = self.tools.offered(node, is_last=effect.is_last)
+        most = min(_REPLY_TOKENS, max(1, state.spec.limits.tokens - state.tokens))
+        return await self._converse(Turn(told, messages(place), tuple(specs), most))
+
+    async def choose(self, state: RunState, effect: Choose) -> str:
+        """The node to go on with. Raises `ModelOutputError` for a reply that names none, and `BackendError`."""
+        place = state.places[effect.place]
+        told = instructions(state, place, Surroundings(self.files.adapt()))
+        spec = _choice(effect.among)
+        turn = Turn(told, (*messages(place), Message("user", _CHOOSE)), (spec,), _REPLY_TOKENS, must_call=True)
+        reply = await self._converse(turn)
+        for call in reply.calls:
+            target = call.arguments.get("target")
+            if target in [node for node, _ in effect.among]:
+                return str(target)
+        raise ModelOutputError(f"{self.model.name} did not choose one of {', '.join(node for node, _ in effect.among)}")
+
+    async def _converse(self, turn: Turn) -> Reply:
+        return await retried(lambda: self.model.converse(turn), self.parts.retry, rng=self.parts.rng)
+
+
+def _choice(among: Sequence[tuple[str, str]]) -> ToolSpec:
+    told = "; ".join(f"{node}: {description or node}" for node, description in among)
+    target = {"type": "string", "enum": [node for node, _ in among], "description": told}
+    return ToolSpec("choose", _CHOOSE, {"type": "object", "properties": {"target": target}, "required": ["target"]})

@@ -1,0 +1,97 @@
+"""The folder of a run: results and conversations as files, and the agent's own memory beside them.
+
+A file is whole before the step that names it. Names are plain names in the folder; links are not followed.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hive_mind.errors import InvalidInput
+from hive_mind.runs import adapt, pointers
+
+_FILE_BYTES_MAX = 50_000_000
+
+
+class RunFiles:
+    """Of one run. Without a folder nothing is kept, and what is too long for a conversation is cut."""
+
+    def __init__(self, folder: Path | None, memory: Path | None = None, identity: str = "", *, may_remember: bool = True) -> None:
+        self.folder, self._memory, self._identity, self._may_remember = folder, memory, identity, may_remember
+
+    def keep_result(self, tool: str, number: int, text: str) -> str:
+        """The name of the file that has it now; "" where there is no folder."""
+        if self.folder is None or tool in pointers.NEVER_SAVED:
+            return ""
+        name = pointers.file_of(tool, number)
+        self.write(name, text)
+        return name
+
+    def write(self, name: str, text: str) -> None:
+        """All of it or nothing, durable. Raises `InvalidInput` for a name that leads out of the folder, and `OSError`."""
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        body = text.encode("utf-8", "replace")
+        if len(body) > _FILE_BYTES_MAX:
+            raise InvalidInput(f"{name} would have {len(body):,} bytes: at most {_FILE_BYTES_MAX:,}")
+        descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=".")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(waiting).replace(path)
+        except BaseException:
+            Path(waiting).unlink(missing_ok=True)
+            raise
+
+    def read(self, name: str) -> str:
+        """All of it. Raises `InvalidInput` for a file that is not there, with the names of those that are."""
+        path = self._path(name)
+        if path.is_symlink() or not path.is_file():
+            there = ", ".join((*self.data_files(), *self.conversations())) or "none"
+            raise InvalidInput(f"there is no file {name!r}; files: {there}")
+        return path.read_text("utf-8", "replace")
+
+    def data_files(self) -> list[str]:
+        """Results and what was saved, in the order of their numbers."""
+        names = [name for name in self._names() if not name.startswith("conversation_") and name != adapt.FILE]
+        return sorted(names, key=lambda name: (pointers.number_of(name) or 1 << 30, name))
+
+    def conversations(self) -> list[str]:
+        """What was said before, the oldest first."""
+        names = [name for name in self._names() if name.startswith("conversation_")]
+        return sorted(names, key=lambda name: (len(name), name))
+
+    def adapt(self) -> str:
+        """The agent's memory, seeded when it is asked for the first time; "" where there is none."""
+        if self._memory is None:
+            return ""
+        if not self._memory.exists() and self._may_remember:
+            self.write(adapt.FILE, adapt.seeded(self._identity))
+        return self._memory.read_text("utf-8", "replace")[: adapt.CHARACTERS_MAX] if self._memory.exists() else ""
+
+    def remember_output(self, key: str, value: Any) -> None:
+        """Its line in the agent's memory."""
+        if self._memory is not None and self._may_remember:
+            before = self.adapt()
+            after = adapt.with_output(before, key, value)
+            if after != before:
+                self.write(adapt.FILE, after)
+
+    def _path(self, name: str) -> Path:
+        if name == adapt.FILE and self._memory is not None:
+            if not self._may_remember:
+                raise InvalidInput(f"{adapt.FILE} belongs to the agent: a sub-agent reads it only")
+            return self._memory
+        if self.folder is None:
+            raise InvalidInput("this run keeps no files")
+        if not pointers.is_plain_name(name):
+            raise InvalidInput(f"{name!r} is no plain name of a file in the run's folder")
+        return self.folder / name
+
+    def _names(self) -> list[str]:
+        if self.folder is None or not self.folder.is_dir():
+            return []
+        return [one.name for one in self.folder.iterdir() if one.is_file() and not one.name.startswith(".")]

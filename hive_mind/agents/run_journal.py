@@ -1,0 +1,60 @@
+"""A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.ledger.base import Ledger
+from hive_mind.runs.fold import fold, folded
+from hive_mind.runs.state import RunState
+from hive_mind.runs.steps import PREFIX, Step, entry_of
+
+
+class RunTaken(HiveError):
+    """Another process goes on with this run."""
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class RunJournal:
+    """Of one run over an open ledger, which stays its owner's."""
+
+    def __init__(self, ledger: Ledger, run: str, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
+        self.run, self.state = run, RunState()
+        self._ledger, self._clock_ms = ledger, clock_ms
+
+    async def load(self) -> RunState:
+        """The state it is in. Raises what a ledger raises, and `WireError` for steps of a newer version."""
+        self.state = folded(await self._ledger.read(PREFIX + self.run))
+        return self.state
+
+    async def append(self, steps: Sequence[Step]) -> None:
+        """Keep these, all or none; durable when it returns. Raises `RunTaken` where another process was first."""
+        now_ms = self._clock_ms()
+        entries = [entry_of(step, now_ms) for step in steps]
+        if not await self._ledger.append(PREFIX + self.run, self.state.seq, entries):
+            raise RunTaken(f"another process goes on with run {self.run}")
+        for step in steps:
+            self.state = fold(self.state, step, now_ms)
+
+
+async def run_called(ledger: Ledger, given: str) -> str:
+    """The one run whose id begins like this. Raises `InvalidInput` for none and for several."""
+    ids = [id for id in await run_ids(ledger) if id.startswith(given.strip())] if given.strip() else []
+    if given.strip() in ids:
+        return given.strip()
+    if len(ids) > 1:
+        raise InvalidInput(f"{given!r} begins several runs ({', '.join(ids[:5])}): give more of it")
+    if not ids:
+        raise InvalidInput(f"there is no run {given!r}; `hive-mind runs list` shows them")
+    return ids[0]
+
+
+async def run_ids(ledger: Ledger) -> list[str]:
+    """All runs but those of sub-agents, the one that changed last first."""
+    heads = sorted(await ledger.heads(PREFIX), key=lambda head: -head.pos)
+    names = [head.stream.removeprefix(PREFIX) for head in heads]
+    return [name for name in names if "." not in name]

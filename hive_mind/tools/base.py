@@ -1,0 +1,71 @@
+"""A tool, a box of them, and what a tool is told of the call that it answers."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_mind.errors import InvalidInput
+from hive_mind.model.dialogue import Arguments, ToolSpec
+from hive_mind.runs.effects import ToolTraits
+
+TIMEOUT_S = 60.0
+"""for a tool that says nothing else"""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Of which run, node and call this is. `call` stays the same when an idempotent tool is called again after a crash."""
+
+    run: str = ""
+    node: str = ""
+    call: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`call` gets arguments that fit the schema, and raises `HiveError` for what it can't do; it gives plain data."""
+
+    spec: ToolSpec
+    call: Callable[[ToolContext, Arguments], Awaitable[Any]]
+    traits: ToolTraits = field(default_factory=ToolTraits)
+    timeout_s: float = TIMEOUT_S
+
+    @property
+    def name(self) -> str:
+        """What a worker calls it."""
+        return self.spec.name
+
+
+class Toolbox:
+    """Tools by name. Raises `InvalidInput` where two have the same."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if self._tools.setdefault(tool.name, tool) is not tool:
+                raise InvalidInput(f"there are two tools called {tool.name!r}; name one of them otherwise")
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of this name; None where there is none."""
+        return self._tools.get(name)
+
+    def chosen(self, patterns: Iterable[str]) -> list[Tool]:
+        """Those that a list allows: names, and `server/*` for all of a server."""
+        wanted = tuple(patterns)
+        heads = tuple(one[:-1] for one in wanted if one.endswith("/*"))
+        return [tool for name, tool in self._tools.items() if name in wanted or (heads and name.startswith(heads))]
+
+    @property
+    def traits(self) -> Mapping[str, ToolTraits]:
+        """What a run has to know of each."""
+        return {name: tool.traits for name, tool in self._tools.items()}
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __len__(self) -> int:
+        return len(self._tools)

@@ -1,0 +1,92 @@
+"""`@tool` makes a tool of a typed Python function: its schema comes from the signature, its description from the docstring.
+
+@tool(idempotent=False)
+async def open_ticket(title: str, urgent: bool = False) -> str:
+    \"\"\"Open a ticket.\"\"\"
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+
+from hive_mind.errors import InvalidInput
+from hive_mind.model.dialogue import Arguments, ToolSpec
+from hive_mind.runs.effects import ToolTraits
+from hive_mind.tools.base import TIMEOUT_S, Tool, ToolContext
+
+Function = Callable[..., Any]
+_FORBID = ConfigDict(extra="forbid")
+_PLAIN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@overload
+def tool(function: Function, /) -> Tool: ...
+@overload
+def tool(
+    *, name: str = "", approval: bool = False, idempotent: bool = True, timeout_s: float = TIMEOUT_S
+) -> Callable[[Function], Tool]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str = "",
+    approval: bool = False,
+    idempotent: bool = True,
+    timeout_s: float = TIMEOUT_S,
+) -> Tool | Callable[[Function], Tool]:
+    """A tool of a function, which may be a coroutine; one that is not runs in a thread. A parameter typed `ToolContext` gets it.
+
+    `approval`: a person says yes to each call. `idempotent=False`: it must not happen twice, so after a crash a person is asked.
+    Raises `InvalidInput` for a function without a docstring or with parameters that no schema can describe.
+    """
+
+    def made(function: Function) -> Tool:
+        return _made(function, name or function.__name__, ToolTraits(idempotent, approval), timeout_s)
+
+    return made if function is None else made(function)
+
+
+def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -> Tool:
+    if not (description := inspect.getdoc(function)):
+        raise InvalidInput(f"tool {name!r} needs a docstring: a model chooses tools by what they say")
+    model, context = _model_of(function, name)
+    schema = model.model_json_schema()
+    schema.pop("title", None)
+
+    async def call(told: ToolContext, arguments: Arguments) -> Any:
+        given = _validated(model, name, arguments) | ({context: told} if context else {})
+        if inspect.iscoroutinefunction(function):
+            return await function(**given)
+        return await asyncio.to_thread(function, **given)
+
+    return Tool(ToolSpec(name, description, schema), call, traits, timeout_s)
+
+
+def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
+    """The form of its arguments, and the parameter that gets the context, if there is one."""
+    hints, context, fields = get_type_hints(function, include_extras=True), "", dict[str, Any]()
+    for parameter in inspect.signature(function).parameters.values():
+        if hints.get(parameter.name) is ToolContext:
+            context = parameter.name
+        elif parameter.kind not in _PLAIN or parameter.name not in hints:
+            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} needs a type, and may be no *args")
+        else:
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[parameter.name] = (hints[parameter.name], default)
+    try:
+        return create_model(name, __config__=_FORBID, **fields), context
+    except PydanticUserError as error:
+        raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error.message}") from None
+
+
+def _validated(model: type[BaseModel], name: str, arguments: Arguments) -> dict[str, Any]:
+    try:
+        found = model.model_validate(dict(arguments))
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+        raise InvalidInput(f"the arguments of {name} do not fit: {told}") from None
+    return {field: getattr(found, field) for field in type(found).model_fields}

@@ -1,0 +1,186 @@
+"""A world for runs in which the power can fail at every boundary: before and after each entry, call and turn of a model."""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.executor import RunExecutor
+from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.run_parts import RunParts
+from hive_mind.judge.items import Decision, ItemView
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.ledger import memory
+from hive_mind.ledger.base import Ledger
+from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.entry import Entry
+from hive_mind.retry import RetrySettings
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.state import RunState
+from hive_mind.tools.base import Tool, Toolbox
+
+RUN = "r1"
+_ROUNDS_MAX = 60
+
+
+class PowerCut(BaseException):
+    """Nothing that runs in this process runs any more. No `except Exception` may take it for an error."""
+
+
+@dataclass
+class World:
+    """What outlives a process: the ledger, the folder, and what tools did outside. `cut_at` counts boundaries from 1."""
+
+    ledger: Ledger
+    folder: Path | None
+    cut_at: int = 0
+    boundaries: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+    ticks: int = 0
+    is_cut: bool = False
+
+    def boundary(self) -> None:
+        """The power may fail here; once it has, nothing more happens in this process."""
+        if self.is_cut:
+            raise PowerCut
+        self.boundaries += 1
+        if self.boundaries == self.cut_at:
+            self.is_cut = True
+            raise PowerCut
+
+    def clock_ms(self) -> int:
+        """A second goes by with each look."""
+        self.ticks += 1
+        return self.ticks
+
+    def side_effect(self, call: str) -> None:
+        """Something happens outside, under the name of its call."""
+        self.boundary()
+        self.happened[call] += 1
+        self.boundary()
+
+
+class CutLedger:
+    """A ledger whose appends have a boundary before and behind them."""
+
+    def __init__(self, ledger: Ledger, world: World) -> None:
+        self._ledger, self._world = ledger, world
+
+    async def append(self, stream: str, seq: int, entries: Sequence[Entry]) -> bool:
+        """Durable when it returns; the power may fail behind that."""
+        self._world.boundary()
+        found = await self._ledger.append(stream, seq, entries)
+        self._world.boundary()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A worker with its tools, its model and the people who decide for it. `tools` are made for each process."""
+
+    spec: WorkerSpec
+    inputs: Mapping[str, Any]
+    tools: Callable[[World, RunFiles], Sequence[Tool]]
+    model: Callable[[Turn], Reply] | None
+    person: Callable[[ItemView], Decision]
+    once: frozenset[str] = frozenset()
+    """Tools that must not run twice without a person's word."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a story came to."""
+
+    state: RunState
+    items: Mapping[str, str]
+    files: Mapping[str, str]
+    happened: Mapping[str, int]
+    boundaries: int
+
+    @property
+    def told(self) -> str:
+        """What has to be the same with and without a cut."""
+        state = self.state
+        asked = sorted(title for title in self.items.values() if "may have run" not in title)
+        # Of branches that run at once, one or the other sets its output first.
+        files = {name: sorted(text.splitlines()) if name == "adapt.md" else text for name, text in self.files.items()}
+        return json.dumps([state.outcome, dict(state.buffer), sorted(state.done), asked, files], sort_keys=True)
+
+
+async def played(story: Story, folder: Path | None, cut_at: int = 0, seed: int = 0) -> Result:
+    """The story from its beginning to its end, by as many processes as the power allows."""
+    world = World(await memory.open(), folder, cut_at)
+    state = RunState()
+    for _ in range(_ROUNDS_MAX):
+        try:
+            state = await _process(story, world, seed)
+        except PowerCut:
+            world.is_cut, world.cut_at = False, 0
+            continue
+        if state.outcome is not None:
+            break
+        await _people(story, world)
+    return await _result(world, state)
+
+
+async def _process(story: Story, world: World, seed: int) -> RunState:
+    ledger: Any = CutLedger(world.ledger, world)
+
+    def replied(turn: Turn) -> Reply:
+        world.boundary()
+        assert story.model is not None
+        reply = story.model(turn)
+        world.boundary()
+        return reply
+
+    parts = RunParts(
+        "tester",
+        ledger,
+        lambda _, files: Toolbox(story.tools(world, files)),
+        model=ScriptedModel(conversation=replied) if story.model else None,
+        folder=world.folder,
+        retry=RetrySettings(attempts_max=1),
+        clock_ms=world.clock_ms,
+        rng=random.Random(seed),
+    )
+    executor = RunExecutor(RUN, parts)
+    if (await executor.journal.load()).seq:
+        await executor.resume()
+    else:
+        await executor.start(story.spec, story.inputs)
+    return await executor.drive()
+
+
+async def _people(story: Story, world: World) -> None:
+    """Everything that waits is decided, as often as it takes."""
+    desk = LedgerDesk(world.ledger, clock_ms=world.clock_ms)
+    for view in await desk.open():
+        await desk.decide(story.person(view))
+
+
+async def _result(world: World, state: RunState) -> Result:
+    desk = LedgerDesk(world.ledger)
+    views = [view for id in await desk.ids() if (view := await desk.view(id))]
+    folder = world.folder
+    paths = [path for path in folder.rglob("*") if path.is_file()] if folder and folder.is_dir() else []
+    files = {str(path.relative_to(folder)): path.read_text() for path in paths if folder}
+    return Result(state, {view.item.id: view.item.title for view in views}, files, dict(world.happened), world.boundaries)
+
+
+def approve(view: ItemView) -> Decision:
+    """Somebody says yes to everything."""
+    return Decision(item=view.item.id, action=JudgmentAction.ACCEPT, by="ines")
+
+
+def run(story: Story, folder: Path | None, cut_at: int = 0, seed: int = 0) -> Result:
+    """The same outside a loop."""
+    return asyncio.run(played(story, folder, cut_at, seed))
