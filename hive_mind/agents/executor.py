@@ -5,7 +5,7 @@ and what is wanted is wanted again.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hive_mind.agents.run_effects import RunEffects
@@ -21,7 +21,7 @@ from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
 from hive_mind.runs.state import RunState
-from hive_mind.runs.steps import Resumed, Started
+from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
 
@@ -29,11 +29,16 @@ _Tasks = dict[str, "asyncio.Task[Event | None]"]
 
 
 class RunExecutor:
-    """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do."""
+    """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
 
-    def __init__(self, run: str, parts: RunParts, *, is_waiting: bool = False) -> None:
-        self.run, self._parts, self._is_waiting = run, parts, is_waiting
-        self.journal = RunJournal(parts.ledger, run, parts.clock_ms)
+    `tell` gets each step once it is durable.
+    """
+
+    def __init__(
+        self, run: str, parts: RunParts, *, is_waiting: bool = False, tell: Callable[[Step], None] | None = None
+    ) -> None:
+        self.run, self.parts, self._is_waiting = run, parts, is_waiting
+        self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._changed = asyncio.Event()
         self._events: list[Event] = []
 
@@ -75,11 +80,11 @@ class RunExecutor:
 
     async def drive(self) -> RunState:
         """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
-        files = self._parts.files(self.run, self.state.spec.identity)
-        toolbox = self._parts.toolbox_of(self.run, files)
-        tools = RunTools(self.run, self._parts.agent, toolbox, files, is_sub=bool(self.state.parent))
-        does = RunEffects(self.run, self._parts, tools, files, self._delegated, is_waiting=self._is_waiting)
-        plan = plan_of(self.state.spec, toolbox, has_model=self._parts.model is not None)
+        files = self.parts.files(self.run, self.state.spec.identity)
+        toolbox = self.parts.toolbox_of(self.run, files)
+        tools = RunTools(self.run, self.parts.agent, toolbox, files, is_sub=bool(self.state.parent))
+        does = RunEffects(self.run, self.parts, tools, files, self._delegated, is_waiting=self._is_waiting)
+        plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
         tasks: _Tasks = {}
         pending: set[str] = set()
         try:
@@ -139,7 +144,7 @@ class RunExecutor:
         name, task = call.arguments.get("name"), call.arguments.get("task")
         if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
             return ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
-        child = RunExecutor(f"{self.run}.{call.id}", self._parts, is_waiting=self._is_waiting)
+        child = RunExecutor(f"{self.run}.{call.id}", self.parts, is_waiting=self._is_waiting)
         spec = sub_agent(state.spec, str(name), task)
         if (await child.journal.load()).seq:
             await child.resume()
@@ -149,7 +154,7 @@ class RunExecutor:
         ended = await child.drive()
         if ended.outcome is None:
             return None
-        files = self._parts.files(self.run, state.spec.identity)
+        files = self.parts.files(self.run, state.spec.identity)
         text = as_text(result_of(ended, child.run))
         file = await asyncio.to_thread(files.keep_result, call.name, number, text)
         failed = ended.outcome not in ("accepted", "exhausted")

@@ -20,10 +20,12 @@ def wall_clock_ms() -> int:
 
 
 class RunJournal:
-    """Of one run over an open ledger, which stays its owner's."""
+    """Of one run over an open ledger, which stays its owner's. `tell` gets each step once it is durable."""
 
-    def __init__(self, ledger: Ledger, run: str, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
-        self.run, self.state = run, RunState()
+    def __init__(
+        self, ledger: Ledger, run: str, clock_ms: Callable[[], int] = wall_clock_ms, tell: Callable[[Step], None] | None = None
+    ) -> None:
+        self.run, self.state, self._tell = run, RunState(), tell
         self._ledger, self._clock_ms = ledger, clock_ms
 
     async def load(self) -> RunState:
@@ -39,6 +41,8 @@ class RunJournal:
             raise RunTaken(f"another process goes on with run {self.run}")
         for step in steps:
             self.state = fold(self.state, step, now_ms)
+            if self._tell:
+                self._tell(step)
 
 
 async def run_called(ledger: Ledger, given: str) -> str:

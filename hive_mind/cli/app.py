@@ -27,8 +27,9 @@ _EPILOG = examples(
 MODULES = {
     **{
         name: name
-        for name in ("learn", "ask", "facts", "graph", "goal", "rules", "inbox", "judge", "simulate", "stats", "doctor")
+        for name in ("learn", "ask", "chat", "facts", "graph", "run", "runs", "worker", "goal", "rules", "inbox", "judge")
     },
+    **{name: name for name in ("simulate", "stats", "doctor")},
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",

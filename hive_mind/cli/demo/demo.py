@@ -18,6 +18,7 @@ from hive_mind.cli import options
 from hive_mind.cli.demo.fleet import show_fleet
 from hive_mind.cli.demo.processes import ProcessesPlan, show_processes
 from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
+from hive_mind.cli.demo.review import review, show_review
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
@@ -97,13 +98,17 @@ async def demo(
             if is_text:
                 _show_learned(learned, keep)
             asked = [(question, *await ask(agent, question)) for question in questions()]
+        reviewed = await review(_settings(home, embed, model), home)
     summary = summaries(result for _, _, result in asked)
     if not is_text:
-        show_json(learned | {"summary": plain(summary), "questions": [plain_result(*one) for one in asked]})
+        show_json(
+            learned | {"summary": plain(summary), "questions": [plain_result(*one) for one in asked], "run": reviewed.document}
+        )
         return
     for question, answer, _ in (one for name in _SHOWN for one in asked if one[0].id == name):
         show_question(question, answer)
     show_summary(summary)
+    show_review(reviewed)
     _show_next(keep)
 
 

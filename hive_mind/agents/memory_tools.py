@@ -1,0 +1,101 @@
+"""Tools over an agent's memory: recall, ask, learn, remember, correct, retract. Which topology is behind it, no tool knows.
+
+What a run states is vouched for by the run. What it says again of facts that it recalled is not kept once more: nobody confirms
+himself by way of a hive.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hive_mind.agents.answering import AnsweringSteps
+from hive_mind.agents.learning import LearningSteps
+from hive_mind.agents.loop import turn
+from hive_mind.cognition.reader import Reader
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.base import Memory
+from hive_mind.memory.disputes import dispute_told
+from hive_mind.model.answer import Question
+from hive_mind.model.content import Candidate, Content
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import canonical
+from hive_mind.model.query import Hit
+from hive_mind.tools.base import Tool
+from hive_mind.tools.functions import tool
+
+_CONFIDENCE = 0.8
+_LIMIT_MAX = 100
+
+
+def memory_tools(memory: Memory, reader: Reader, run: str) -> Sequence[Tool]:
+    """All six, for one run."""
+    return [*_reading(memory, reader, recalled := set[str]()), *_writing(memory, reader, run, recalled)]
+
+
+def source_of(run: str) -> str:
+    """Who vouches for what a run states."""
+    return f"run:{run}"
+
+
+def told(fact: Fact) -> dict[str, Any]:
+    """A fact as a tool gives it."""
+    shown: dict[str, Any] = {"id": fact.id, "text": fact.content, "about": fact.concept, "sources": list(fact.sources)}
+    return shown | ({"said_at": fact.said_at} if fact.said_at else {})
+
+
+def _reading(memory: Memory, reader: Reader, recalled: set[str]) -> Sequence[Tool]:
+    @tool
+    async def recall(query: str, limit: int = 10) -> list[dict[str, Any]]:
+        """Search what is remembered, here and in the hive. Gives facts with their sources, the best first."""
+        hits = await memory.search_facts(query, max(1, min(limit, _LIMIT_MAX)))
+        recalled.update(canonical(hit.fact.content) for hit in hits)
+        return [_told_hit(hit) for hit in hits]
+
+    @tool
+    async def ask(question: str) -> dict[str, Any]:
+        """Ask what is remembered. Gives an answer that rests on facts alone, with them, or says that it is not known."""
+        answer = await turn(AnsweringSteps(memory, reader), Question(question))
+        recalled.update(canonical(hit.fact.content) for hit in answer.sources)
+        return {"answer": answer.text, "is_known": answer.is_known, "facts": [_told_hit(hit) for hit in answer.sources]}
+
+    return [recall, ask]
+
+
+def _writing(memory: Memory, reader: Reader, run: str, recalled: set[str]) -> Sequence[Tool]:
+    @tool
+    async def learn(text: str, source: str = "") -> dict[str, Any]:
+        """Learn from a text: its facts are kept. `source` says where the text comes from."""
+        learned = await turn(LearningSteps(memory, reader), Content(text, source or source_of(run)))
+        return {"facts": [told(fact) for fact in learned.facts], "added": learned.added, "left_out": dict(learned.reasons)}
+
+    @tool
+    async def remember(statement: str, about: str) -> dict[str, Any]:
+        """Keep one statement about a topic."""
+        if canonical(statement) in recalled:
+            return {"kept": False, "why": "it was recalled in this run: it is known already"}
+        return {"kept": True, "fact": told(await memory.store_fact(about, statement, _CONFIDENCE, source=source_of(run)))}
+
+    @tool
+    async def correct(fact_id: str, statement: str) -> dict[str, Any]:
+        """Put a newer statement in the place of a fact."""
+        former = await _known(memory, fact_id)
+        newer = Candidate(statement, former.concept, _CONFIDENCE)
+        return told(await memory.supersede(former.id, newer, source_of(run)))
+
+    @tool
+    async def retract(fact_id: str) -> dict[str, Any]:
+        """Take a fact back that is not true."""
+        return told(await memory.retract_fact((await _known(memory, fact_id)).id))
+
+    return [learn, remember, correct, retract]
+
+
+async def _known(memory: Memory, fact_id: str) -> Fact:
+    fact = await memory.get_fact(fact_id)
+    if fact is None:
+        raise InvalidInput(f"there is no fact {fact_id!r} of this agent's own; recall gives the ids")
+    return fact
+
+
+def _told_hit(hit: Hit) -> dict[str, Any]:
+    dispute = dispute_told(hit)
+    return told(hit.fact) | {"score": round(hit.score, 3)} | ({"disputed": dispute} if dispute else {})

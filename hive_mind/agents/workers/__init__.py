@@ -1,0 +1,17 @@
+"""Workers that come with the program: files like those people write."""
+
+from importlib.resources import files
+
+from hive_mind.errors import InvalidInput
+
+
+def bundled() -> list[str]:
+    """Their names."""
+    return sorted(file.name.removesuffix(".yaml") for file in files(__name__).iterdir() if file.name.endswith(".yaml"))
+
+
+def text_of(name: str) -> str:
+    """The file of one. Raises `InvalidInput` where there is none."""
+    if name not in bundled():
+        raise InvalidInput(f"there is no worker {name!r}: give a file, or one of {', '.join(bundled())}")
+    return files(__name__).joinpath(f"{name}.yaml").read_text("utf-8")

@@ -1,0 +1,110 @@
+"""`hive-mind run`: start a worker, follow what it does, and stop where it has ended or waits for a person."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.agents.executor import RunExecutor
+
+_EPILOG = examples(
+    "hive-mind run incident-review --input notes=incidents/",
+    "hive-mind run workers/review.yaml --input question=@question.txt --wait",
+    "hive-mind run incident-review --input notes=incidents/ -o json",
+)
+_VALUE_BYTES_MAX = 500_000
+
+WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or one that comes with the program.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option("--input", "-i", metavar="KEY=VALUE", help="What the run is given; KEY=@FILE takes the text of a file."),
+]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait for people's decisions, instead of coming back when only they can go on.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(run)
+
+
+@command
+async def run(
+    worker: WorkerName,
+    inputs: Inputs = None,
+    wait: Wait = False,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Run a worker until it has ended, or waits for a person.
+
+    Each step is kept before the next: what is stopped or killed goes on with `hive-mind runs resume`. People decide with
+    `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
+    """
+    from hive_mind.agents.executor import RunExecutor
+    from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
+
+    given = inputs_of(inputs or ())
+    worker_named(worker)
+    async with open_goal_seeking(settings_for(home, embed, model), agent) as opened:
+        parts = opened.parts
+        spec = worker_named(worker, parts)
+        executor = RunExecutor(secrets.token_hex(4), parts, is_waiting=wait, tell=teller(output))
+        await executor.start(spec, given)
+        await driven(executor, agent, output)
+
+
+async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
+    """To its end, or to where it waits, and what that came to."""
+    from hive_mind.cli.run_shown import show_run
+
+    try:
+        state = await executor.drive()
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
+        raise Stopped(f"stopped; go on with: hive-mind runs resume {executor.run}{which}") from None
+    await show_run(executor, agent, output)
+    if state.outcome not in (None, "accepted"):
+        raise typer.Exit(FAILED)
+
+
+def teller(output: Format) -> Any:
+    """What tells each step as it comes, for people."""
+    from hive_mind.cli.run_shown import Teller
+
+    return Teller() if output is Format.TEXT else None
+
+
+def inputs_of(given: Sequence[str]) -> dict[str, Any]:
+    """Values by key. Raises `InvalidInput`."""
+    found: dict[str, Any] = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not (key and equals):
+            raise InvalidInput(f"--input is KEY=VALUE, not {one[:60]!r}")
+        found[key] = _text_of(value[1:]) if value.startswith("@") else value
+    return found
+
+
+def _text_of(name: str) -> str:
+    path = Path(name)
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {name!r} to take an input from")
+    if (size := path.stat().st_size) > _VALUE_BYTES_MAX:
+        raise InvalidInput(
+            f"{name} has {size:,} bytes: an input has at most {_VALUE_BYTES_MAX:,}; give the name of the file instead"
+        )
+    return path.read_text("utf-8", "replace")

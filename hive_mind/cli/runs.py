@@ -1,0 +1,163 @@
+"""`hive-mind runs`: which runs there are, where each is and why, and to go on with one or give it up."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.inbox_desk import ledger_of, person
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.output import say, show, show_json
+from hive_mind.cli.run import Wait, driven, teller
+from hive_mind.cli.running import command
+from hive_mind.counted import counted
+from hive_mind.errors import HiveError
+
+if TYPE_CHECKING:
+    from hive_mind.ledger.base import Ledger
+
+_HELP = "See the runs of an agent, go on with them, give them up."
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
+
+group = typer.Typer(name="runs", help=_HELP, no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"))
+
+
+@group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
+@command
+async def list_runs(
+    limit: options.Limit = 20,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """List runs, the one that changed last first."""
+    from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.agents.run_journal import RunJournal, run_ids
+    from hive_mind.cli.run_shown import document_of, show_table_of
+
+    async with _ledger(home, agent) as ledger:
+        ids = await run_ids(ledger)
+        documents = []
+        for run in ids[:limit]:
+            try:
+                documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
+            except HiveError as error:
+                say(f"run {run} can't be read: {error}", style="red")
+    if output is Format.JSON:
+        show_json(documents)
+    elif not documents:
+        show(f"Agent {agent!r} has no runs: hive-mind run incident-review --input notes=FOLDER")
+    else:
+        show_table_of(documents)
+        if len(ids) > limit:
+            say(f"{limit} of {counted(len(ids), 'run')}: more with --limit")
+
+
+@group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
+@command
+async def show_one(
+    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Show a run: where it is, what it set, for whom it waits."""
+    from hive_mind.agents.executor import RunExecutor
+    from hive_mind.agents.run_journal import run_called
+    from hive_mind.agents.run_parts import RunParts
+    from hive_mind.cli.run_shown import show_run
+    from hive_mind.runtime.wiring import database_path
+    from hive_mind.tools.base import Toolbox
+
+    async with _ledger(home, agent) as ledger:
+        folder = database_path(settings_for(home, embed="none"), agent).parent
+        executor = RunExecutor(await run_called(ledger, run), RunParts(agent, ledger, lambda *_: Toolbox(), folder=folder))
+        await executor.journal.load()
+        await show_run(executor, agent, output)
+
+
+@group.command(epilog=examples("hive-mind runs why 4f1a2b3c", "hive-mind runs why 4f1a2b3c -o json"))
+@command
+async def why(
+    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Say why a run came to what it came to: judgements and people's decisions, in their order."""
+    from hive_mind.agents.run_journal import run_called
+    from hive_mind.cli.run_shown import reasons_of
+    from hive_mind.runs.steps import PREFIX, step_of
+
+    async with _ledger(home, agent) as ledger:
+        steps = [step_of(entry) for entry in await ledger.read(PREFIX + await run_called(ledger, run))]
+    lines = list(reasons_of(steps))
+    if output is Format.JSON:
+        show_json(lines)
+        return
+    for line in lines or ["Nothing was judged yet."]:
+        show(line)
+
+
+@group.command(epilog=examples("hive-mind runs resume 4f1a2b3c", "hive-mind runs resume 4f1a2b3c --wait --worker review.yaml"))
+@command
+async def resume(
+    run: RunId,
+    wait: Wait = False,
+    worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Go on with a newer definition.")] = "",
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Go on with a run that was stopped or killed, or that waited for a person who has decided.
+
+    Whatever was done is not done again; a call that may have happened, and must not happen twice, asks a person.
+    """
+    from hive_mind.agents.executor import RunExecutor
+    from hive_mind.agents.run_journal import run_called
+    from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
+
+    async with _ledger(home, agent) as ledger:
+        run = await run_called(ledger, run)
+    async with open_goal_seeking(settings_for(home, embed, model), agent) as opened:
+        executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=teller(output))
+        await executor.resume(worker_named(worker, opened.parts) if worker else None)
+        await driven(executor, agent, output)
+
+
+@group.command(epilog=examples("hive-mind runs cancel 4f1a2b3c"))
+@command
+async def cancel(
+    run: RunId,
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Who gives it up.", show_default="your login")] = "",
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+) -> None:
+    """Give a run up. A process that is at it stops; what was done stays done."""
+    from hive_mind.agents.run_journal import RunJournal, RunTaken, run_called
+    from hive_mind.runs.steps import Ended
+
+    async with _ledger(home, agent) as ledger:
+        journal = RunJournal(ledger, await run_called(ledger, run))
+        by = person(name)
+        while (await journal.load()).outcome is None:
+            try:
+                await journal.append([Ended("cancelled", f"cancelled by {by}")])
+            except RunTaken:
+                continue
+        show(f"run {journal.run}: {journal.state.outcome} — {journal.state.reason}")
+
+
+@asynccontextmanager
+async def _ledger(home: Path | None, agent: str) -> AsyncIterator["Ledger"]:
+    """An agent's ledger; an empty one where it has none, so that looking makes no file."""
+    ledger = await ledger_of(settings_for(home, embed="none"), agent)
+    try:
+        yield ledger
+    finally:
+        await ledger.close()
