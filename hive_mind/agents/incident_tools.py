@@ -117,10 +117,12 @@ async def _settled(memory: Memory, run: str, one: Told, word: str) -> Told:
     told_so = one | {"decision": word}
     loser = _loser(told_so)
     known = await memory.get_fact(loser) if word != "both" else None
-    if known is None or not known.is_current:
+    if known is None:
         return told_so | {"changed": False}
-    winner = one["notes"] if word == "notes" else one["rival"]
-    await memory.supersede(loser, Candidate(winner, known.concept, _CONFIDENCE), source_of(run))
+    # Called again after a crash, it finds that it did so before.
+    if known.is_current:
+        winner = one["notes"] if word == "notes" else one["rival"]
+        await memory.supersede(loser, Candidate(winner, known.concept, _CONFIDENCE), source_of(run))
     return told_so | {"changed": True}
 
 

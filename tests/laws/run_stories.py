@@ -1,16 +1,27 @@
 """Workers whose runs are cut: branches that meet, sub-agents that ask, and a payment that must not happen twice."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from hive_mind.agents.incident_tools import incident_tools
 from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.workers import text_of
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.model.dialogue import Reply, ToolCall, Turn
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.dialogue import Arguments, Reply, ToolCall, Turn
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.worker_file import worker_of
+from hive_mind.store import memory as stores
 from hive_mind.tools.base import Tool, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_world import Story, World, approve
+
+NOTES = Path(__file__).parents[1] / "data" / "notes"
 
 
 def said(text: str = "", **calls: Any) -> Reply:
@@ -28,7 +39,7 @@ def _search(world: World) -> Tool:
     @tool
     async def search(context: ToolContext, q: str) -> str:
         """Look something up."""
-        world.side_effect(f"search:{context.call}")
+        await world.side_effect(f"search:{context.call}")
         return f"found {q} " * 40
 
     return search
@@ -38,7 +49,7 @@ def _pay(world: World, *, approval: bool) -> Tool:
     @tool(approval=approval, idempotent=False)
     async def pay(context: ToolContext, amount: str) -> str:
         """Send money."""
-        world.side_effect(f"pay:{context.call}")
+        await world.side_effect(f"pay:{context.call}")
         return f"paid {amount}"
 
     return pay
@@ -187,4 +198,31 @@ SUB_AGENTS = Story(
     lambda view: replace_decision(approve(view), edit="yes"),
 )
 
-STORIES = {"fan-out": FAN_OUT, "approval": APPROVAL, "sub-agents": SUB_AGENTS}
+
+def _incident_tools(world: World, _: RunFiles) -> Sequence[Tool]:
+    """Over one memory, which outlives processes; each call has a boundary before and behind it."""
+    if "memory" not in world.things:
+        world.things["memory"] = CognitiveMemory(stores.open, NoEmbedder())
+    tools = incident_tools(world.things["memory"], ExtractiveReader(), "r1", lambda path: path.read_text("utf-8"))
+
+    def bounded(one: Tool) -> Tool:
+        async def call(context: ToolContext, arguments: Arguments) -> Any:
+            await world.side_effect(f"{one.name}:{context.call}")
+            found = await one.call(context, arguments)
+            world.boundary()
+            return found
+
+        return replace(one, call=call)
+
+    return [bounded(one) for one in tools]
+
+
+INCIDENTS = Story(
+    worker_of(text_of("incident-review")),
+    {"notes": str(NOTES)},
+    _incident_tools,
+    None,
+    lambda view: replace_decision(approve(view), edit="notes"),
+)
+
+STORIES = {"incident-review": INCIDENTS, "fan-out": FAN_OUT, "approval": APPROVAL, "sub-agents": SUB_AGENTS}

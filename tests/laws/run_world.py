@@ -44,6 +44,9 @@ class World:
     happened: Counter[str] = field(default_factory=Counter)
     ticks: int = 0
     is_cut: bool = False
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    things: dict[str, Any] = field(default_factory=dict)
+    """What tools keep outside: a memory, for instance."""
 
     def boundary(self) -> None:
         """The power may fail here; once it has, nothing more happens in this process."""
@@ -59,10 +62,12 @@ class World:
         self.ticks += 1
         return self.ticks
 
-    def side_effect(self, call: str) -> None:
-        """Something happens outside, under the name of its call."""
+    async def side_effect(self, call: str) -> None:
+        """Something happens outside, under the name of its call; by the seed, one thing or the other is done first."""
         self.boundary()
         self.happened[call] += 1
+        for _ in range(self.rng.randrange(5)):
+            await asyncio.sleep(0)
         self.boundary()
 
 
@@ -118,7 +123,7 @@ class Result:
 
 async def played(story: Story, folder: Path | None, cut_at: int = 0, seed: int = 0) -> Result:
     """The story from its beginning to its end, by as many processes as the power allows."""
-    world = World(await memory.open(), folder, cut_at)
+    world = World(await memory.open(), folder, cut_at, rng=random.Random(seed))
     state = RunState()
     for _ in range(_ROUNDS_MAX):
         try:

@@ -1,11 +1,15 @@
 """The crash law of runs: wherever the power fails, the run comes to the same end, and nothing happens twice without a word."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.laws.run_stories import STORIES
 from tests.laws.run_world import Result, Story, run
+
+SEEDS = int(os.environ.get("HIVE_RUN_SEEDS", "1"))
+"""Orders in which parallel calls end; more take longer."""
 
 
 def twice_unasked(result: Result, once: frozenset[str]) -> list[str]:
@@ -27,7 +31,8 @@ def test_a_power_cut_at_any_boundary_changes_nothing(name: str, tmp_path: Path) 
     story: Story = STORIES[name]
     whole = run(story, tmp_path / "whole")
     assert whole.boundaries > 20
-    for cut_at in range(1, whole.boundaries + 1):
-        cut = run(story, tmp_path / str(cut_at), cut_at)
-        assert cut.told == whole.told, f"cut at {cut_at}"
-        assert not twice_unasked(cut, story.once), f"cut at {cut_at}"
+    for seed in range(SEEDS):
+        for cut_at in range(1, whole.boundaries + 1):
+            cut = run(story, tmp_path / f"{seed}-{cut_at}", cut_at, seed)
+            assert cut.told == whole.told, f"seed {seed}, cut at {cut_at}"
+            assert not twice_unasked(cut, story.once), f"seed {seed}, cut at {cut_at}"
