@@ -1,6 +1,8 @@
 """The public names, by subject; `hive_mind` has each of them. Everything else may move."""
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
+from hive_mind.agents.inputs import listed
 from hive_mind.agents.learning import Learned
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
@@ -8,29 +10,38 @@ from hive_mind.crdt.lww import LWWRegister
 from hive_mind.crdt.orset import ORSet
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
+from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.hive.expiry import FactTTL
 from hive_mind.hive.gossip import convergence_check, run_gossip_round
 from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.fusion import rrf_merge
 from hive_mind.ranking.hybrid import hybrid_score_weighted
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
+from hive_mind.runtime.worker_runs import open_goal_seeking
 from hive_mind.store.graph.client import Graph
+from hive_mind.tools.base import ToolContext
+from hive_mind.tools.functions import tool
 
 __all__ = [
     "AgentProcess",
@@ -39,8 +50,10 @@ __all__ = [
     "Candidate",
     "CognitiveMemory",
     "ConfigError",
+    "Constraint",
     "Content",
     "DatabaseLocked",
+    "Decision",
     "DistributedCognitiveMemory",
     "Embedder",
     "Episode",
@@ -50,6 +63,8 @@ __all__ = [
     "Fleet",
     "FleetPlan",
     "GSet",
+    "Goal",
+    "GoalSeekingAgent",
     "Graph",
     "Hit",
     "HiveAgent",
@@ -60,7 +75,9 @@ __all__ = [
     "HiveStatistics",
     "InMemoryHiveGraph",
     "InvalidInput",
+    "JudgmentAction",
     "LWWRegister",
+    "LanguageModel",
     "Learned",
     "LearningAgent",
     "MemberPlan",
@@ -74,16 +91,25 @@ __all__ = [
     "RankingSettings",
     "Reader",
     "Relation",
+    "Reply",
     "RunningMember",
     "Settings",
+    "SuccessCriterion",
+    "Task",
+    "ToolCall",
+    "ToolContext",
+    "WorkerSpec",
     "convergence_check",
     "hybrid_score_weighted",
+    "listed",
     "open_agent",
     "open_embedder",
     "open_fleet",
+    "open_goal_seeking",
     "open_graph",
     "open_member",
     "open_memory",
     "rrf_merge",
     "run_gossip_round",
+    "tool",
 ]

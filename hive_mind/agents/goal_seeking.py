@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.executor import RunExecutor
 from hive_mind.agents.inputs import InputSource
 from hive_mind.agents.learning import Learned, LearningSettings
@@ -110,9 +111,11 @@ class GoalSeekingAgent(LearningAgent):
         async for given in source:
             yield given, await self.process(given)
 
-    async def run(self, worker: WorkerSpec, inputs: Mapping[str, Any] | None = None, *, is_waiting: bool = False) -> RunState:
-        """A run until its end, or until it waits for a person. Raises `InvalidInput` for an agent without runs."""
-        executor = RunExecutor(secrets.token_hex(4), self.parts, is_waiting=is_waiting)
+    async def run(
+        self, worker: WorkerSpec, inputs: Mapping[str, Any] | None = None, *, name: str = "", is_waiting: bool = False
+    ) -> RunState:
+        """A run until its end, or until it waits for a person; `name` is what it is resumed by. Raises `InvalidInput`."""
+        executor = RunExecutor(name or secrets.token_hex(4), self.parts, is_waiting=is_waiting)
         await executor.start(worker, inputs or {})
         return await executor.drive()
 
@@ -121,6 +124,11 @@ class GoalSeekingAgent(LearningAgent):
         executor = RunExecutor(run, self.parts, is_waiting=is_waiting)
         await executor.resume()
         return await executor.drive()
+
+    @property
+    def desk(self) -> LedgerDesk:
+        """Where people decide what its runs ask. Raises `InvalidInput` where it has none."""
+        return self.parts.desk
 
     @property
     def parts(self) -> RunParts:

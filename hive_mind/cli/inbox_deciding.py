@@ -59,7 +59,7 @@ async def decide(home: Path | None, agent: str, given: str, wish: Wish, output: 
     else:
         for one, decision, counts in zip(after, decisions, counting, strict=True):
             if counts:
-                show(f"{short_id(one.item.id)} is {outcome(decision)}: {one.item.title}")
+                show(f"{short_id(one.item.id)} is {outcome(one.item, decision)}: {one.item.title}")
     if late := [_first(one) for one, counts in zip(after, counting, strict=True) if not counts]:
         raise CommandError(f"{'; '.join(late)}. What you said is kept as a comment; to decide again: hive-mind inbox reopen ID")
 
@@ -92,7 +92,7 @@ def wish_of(action: JudgmentAction, name: str, **more: Any) -> Wish:
 
 def _first(view: ItemView) -> str:
     assert view.decision is not None  # noqa: S101 - somebody was first
-    return f"{short_id(view.item.id)} was {done(view.decision)} already"
+    return f"{short_id(view.item.id)} was {done(view.item, view.decision)} already"
 
 
 def _cited(item: Item, given: str) -> str:

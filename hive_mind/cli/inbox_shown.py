@@ -8,7 +8,7 @@ import msgspec
 from hive_mind.cli.fleet.sizes import ago
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_table
 from hive_mind.counted import counted
-from hive_mind.judge.items import BY_EXPIRY, Decision, ItemView, Line, Reopening
+from hive_mind.judge.items import BY_EXPIRY, Decision, Item, ItemView, Line, Reopening
 from hive_mind.judge.judgment import JudgmentAction, Signal
 
 _DONE = {
@@ -19,15 +19,17 @@ _DONE = {
 }
 
 
-def outcome(decision: Decision) -> str:
+def outcome(item: Item, decision: Decision) -> str:
     """What becomes of the item, as a participle."""
-    return "changed and approved" if decision.edit is not None else _DONE[decision.action]
+    if decision.edit is None:
+        return _DONE[decision.action]
+    return "answered" if item.kind == "question" else "changed and approved"
 
 
-def done(decision: Decision) -> str:
+def done(item: Item, decision: Decision) -> str:
     """The same with who did it, and why."""
     by = "" if decision.by == BY_EXPIRY else f" by {decision.by}"
-    return f"{outcome(decision)}{by}" + (f" ({decision.because})" if decision.because else "")
+    return f"{outcome(item, decision)}{by}" + (f" ({decision.because})" if decision.because else "")
 
 
 def show_lines(lines: Sequence[Line]) -> None:
@@ -37,7 +39,10 @@ def show_lines(lines: Sequence[Line]) -> None:
 
 def show_views(views: Sequence[ItemView]) -> None:
     """Items one by one, decided or not."""
-    rows = [(*_row(Line((view,)))[:-1], done(view.decision) if view.decision else "open", view.item.title) for view in views]
+    rows = [
+        (*_row(Line((view,)))[:-1], done(view.item, view.decision) if view.decision else "open", view.item.title)
+        for view in views
+    ]
     show_table(["id", "kind", "agent", "asked", "decided", "what"], rows)
 
 
@@ -52,7 +57,10 @@ def show_item(view: ItemView, alike: int) -> None:
     if item.signals:
         show("\nSignals", style="bold")
         show_table(["from", "says", "sure", "why"], [_signal(signal) for signal in item.signals])
-    said = [*map(_former, view.former), *(f"{done(one)} – later, a comment" for one in view.later)]
+    said = [
+        *(_former(view.item, one) for one in view.former),
+        *(f"{done(view.item, one)} – later, a comment" for one in view.later),
+    ]
     if said:
         show("\nAlso said", style="bold")
         show_indented("\n".join(said))
@@ -82,7 +90,7 @@ def _details(view: ItemView, alike: int) -> list[tuple[str, str]]:
         ("asked", f"{ago(item.opened_ms)} ago"),
         ("cause", f"{item.group}; {counted(alike, 'more item')} of it: --all decides them together" if alike else item.group),
         ("relies on", ", ".join(item.cites)),
-        ("decided", f"{done(view.decision)}, {ago(view.decided_ms)} ago" if view.decision else "open"),
+        ("decided", f"{done(view.item, view.decision)}, {ago(view.decided_ms)} ago" if view.decision else "open"),
         ("instead", _edit(view.decision)),
         ("wrong", ", ".join(view.decision.wrong) if view.decision else ""),
     ]
@@ -100,7 +108,7 @@ def _signal(signal: Signal) -> tuple[str, ...]:
     return signal.name, says if signal.state == "given" else signal.state, sure, signal.reasoning
 
 
-def _former(one: Decision | Reopening) -> str:
+def _former(item: Item, one: Decision | Reopening) -> str:
     if isinstance(one, Decision):
-        return f"{done(one)} – before it was opened again"
+        return f"{done(item, one)} – before it was opened again"
     return f"opened again by {one.by}" + (f" ({one.because})" if one.because else "")

@@ -1,6 +1,7 @@
 """`hive-mind run`: start a worker, follow what it does, and stop where it has ended or waits for a person."""
 
 import asyncio
+import re
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,16 +19,18 @@ if TYPE_CHECKING:
 
 _EPILOG = examples(
     "hive-mind run incident-review --input notes=incidents/",
-    "hive-mind run workers/review.yaml --input question=@question.txt --wait",
+    "hive-mind run workers/review.yaml --name june --input question=@question.txt --wait",
     "hive-mind run incident-review --input notes=incidents/ -o json",
 )
 _VALUE_BYTES_MAX = 500_000
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or one that comes with the program.")]
 Inputs = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="KEY=VALUE", help="What the run is given; KEY=@FILE takes the text of a file."),
 ]
+Name = Annotated[str, typer.Option("--name", help="What the run is called.", show_default="eight random digits")]
 Wait = Annotated[
     bool, typer.Option("--wait", help="Wait for people's decisions, instead of coming back when only they can go on.")
 ]
@@ -42,6 +45,7 @@ def register(app: typer.Typer) -> None:
 async def run(
     worker: WorkerName,
     inputs: Inputs = None,
+    name: Name = "",
     wait: Wait = False,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
@@ -62,7 +66,7 @@ async def run(
     async with open_goal_seeking(settings_for(home, embed, model), agent) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
-        executor = RunExecutor(secrets.token_hex(4), parts, is_waiting=wait, tell=teller(output))
+        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller(output))
         await executor.start(spec, given)
         await driven(executor, agent, output)
 
@@ -97,6 +101,12 @@ def inputs_of(given: Sequence[str]) -> dict[str, Any]:
             raise InvalidInput(f"--input is KEY=VALUE, not {one[:60]!r}")
         found[key] = _text_of(value[1:]) if value.startswith("@") else value
     return found
+
+
+def _named(name: str) -> str:
+    if name and not _NAME.fullmatch(name):
+        raise InvalidInput(f"--name is letters, digits, dashes and underscores, at most 63 of them, not {name!r}")
+    return name or secrets.token_hex(4)
 
 
 def _text_of(name: str) -> str:

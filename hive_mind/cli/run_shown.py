@@ -72,7 +72,7 @@ async def show_run(executor: "RunExecutor", agent: str, output: Format) -> None:
         show_indented(printable(value if isinstance(value, str) else one_line(value, 2_000)))
     if files := executor.parts.files(executor.run, "").data_files():
         folder = executor.parts.files(executor.run, "").folder
-        show(f"{len(files)} files in {folder}", style="dim")
+        say(f"{len(files)} files in {folder}", style="dim")
     which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
     for item in document["waiting"]:
         show(f"waits for a person: {item['title']}", style="yellow")

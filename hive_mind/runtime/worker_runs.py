@@ -30,14 +30,17 @@ from hive_mind.tools.base import Tool, Toolbox
 
 @asynccontextmanager
 async def open_goal_seeking(
-    settings: Settings, agent: str, tools: Sequence[Tool] = (), *, is_shared: bool = True
+    settings: Settings, agent: str, tools: Sequence[Tool] = (), *, model: LanguageModel | None = None
 ) -> AsyncIterator[GoalSeekingAgent]:
-    """An agent that can run workers, with its own `tools` beside those there are. Raises like `open_agent` and `open_ledger`."""
+    """An agent that can run workers, with `tools` beside those there are. Raises like `open_agent` and `open_ledger`.
+
+    `model` stays its owner's; without one, that of the settings is used, if they name one.
+    """
     async with AsyncExitStack() as stack:
         learner = await stack.enter_async_context(await open_agent(settings, agent))
-        ledger = await open_ledger(settings, agent, is_shared=is_shared)
+        ledger = await open_ledger(settings, agent, is_shared=True)
         stack.push_async_callback(ledger.close)
-        model = await _model(settings, stack)
+        model = model or await _model(settings, stack)
         parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, tools)
         yield GoalSeekingAgent(agent, learner.memory, learner.reader, runs=parts)
 

@@ -33,6 +33,9 @@ PROMISED = {
         "['ada: 1.0', 'bert: 0.4', 'mo: 1.0']",
         "taken back: 1; left: 1",
     ],
+    "07_a_run": ["a person is asked: may order run?", "ended: accepted · ordered grease"],
+    "08_a_model_with_tools": ["accepted after 2 turns: Port 8443, says the runbook.", "The gateway listens on port 8443."],
+    "09_a_source_of_inputs": ["leaves at nine. → 1 fact learned", "→ “The ferry leaves at nine.”", "→ I don't know"],
     "06_members_on_a_bus": [
         "nobody is missing: True",
         "ben found: The gateway listens on port 8443. (100% of the hive was reached)",

@@ -21,7 +21,7 @@ from hive_mind.tools.base import Tool, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_world import Story, World, approve
 
-NOTES = Path(__file__).parents[1] / "data" / "notes"
+NOTES = Path(__file__).parents[2] / "docs" / "examples" / "notes"
 
 
 def said(text: str = "", **calls: Any) -> Reply:

@@ -18,7 +18,6 @@ from hive_mind.cli import options
 from hive_mind.cli.demo.fleet import show_fleet
 from hive_mind.cli.demo.processes import ProcessesPlan, show_processes
 from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
-from hive_mind.cli.demo.review import review, show_review
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
@@ -79,6 +78,9 @@ async def demo(
     shared. With --bus each of them is a process of its own. Databases are temporary unless --keep says where to put them. Nothing
     else is needed or touched.
     """
+    # It brings what reads workers, which only this command needs.
+    from hive_mind.cli.demo.review import review, show_review
+
     is_text = output is Format.TEXT
     if topology not in TOPOLOGIES:
         raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(TOPOLOGIES)}")

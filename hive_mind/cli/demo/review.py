@@ -58,7 +58,7 @@ def show_review(reviewed: Reviewed) -> None:
     show("\nA worker reviews the notes", style="bold")
     show_prose(
         f"The worker {WORKER!r} has no language model either. It learned three notes and found "
-        f"{counted(conflicts, 'contradiction')}; a person is asked what is right, and here the demo answered {_ANSWER!r}, what the "
+        f"{counted(conflicts, 'contradiction')}. A person is asked what is right; here the demo answered {_ANSWER!r}: what the "
         f"later note says. A password stayed home."
     )
     show(f"Run {document['status']} after {document['steps']} steps in {reviewed.seconds} s. Its report:")

@@ -1,0 +1,157 @@
+"""`hive-mind run`, `runs`, `worker` and `chat`, as a person uses them."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+
+NOTES = Path(__file__).parents[2] / "docs" / "examples" / "notes"
+ONE_TOOL = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec:
+  id: one
+  inputs: [question]
+  entry: look
+  nodes:
+    - {id: look, kind: tool, tool: recall, args: {query: $question}, inputs: [question], outputs: [found]}
+    - {id: ask, kind: person, prompt: "Go on?", outputs: [word]}
+  edges: [{source: look, target: ask}]
+"""
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Path:
+    file = tmp_path / "one.yaml"
+    file.write_text(ONE_TOOL, "utf-8")
+    return file
+
+
+def waiting(hive_mind: HiveMind, run: str) -> str:
+    (item,) = json.loads(hive_mind("runs", "show", run, "-o", "json").out)["waiting"]
+    return str(item["id"])
+
+
+def test_a_run_stops_where_a_person_is_asked_and_goes_on_with_the_answer(hive_mind: HiveMind, worker: Path) -> None:
+    hive_mind("learn", "-", "--source", "notes", stdin="The ferry leaves at nine.")
+
+    begun = hive_mind("run", worker, "--name", "r", "--input", "question=ferry", "-o", "json")
+    assert (begun.code, begun.json["status"], begun.json["at"]) == (0, "parked", ["ask"])
+    assert begun.json["outputs"]["found"][0]["text"] == "The ferry leaves at nine."
+
+    again = hive_mind("runs", "resume", "r", "-o", "json")
+    assert again.json["status"] == "parked"
+
+    assert hive_mind("inbox", "answer", waiting(hive_mind, "r"), "yes", "--as", "ines").code == 0
+    ended = hive_mind("runs", "resume", "r", "-o", "json")
+    assert (ended.code, ended.json["status"], ended.json["outputs"]["word"]) == (0, "accepted", "yes")
+    assert hive_mind("runs", "resume", "r", "-o", "json").json["status"] == "accepted"
+
+
+def test_what_is_wrong_is_said_before_anything_is_kept(hive_mind: HiveMind, worker: Path, tmp_path: Path) -> None:
+    assert "give each with --input question=VALUE" in hive_mind("run", worker).err
+    assert "there is no worker 'nothing'" in hive_mind("run", "nothing").err
+    assert "--input is KEY=VALUE" in hive_mind("run", worker, "-i", "question").err
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(ONE_TOOL.replace("tool: recall", "tool: recal").replace("target: ask", "target: aks"), "utf-8")
+    ended = hive_mind("run", wrong, "-i", "question=x")
+    assert ended.code == 2
+    assert "there is no node 'aks'" in ended.err
+    assert hive_mind("runs", "list", "-o", "json").json == []
+
+
+def test_a_tool_that_is_not_there_is_found_before_the_run_begins(hive_mind: HiveMind, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(ONE_TOOL.replace("tool: recall", "tool: recal"), "utf-8")
+    ended = hive_mind("run", wrong, "-i", "question=x")
+    assert (ended.code, "there is no tool 'recal'" in ended.err) == (2, True)
+
+
+def test_a_run_that_has_its_name_already_is_refused(hive_mind: HiveMind, worker: Path) -> None:
+    assert hive_mind("run", worker, "--name", "r", "-i", "question=x").code == 0
+    ended = hive_mind("run", worker, "--name", "r", "-i", "question=x")
+    assert (ended.code, "there is a run r already" in ended.err) == (2, True)
+    assert hive_mind("run", worker, "--name", "../r", "-i", "question=x").code == 2
+
+
+def test_a_run_that_is_cancelled_is_over(hive_mind: HiveMind, worker: Path) -> None:
+    hive_mind("run", worker, "--name", "r", "-i", "question=x")
+    assert "cancelled by ines" in hive_mind("runs", "cancel", "r", "--as", "ines").out
+    ended = hive_mind("runs", "resume", "r", "-o", "json")
+    assert (ended.code, ended.json["status"]) == (1, "cancelled")
+
+
+def test_no_such_run_is_told_and_makes_no_file(hive_mind: HiveMind) -> None:
+    for line in (("show", "x"), ("why", "x"), ("cancel", "x"), ("resume", "x")):
+        ended = hive_mind("runs", *line)
+        assert (ended.code, "there is no run 'x'" in ended.err) == (2, True)
+    assert not (hive_mind.home / "agents").exists()
+
+
+def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_nothing(
+    hive_mind: HiveMind, worker: Path
+) -> None:
+    line = ("run", worker, "--name", "r", "-i", "question=x", "--wait")
+    with hive_mind.start(*line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        item = _asked(hive_mind)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"go on with: hive-mind runs resume r" in err
+
+    with hive_mind.start("runs", "resume", "r", "--wait", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert hive_mind("inbox", "answer", item, "yes", "--as", "ines").code == 0
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert out.startswith(b"run r: accepted")
+
+
+def _asked(hive_mind: HiveMind) -> str:
+    give_up = time.monotonic() + 30
+    while time.monotonic() < give_up:
+        if waits := hive_mind("inbox", "list", "-o", "json").json:
+            return str(waits[0]["item"]["id"])
+        time.sleep(0.1)
+    raise AssertionError("nobody was asked")
+
+
+def test_a_damaged_run_does_not_hide_the_others(hive_mind: HiveMind, worker: Path) -> None:
+    for name in ("one", "two"):
+        hive_mind("run", worker, "--name", name, "-i", "question=x")
+    listed = hive_mind("runs", "list", "-n", "1", "-o", "json").json
+    assert [one["run"] for one in listed] == ["two"]
+    assert "1 of 2 runs" in hive_mind("runs", "list", "-n", "1").err
+
+
+def test_workers_are_shown_drawn_and_checked(hive_mind: HiveMind, tmp_path: Path) -> None:
+    assert hive_mind("worker", "list", "-o", "json").json[0]["id"] == "incident-review"
+    shown = hive_mind("worker", "show", "incident-review")
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(shown.out, "utf-8")
+    assert hive_mind("worker", "validate", copy).code == 0
+    assert "compare -->|" in hive_mind("worker", "graph", copy).out
+    assert "attempts" in hive_mind("worker", "explain", "spec.nodes").out
+
+
+def test_a_password_in_the_notes_stands_in_no_report_and_no_item(hive_mind: HiveMind) -> None:
+    hive_mind("run", "incident-review", "--name", "r", "-i", f"notes={NOTES}")
+    hive_mind("inbox", "answer", waiting(hive_mind, "r"), "both", "--as", "ines")
+    assert hive_mind("runs", "resume", "r").code == 0
+    runs = hive_mind.home / "agents" / "default" / "runs"
+    texts = [path.read_text("utf-8") for path in runs.rglob("*") if path.is_file()]
+    assert texts
+    assert not [text for text in texts if "hunter2" in text]
+    assert b"hunter2" not in (hive_mind.home / "agents" / "default" / "ledger.sqlite").read_bytes()
+
+
+def test_in_a_chat_questions_are_answered_and_the_rest_is_learned(hive_mind: HiveMind) -> None:
+    ended = hive_mind("chat", stdin="The ferry leaves at nine.\nWhen does the ferry leave?\nWho painted the ceiling?\n")
+    assert ended.code == 0
+    assert "Learned 1 fact, 1 new." in ended.out
+    assert "“The ferry leaves at nine.”" in ended.out
+    assert "I don't know" in ended.out

@@ -1,0 +1,40 @@
+"""What the how-to about runs shows is what its commands print, and README shows the same."""
+
+import json
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from hive_mind.forms.schema import schema_of
+from hive_mind.runs.worker_file import WORKER
+from tests.acceptance.hive_mind_command import HiveMind
+
+ROOT = Path(__file__).parents[2]
+HOWTO = (ROOT / "docs" / "howto" / "runs.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCK = re.compile(r"(?:^    .*\n|^\n)+", re.MULTILINE)
+
+
+def steps(text: str) -> list[tuple[list[str], str]]:
+    """Commands of the session with notes, each with what stands below it."""
+    (session,) = (block for block in BLOCK.findall(text) if "hive-mind run incident-review" in block)
+    parts = [step.partition("\n") for step in re.split(r"^\$ ", textwrap.dedent(session), flags=re.MULTILINE)[1:]]
+    return [(shlex.split(line)[1:], told.strip()) for line, _, told in parts]
+
+
+@pytest.mark.parametrize(("text", "number"), [(HOWTO, 4), (README, 3)], ids=["how-to", "README"])
+def test_the_session_prints_what_is_shown(text: str, number: int, hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert len(steps(text)) == number
+    for line, told in steps(text):
+        ended = hive_mind(*line)
+        assert ended.code == 0, ended.err
+        assert ended.out.strip() == told
+
+
+def test_the_published_schema_is_that_of_the_form() -> None:
+    """If this fails: hive-mind worker schema > docs/worker.schema.json."""
+    assert json.loads((ROOT / "docs" / "worker.schema.json").read_text("utf-8")) == schema_of(WORKER)
