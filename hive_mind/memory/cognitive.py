@@ -4,10 +4,9 @@ The store is the truth; the index is rebuilt from it when the memory wakes. A me
 and wakes by itself when it is used.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from tempfile import SpooledTemporaryFile
 
@@ -20,11 +19,12 @@ from hive_mind.memory.editions import edits_of
 from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
+from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, refuse_another_loop, wake
+from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
@@ -64,11 +64,8 @@ class CognitiveMemory:
         self._listener: Listener = _no_listener
         self._state: Awake | None = None
         self._times_woken = self._revision = 0
-        self._waking = asyncio.Lock()
         self._transition = Transition()
-        self._users = 0
-        self._is_idle = asyncio.Event()
-        self._is_idle.set()
+        self._here = OneLoop(lambda: self._state is None and not self._transition.is_under_way)
         self._is_closed = False
 
     async def store_fact(
@@ -259,20 +256,28 @@ class CognitiveMemory:
 
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""
-        refuse_another_loop(self._state)
-        async with self._waking:
-            await self._is_idle.wait()
-            await self._transition.finish()
-            await self._commits.finish()
-            if self._state is not None:
-                await self._transition.run(self._fall_asleep(self._state))
+        with self.here():
+            async with self._here.waking:
+                await self._here.is_idle.wait()
+                await self._transition.finish()
+                await self._commits.finish()
+                if self._state is not None:
+                    await self._transition.run(self._fall_asleep(self._state))
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
-        refuse_another_loop(self._state)
-        self._is_closed = True
-        await self.sleep()
-        await self._vectors.close()
+        with self.here():
+            self._is_closed = True
+            await self.sleep()
+            await self._vectors.close()
+
+    def here(self) -> AbstractContextManager[None]:
+        """As long as a call lasts. Raises `InvalidInput` where the memory is open in another event loop."""
+        return self._here.call()
+
+    def stay_here(self) -> None:
+        """Belong to this event loop, asleep too. Raises `InvalidInput` where it is open in another one."""
+        self._here.enter()
 
     async def __aenter__(self) -> "CognitiveMemory":
         """Wake now, so that a locked or damaged database is told at once."""
@@ -363,23 +368,21 @@ class CognitiveMemory:
         Inside the block only methods that are given the state may be awaited: the others wait for one who sends the memory to
         sleep, and that one waits for the block.
         """
-        refuse_another_loop(self._state)
-        async with self._waking:
+        with self.here():
+            state = await self._awoken()
+            # Nothing is awaited in between, so nobody puts it to sleep before it is used.
+            with self._here.use():
+                yield state
+
+    async def _awoken(self) -> Awake:
+        async with self._here.waking:
             if self._is_closed:
                 raise InvalidInput("this memory is closed: open it again")
             await self._transition.finish()
             if self._state is None:
                 await self._transition.run(self._wake_up())
-            state = self._state
-            assert state is not None  # noqa: S101 - a transition that fails raises
-            self._users += 1
-            self._is_idle.clear()
-        try:
-            yield state
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._is_idle.set()
+            assert self._state is not None  # noqa: S101 - a transition that fails raises
+            return self._state
 
 
 def _no_listener(fact: Fact) -> None:

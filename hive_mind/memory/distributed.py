@@ -252,9 +252,10 @@ class DistributedCognitiveMemory:
 
     async def close(self) -> None:
         """Finish what is under way and release this agent's own memory; the hive goes on. Closing twice is fine."""
-        await self._outbox.close()
-        self._home = None
-        await self._local.close()
+        with self._local.here():
+            await self._outbox.close()
+            self._home = None
+            await self._local.close()
 
     async def _shared(self, fact_id: str) -> Fact | None:
         """A fact as the hive has it."""

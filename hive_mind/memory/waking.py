@@ -9,10 +9,9 @@ import gc
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from hive_mind.errors import InvalidInput
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import VectorSource
@@ -42,7 +41,6 @@ class Awake:
     store: FactStore
     recall: Recall
     recorded: str
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def embeds_with(self, vectors: VectorSource) -> bool:
         """Whether new vectors of this model may stand beside those that are there."""
@@ -54,14 +52,6 @@ def may_embed(recorded: str, vectors: VectorSource) -> bool:
     return vectors.is_on and recorded in ("", vectors.model)
 
 
-def refuse_another_loop(awake: Awake | None) -> None:
-    """Raises `InvalidInput` for a caller in another thread or a second `asyncio.run`, who would wait for ever."""
-    if awake is not None and awake.loop is not asyncio.get_running_loop():
-        raise InvalidInput(
-            "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that opened it"
-        )
-
-
 class Transition:
     """Opening or closing a database, never half done: one who gives up waiting leaves it to go on, and the next waits for it.
 
@@ -70,6 +60,11 @@ class Transition:
 
     def __init__(self) -> None:
         self._under_way: asyncio.Task[None] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it goes on, waited for or not."""
+        return self._under_way is not None and not self._under_way.done()
 
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it. Call `finish` first, and decide then what there is to do."""
@@ -80,7 +75,8 @@ class Transition:
 
     async def finish(self) -> None:
         """Return when nothing is under way any more."""
-        if self._under_way is not None:
+        # One of a loop before this is over: a memory is asleep where its loop is another one.
+        if self._under_way is not None and self._under_way.get_loop() is asyncio.get_running_loop():
             await asyncio.wait([self._under_way])
 
 

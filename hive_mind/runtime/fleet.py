@@ -189,6 +189,8 @@ async def open_fleet(
     memories: dict[str, CognitiveMemory | DistributedCognitiveMemory] = {}
     for agent in plan.agents:
         local = memory_with(settings, agent, Borrowed(embedder), plan.ranking)
+        # Its hive runs in this event loop, so no other one may wake it.
+        local.stay_here()
         memories[agent] = _attached(local, nodes[plan.node_of(agent)], agent, plan) if nodes else local
     return Fleet(plan, memories, nodes, bus)
 
