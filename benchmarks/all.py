@@ -24,6 +24,7 @@ WITHOUT_DATA = (
         "tail",
         "journal",
         "ledger",
+        "runs",
         "runner",
         "bus",
         "bus_query",
