@@ -63,7 +63,7 @@ class RunEffects:
             case e.AskJudge():
                 return e.JudgeSaid(effect.id, await self._judged(effect, state))
             case e.AskPerson():
-                return await self._asked(effect)
+                return await self._asked(effect, state)
             case e.AwaitDecision():
                 return await self._decided(effect)
             case e.Compact():
@@ -106,7 +106,7 @@ class RunEffects:
         turn = _turn(place, node.outputs, node.attempts)
         return await self._parts.judge_of(node).evaluate(goal, place.outputs, turn)
 
-    async def _asked(self, effect: e.AskPerson) -> e.Event | None:
+    async def _asked(self, effect: e.AskPerson, state: RunState) -> e.Event | None:
         """An item, the same for the same effect."""
         shown = [(key, as_text(value)) for key, value in effect.shown.items()]
         item = Item(
@@ -115,6 +115,7 @@ class RunEffects:
             agent=self._parts.agent,
             subject=f"{self._run}/{effect.id}",
             title=one_line(effect.title, _TITLE_CHARACTERS),
+            group=f"{state.spec.id}.{state.places[effect.place].node if effect.place else ''}",
             opened_ms=self._parts.clock_ms(),
             context=fitted([("why", effect.why), *shown], f"hive-mind runs show {self._run}"),
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.running import FAILED, Stopped, command
 from hive_mind.errors import InvalidInput
@@ -25,7 +26,14 @@ _EPILOG = examples(
 _VALUE_BYTES_MAX = 500_000
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
-WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or one that comes with the program.")]
+WorkerName = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER",
+        help="A file of kind Worker, or one that comes with the program.",
+        show_default="that of an agent of a fleet",
+    ),
+]
 Inputs = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="KEY=VALUE", help="What the run is given; KEY=@FILE takes the text of a file."),
@@ -43,11 +51,12 @@ def register(app: typer.Typer) -> None:
 
 @command
 async def run(
-    worker: WorkerName,
+    worker: WorkerName = "",
     inputs: Inputs = None,
     name: Name = "",
     wait: Wait = False,
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
+    fleet: Fleet = "",
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
@@ -55,15 +64,24 @@ async def run(
 ) -> None:
     """Run a worker until it has ended, or waits for a person.
 
+    Where a fleet runs in the home folder, one of its agents runs it, and goes on when somebody decides, whoever looks on.
     Each step is kept before the next: what is stopped or killed goes on with `hive-mind runs resume`. People decide with
     `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
     """
     from hive_mind.agents.executor import RunExecutor
+    from hive_mind.cli.run_in_fleet import run_in_fleet
     from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
 
-    given = inputs_of(inputs or ())
-    worker_named(worker)
-    async with open_goal_seeking(settings_for(home, embed, model), agent) as opened:
+    given, settings = inputs_of(inputs or ()), settings_for(home, embed, model)
+    named = worker_named(worker) if worker else None
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            await run_in_fleet(running, named, given, _named(name), output, is_waiting=wait)
+            return
+    if not worker:
+        raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
+    agent = agent or DEFAULT_AGENT
+    async with open_goal_seeking(settings, agent) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller(output))

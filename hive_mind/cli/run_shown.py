@@ -1,18 +1,16 @@
 """What people see of a run: its steps as they come, where it is, what it came to, and why."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hive_mind.agents.run_documents import document_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format
-from hive_mind.cli.output import plain, printable, say, short_id, show, show_indented, show_json, show_table
+from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import steps as s
 from hive_mind.runs.handoff import one_line
-from hive_mind.runs.state import RunState
 
 if TYPE_CHECKING:
-    from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.executor import RunExecutor
 
 _VALUE_CHARACTERS = 200
@@ -60,55 +58,33 @@ def step_told(step: s.Step, nodes: dict[str, str]) -> str:
 
 async def show_run(executor: "RunExecutor", agent: str, output: Format) -> None:
     """Where it is, or what it came to."""
-    desk = executor.parts.desk
-    document = await document_of(executor.run, executor.state, desk)
+    document = await document_of(executor.run, executor.state, executor.parts.desk)
     if output is Format.JSON:
         show_json(document)
         return
-    state = executor.state
-    show(f"run {executor.run}: {document['status']}" + (f" — {state.reason}" if state.reason else ""), style="bold")
+    show_document(document, agent)
+    files = executor.parts.files(executor.run, "")
+    if names := files.data_files():
+        say(f"{len(names)} files in {files.folder}", style="dim")
+
+
+def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = False) -> None:
+    """The same in lines. `goes_on`: by itself, when somebody decides."""
+    reason = f" — {document['reason']}" if document["reason"] else ""
+    show(f"run {document['run']}: {document['status']}{reason}", style="bold")
     for key, value in document["outputs"].items():
         show(f"{key}:", style="bold")
         show_indented(printable(value if isinstance(value, str) else one_line(value, 2_000)))
-    if files := executor.parts.files(executor.run, "").data_files():
-        folder = executor.parts.files(executor.run, "").folder
-        say(f"{len(files)} files in {folder}", style="dim")
     which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
     for item in document["waiting"]:
         show(f"waits for a person: {item['title']}", style="yellow")
         how = f'answer {short_id(item["id"])} "…"' if item["kind"] == "question" else f"approve {short_id(item['id'])}"
         show(f"  hive-mind inbox show {short_id(item['id'])}{which}")
         show(f"  hive-mind inbox {how}{which}")
-    if document["waiting"]:
-        show(f"  hive-mind runs resume {executor.run}{which}")
-
-
-async def document_of(run: str, state: RunState, desk: "LedgerDesk") -> dict[str, Any]:
-    """A run as JSON."""
-    views = [view for id in state.waiting if (view := await desk.view(id))]
-    outputs = {key: value for key, value in state.buffer.items() if key not in state.inputs}
-    wanted = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs
-    return {
-        "run": run,
-        "worker": state.spec.id,
-        "version": state.spec.version,
-        "status": status_of(state),
-        "reason": state.reason,
-        "at": sorted(place.node for place in state.places.values()),
-        "done": list(state.done),
-        "outputs": plain({key: outputs[key] for key in wanted if key in outputs}),
-        "waiting": [{"id": view.item.id, "kind": view.item.kind, "title": view.item.title} for view in views],
-        "steps": state.seq,
-        "turns": state.turns,
-        "tokens": state.tokens,
-        "begun": _time(state.begun_ms),
-        "changed": _time(state.at_ms),
-    }
-
-
-def status_of(state: RunState) -> str:
-    """A word for it: how it ended, or whether a person or a process goes on."""
-    return state.outcome or ("parked" if state.is_waiting else "unfinished")
+    if document["waiting"] and not goes_on:
+        show(f"  hive-mind runs resume {document['run']}{which}")
+    if trouble := document.get("trouble"):
+        show(f"it can't go on: {trouble}", style="red")
 
 
 def show_table_of(documents: list[dict[str, Any]]) -> None:
@@ -140,7 +116,3 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
 
 def _node(nodes: dict[str, str], step: Any) -> str:
     return nodes.get(step.place, step.place) or "the whole"
-
-
-def _time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

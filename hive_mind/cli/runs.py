@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.inbox_desk import ledger_of, person
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_json
@@ -41,8 +42,9 @@ async def list_runs(
 ) -> None:
     """List runs, the one that changed last first."""
     from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.agents.run_documents import document_of
     from hive_mind.agents.run_journal import RunJournal, run_ids
-    from hive_mind.cli.run_shown import document_of, show_table_of
+    from hive_mind.cli.run_shown import show_table_of
 
     async with _ledger(home, agent) as ledger:
         ids = await run_ids(ledger)
@@ -120,10 +122,16 @@ async def resume(
     """
     from hive_mind.agents.executor import RunExecutor
     from hive_mind.agents.run_journal import run_called
+    from hive_mind.cli.run_in_fleet import look_on
     from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
 
     async with _ledger(home, agent) as ledger:
         run = await run_called(ledger, run)
+    async with fleet_agent(settings_for(home).home, "", agent) as running:
+        if running is not None and running.name == agent:
+            await running.call("run_resumed", run=run)
+            await look_on(running, run, output, is_waiting=wait)
+            return
     async with open_goal_seeking(settings_for(home, embed, model), agent) as opened:
         executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=teller(output))
         await executor.resume(worker_named(worker, opened.parts) if worker else None)

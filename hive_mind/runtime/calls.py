@@ -23,8 +23,10 @@ from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Method, Query
+from hive_mind.runtime.agent_runs import AgentRuns
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.node import system_clock
+from hive_mind.runtime.run_calls import RunCalls
 from hive_mind.runtime.sources_learned import LearnedSources, learn_files
 
 Reply = dict[str, Any]
@@ -57,15 +59,24 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     whole: bool = False
     episodes: tuple[str, ...] = ()
     rule: dict[str, Any] = {}
+    worker: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+    run: str = ""
 
 
 class AgentCalls:
     """Calls to one agent. `member` is the node it shares, None for an agent without a hive; `is_kept`: whether on disk."""
 
     def __init__(
-        self, agent: LearningAgent, member: RunningMember | None, sources: LearnedSources | None = None, *, is_kept: bool
+        self,
+        agent: LearningAgent,
+        member: RunningMember | None,
+        sources: LearnedSources | None = None,
+        *,
+        is_kept: bool,
+        runs: AgentRuns | None = None,
     ) -> None:
-        self._agent, self._given, self._is_kept = agent, member, is_kept
+        self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
         self._sources = sources or LearnedSources()
         self._asking = asyncio.Lock()
 
@@ -159,6 +170,30 @@ class AgentCalls:
         del call
         return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
 
+    async def _do_run(self, call: Call) -> Any:
+        return await (await self._runs()).run(call.worker, call.inputs, call.run)
+
+    async def _do_runs(self, call: Call) -> Any:
+        return await (await self._runs()).listed(call.limit)
+
+    async def _do_run_shown(self, call: Call) -> Any:
+        return await (await self._runs()).shown(call.run)
+
+    async def _do_run_resumed(self, call: Call) -> Any:
+        return await (await self._runs()).resumed(call.run)
+
+    async def _do_run_cancelled(self, call: Call) -> Any:
+        return await (await self._runs()).cancelled(call.run, call.source)
+
+    async def _do_run_told(self, call: Call) -> Any:
+        return await (await self._runs()).told(call.run, call.text)
+
+    async def _do_hook(self, call: Call) -> Any:
+        """Somebody outside calls the hook `title`; calls with the same `source` begin one run."""
+        if self._given_runs is None or (run := await self._given_runs.hook(call.title, call.inputs, call.source)) is None:
+            raise InvalidInput(f"{self._agent.name} has no hook {call.title!r}")
+        return {"run": run}
+
     async def _do_told(self, call: Call) -> Any:
         del call
         return msgspec.to_builtins(self._member.told.entries())
@@ -180,6 +215,11 @@ class AgentCalls:
 
     def _trust_in(self, agent: str) -> Reply:
         return {"agent": agent, "trust": self._member.member.node.standing.trust(agent)}
+
+    async def _runs(self) -> RunCalls:
+        if self._given_runs is None:
+            raise InvalidInput(f"{self._agent.name} runs no workers here: an agent of a fleet does, or `hive-mind run`")
+        return await self._given_runs.calls()
 
     @property
     def _member(self) -> RunningMember:

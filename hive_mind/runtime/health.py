@@ -6,8 +6,11 @@
     GET  /v1/status                  `WorkerStatus`
     POST /v1/agents/{name}           a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
+    POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
-What starts with /v1 needs the header `Authorization: Bearer <token>`. Errors are JSON, and a defect is told in the log alone.
+What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
+HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
+told in the log alone.
 On loopback nothing is answered to who asks for another host: a page in a browser here may have a name that leads to this address.
 """
 
@@ -25,6 +28,7 @@ from aiohttp import web
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError, HiveError
 from hive_mind.runtime.metrics import exposition
 from hive_mind.runtime.serving import LINE_BYTES_MAX, refusal
+from hive_mind.runtime.settings import secret
 from hive_mind.runtime.worker import Worker
 from hive_mind.runtime.worker_metrics import WorkerCollector
 from hive_mind.runtime.worker_status import WorkerStatus
@@ -62,6 +66,7 @@ class WorkerServer:
                 web.get("/v1/status", self._status),
                 web.post("/v1/agents/{name}", self._call),
                 web.post("/v1/leave", self._leave),
+                web.post("/v1/hooks/{agent}/{name}", self._hook),
             ]
         )
         self._is_local = is_loopback(host)
@@ -85,7 +90,7 @@ class WorkerServer:
         """Who may ask, and what errors look like."""
         if self._is_local and not _is_local_host(request.headers.get("Host", "")):
             return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))
-        if request.path.startswith("/v1/") and not self._is_known(request):
+        if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):
             return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
         # A task of its own: a caller who goes away stops nothing that was begun, and a defect ends this request alone.
         task = asyncio.ensure_future(handler(request))
@@ -131,6 +136,12 @@ class WorkerServer:
         what, name = str(fields.pop("do", "")), request.match_info["name"]
         return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
 
+    async def _hook(self, request: web.Request) -> web.StreamResponse:
+        inputs = await _body(request, dict[str, Any])
+        agent, hook = request.match_info["agent"], request.match_info["name"]
+        key = request.headers.get("Idempotency-Key", "")
+        return _json({"ok": await self._worker.call(agent, "hook", title=hook, inputs=inputs, source=key)})
+
     async def _leave(self, request: web.Request) -> web.StreamResponse:
         wish = await _body(request, _LeaveRequest)
         await self._worker.leave(wish.timeout_s)
@@ -152,6 +163,15 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
     reasons += [f"node {one.name}: {one.error or 'not a member yet'}" for one in status.nodes if not one.is_ready]
     reasons += [f"agent {one.name}: {one.error or one.phase}" for one in status.agents if one.phase in ("failed", "starting")]
     return reasons
+
+
+async def _is_signed(request: web.Request) -> bool:
+    """A hook, and from somebody who knows the secret."""
+    known, given = secret("HOOK_SECRET"), request.headers.get("X-Hub-Signature-256", "")
+    if not request.path.startswith("/v1/hooks/") or not known:
+        return False
+    wanted = f"sha256={hmac.new(known.encode(), await request.read(), 'sha256').hexdigest()}"
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
 async def _body(request: web.Request, kind: Any) -> Any:

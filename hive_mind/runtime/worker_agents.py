@@ -19,6 +19,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing import is_due
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.runtime.agent_runs import AgentRuns
 from hive_mind.runtime.calls import AgentCalls, Call
 from hive_mind.runtime.reviewing import Reviewing
 from hive_mind.runtime.sources_learned import LearnedSources, learn_file
@@ -38,7 +39,8 @@ _CONFIRMED_S = 30.0
 class WorkerAgent:
     """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
 
-    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: who judges what it shares, or nobody.
+    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: who judges what it shares, or
+    nobody; `runs`: what it runs.
     """
 
     def __init__(
@@ -51,11 +53,12 @@ class WorkerAgent:
         *,
         is_kept: bool,
         reviewing: Reviewing | None = None,
+        runs: AgentRuns | None = None,
     ) -> None:
         self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
         self.config, self._agent, self._local, self._sources, self._node = config, agent, local, sources, node
-        self._calls = AgentCalls(agent, node.running if node else None, sources, is_kept=is_kept)
-        self._reviewing = reviewing
+        self._calls = AgentCalls(agent, node.running if node else None, sources, is_kept=is_kept, runs=runs)
+        self._reviewing, self.runs = reviewing, runs
         self._is_open = self._is_learning = False
         self._error = ""
         self._bad_sources: dict[str, str] = {}
@@ -89,7 +92,8 @@ class WorkerAgent:
 
     @property
     def _trouble(self) -> str:
-        return self._local.trouble or (self._reviewing.trouble if self._reviewing else "")
+        judging = self._reviewing.trouble if self._reviewing else ""
+        return self._local.trouble or judging or (self.runs.trouble if self.runs else "")
 
     def status(self) -> AgentStatus:
         """What it can say of itself without waiting. While it sleeps, as it was before."""
@@ -156,7 +160,13 @@ class WorkerAgent:
     async def sleep_if_idle(self) -> None:
         """Let go of database and index when nobody has wanted anything for so long as its configuration says."""
         after_s, idle_s = self._sleep_after_s, time.monotonic() - self._used_s
-        is_busy = self._using or self._is_learning or not self._is_open or (self._node and not self._node.is_ready)
+        is_busy = (
+            self._using
+            or self._is_learning
+            or not self._is_open
+            or (self.runs and self.runs.under_way)
+            or (self._node and not self._node.is_ready)
+        )
         if not after_s or idle_s < after_s or is_busy or self._local.facts is None:
             return
         self._count()
@@ -186,6 +196,8 @@ class WorkerAgent:
 
     async def close(self) -> None:
         """Finish what is under way."""
+        if self.runs is not None:
+            await self.runs.close()
         if self._reviewing is not None:
             await self._reviewing.close()
         await self._agent.close()
@@ -206,6 +218,8 @@ class WorkerAgent:
             _log.info("%s: embedding its memory with %s", self.name, embedder.model)
             await memory.reembed()
         await memory.__aenter__()
+        if self.runs is not None:
+            await self.runs.open_if_any()
 
     async def _learn_all(self, turns: asyncio.Semaphore) -> bool:
         """Whether something is left to try again."""

@@ -22,8 +22,20 @@ class SourceConfig(msgspec.Struct, frozen=True):
     digest: str
 
 
+class TriggerConfig(msgspec.Struct, frozen=True):
+    """What begins a run by itself: every so many seconds, by a cron line, or when a hook of this name is called."""
+
+    every_s: float = 0.0
+    cron: str = ""
+    hook: str = ""
+    inputs: dict[str, Any] = {}
+
+
 class AgentConfig(msgspec.Struct, frozen=True):
-    """One agent. `model` and `prompt`: its language model and what that is told besides; "" for none."""
+    """One agent. `model` and `prompt`: its language model and what that is told besides; "" for none.
+
+    `worker` is a `WorkerSpec` as a file has it, {} for none; `tools` those that it may use, () for all it names.
+    """
 
     name: str
     domain: str = ""
@@ -31,6 +43,9 @@ class AgentConfig(msgspec.Struct, frozen=True):
     prompt: str = ""
     model: str = ""
     sources: tuple[SourceConfig, ...] = ()
+    worker: dict[str, Any] = {}
+    tools: tuple[str, ...] = ()
+    triggers: tuple[TriggerConfig, ...] = ()
     sleep_after_s: float = 0.0
     memory_mb: int = 0
     cpu: float = 0.0

@@ -22,6 +22,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.runtime.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.references import resolved_here
@@ -86,8 +87,20 @@ class WorkerParts:
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None)
         return WorkerAgent(
-            config, learner, local, sources, node, is_kept=is_kept, reviewing=self._reviewing(config.name, learner.memory, node)
+            config,
+            learner,
+            local,
+            sources,
+            node,
+            is_kept=is_kept,
+            reviewing=self._reviewing(config.name, learner.memory, node),
+            runs=self._runs(config, learner, node),
         )
+
+    def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
+        review, member = self.config.review, node.running if node else None
+        told = RunsConfig(config, review.desk, posts=review.facts == "off", model=config.model or self.settings.llm)
+        return AgentRuns(told, self.settings, agent, member, self._model)
 
     def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> Reviewing | None:
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):

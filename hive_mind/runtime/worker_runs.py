@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.agents.decision_log import LedgerLog
@@ -69,6 +70,13 @@ def run_parts(
         database_path(settings, agent).parent,
         rng=random.Random(),  # noqa: S311 - spreads retries in time, guards nothing
     )
+
+
+def allowed(parts: RunParts, names: Sequence[str]) -> RunParts:
+    """The same with these tools alone; with all of them where no name is given."""
+    if not names:
+        return parts
+    return replace(parts, toolbox_of=lambda run, files: Toolbox(parts.toolbox_of(run, files).chosen(names)))
 
 
 def tool_names(parts: RunParts) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Item
 from hive_mind.runtime.domain_routing import ByDomain
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
@@ -185,6 +186,129 @@ AGENTS = Story(
     },
 )
 
+# ── what they run ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ASK = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec:
+  id: {id}
+  entry: look
+  nodes:
+    - {{id: look, kind: tool, tool: recall, args: {{query: $about}}, inputs: [about], outputs: [found]}}
+    - {{id: ask, kind: person, prompt: '{id}', outputs: [word]}}
+  edges: [{{source: look, target: ask}}]
+  inputs: [about]
+"""
+
+
+def workers(worker: str, agent: Mapping[str, Any], triggers: list[dict[str, Any]], limits: dict[str, Any]) -> Spec:
+    """A fleet of one agent that runs things by itself; the files are written where the manifest is."""
+
+    def spec(ground: Ground) -> dict[str, Any]:
+        for name in ("first", "second"):
+            (ground.folder / f"{name}.yaml").write_text(ASK.format(id=name), "utf-8")
+        ada = {"name": "ada", "worker": f"{worker}.yaml", "triggers": triggers, "limits": limits, **agent}
+        return {"gossip": QUICK, "agents": [ada]}
+
+    return spec
+
+
+async def runs_of(fleet: Fleet) -> list[dict[str, Any]]:
+    return list((await fleet.call("runs", limit=1_000))["runs"])
+
+
+async def own_worker(fleet: Fleet) -> str:
+    """Which worker a run is of that names none."""
+    await fleet.call("run", run=f"own{fleet.step}", inputs={"about": "pumps"})
+    return str((await fleet.call("run_shown", run=f"own{fleet.step}"))["worker"])
+
+
+async def may_recall(fleet: Fleet) -> bool:
+    """Whether its worker gets to the question behind the tool."""
+    name = f"may{fleet.step}"
+    await fleet.call("run", run=name, inputs={"about": "pumps"})
+    for _ in range(500):
+        if (shown := await fleet.call("run_shown", run=name))["status"] != "unfinished":
+            return bool(shown["at"] == ["ask"])
+        await asyncio.sleep(0.02)
+    raise AssertionError("it comes to nothing")
+
+
+async def hooks(fleet: Fleet) -> list[str]:
+    """The hooks that begin a run."""
+    found = []
+    for name in ("mail", "news"):
+        try:
+            await fleet.call("hook", title=name, source=f"{name}{fleet.step}")
+        except InvalidInput:
+            continue
+        found.append(name)
+    return found
+
+
+async def told_by_triggers(fleet: Fleet) -> set[str]:
+    """What the last run of a hook was given."""
+    run = (await fleet.call("hook", title=("mail", "news")[fleet.step], source=f"about{fleet.step}"))["run"]
+    return set((await fleet.call("run_shown", run=run))["inputs"].values())
+
+
+async def begins_by_itself(fleet: Fleet) -> bool:
+    """Whether a run comes without anybody asking for it."""
+    before = len(await runs_of(fleet))
+    for _ in range(40):
+        if len(await runs_of(fleet)) > before:
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+def limit_of(name: str) -> Callable[[Fleet], Any]:
+    """A limit that a run of the agent's own worker has."""
+
+    async def see(fleet: Fleet) -> Any:
+        run = f"{name}{fleet.step}"
+        await fleet.call("run", run=run, inputs={"about": "pumps"})
+        return (await fleet.call("run_shown", run=run))["limits"][name]
+
+    return see
+
+
+ABOUT = {"about": "pumps"}
+RUNS = Story(
+    "runs",
+    workers("first", {}, [{"hook": "mail", "inputs": ABOUT}], {"turns": 5, "tokens": 1_000, "seconds": 60.0}),
+    workers(
+        "second",
+        {"tools": ["learn"]},
+        [{"hook": "news", "inputs": {"about": "boats"}}],
+        {"turns": 7, "tokens": 2_000, "seconds": 90.0},
+    ),
+    {
+        "spec.agents.worker": Sight(own_worker, "first", "second"),
+        "spec.agents.tools": Sight(may_recall, True, False),
+        "spec.agents.triggers.hook": Sight(hooks, ["mail"], ["news"]),
+        "spec.agents.triggers.inputs": Sight(told_by_triggers, {"pumps"}, {"boats"}),
+        **{
+            f"spec.agents.limits.{name}": Sight(limit_of(name), before, after)
+            for name, before, after in (("turns", 5, 7), ("tokens", 1_000, 2_000), ("seconds", 60.0, 90.0))
+        },
+    },
+)
+EVERY = Story(
+    "every",
+    workers("first", {}, [{"everyS": 3_600, "inputs": ABOUT}], {}),
+    workers("first", {}, [{"everyS": 1, "inputs": ABOUT}], {}),
+    {"spec.agents.triggers.everyS": Sight(begins_by_itself, False, True)},
+)
+CRON = Story(
+    "cron",
+    workers("first", {}, [{"cron": "0 0 29 2 *", "inputs": ABOUT}], {}),
+    # Six fields: the last one is seconds.
+    workers("first", {}, [{"cron": "* * * * * *", "inputs": ABOUT}], {}),
+    {"spec.agents.triggers.cron": Sight(begins_by_itself, False, True)},
+)
+
 # ── how they share ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -349,4 +473,7 @@ JUDGED_BY_A_MODEL = Story(
     },
 )
 
-STORIES = (OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE, AGENTS, KIND, FEDERATED, SHARDED)
+STORIES = (
+    *(OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE),
+    *(AGENTS, RUNS, EVERY, CRON, KIND, FEDERATED, SHARDED),
+)

@@ -7,10 +7,12 @@ from pathlib import PurePosixPath
 
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
 from hive_mind.control.manifests.expansion import names_of
-from hive_mind.control.manifests.manifest import RANKED, Embedding, HiveManifest, Retrieval, Topology
+from hive_mind.control.manifests.manifest import RANKED, Embedding, HiveManifest, Retrieval, Topology, Trigger
 from hive_mind.control.manifests.naming import AGENTS_MAX, name_findings, number_of_agents, platform_findings
+from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
+from hive_mind.runtime.triggers import cron_due
 
 _TOPOLOGY: Path = ("spec", "topology")
 _KIND: Path = (*_TOPOLOGY, "kind")
@@ -41,6 +43,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _moderators(manifest)
     yield from _sources(manifest)
     yield from _settings(manifest)
+    yield from _runs(manifest)
     yield from _judged(manifest)
     yield from _retrieval(manifest.spec.retrieval)
     yield from _models(manifest)
@@ -152,6 +155,30 @@ def _sources(manifest: HiveManifest) -> Iterator[Finding]:
                 yield Finding(path, "is an address; sources are files, folders and globs of this machine")
             elif leads_out(source):
                 yield Finding(path, "leads out of the manifest's folder; if that is meant, write the whole path from /")
+
+
+def _runs(manifest: HiveManifest) -> Iterator[Finding]:
+    for number, agent in enumerate(manifest.spec.agents):
+        path = (*_AGENTS, number)
+        if leads_out(agent.worker):
+            yield Finding((*path, "worker"), "leads out of the manifest's folder; if that is meant, write the whole path from /")
+        for key, given in (("tools", agent.tools), ("triggers", agent.triggers), ("limits", agent.limits.model_fields_set)):
+            if given and not agent.worker:
+                yield Finding((*path, key), "is for agents that run a worker; name one in `worker`", ((*path, "worker"),))
+        for at, trigger in enumerate(agent.triggers):
+            yield from _trigger(trigger, (*path, "triggers", at))
+        for at, hook in _repeated([trigger.hook for trigger in agent.triggers if trigger.hook]):
+            yield Finding((*path, "triggers", at, "hook"), f"hook {hook} stands in the list twice; keep one of them")
+
+
+def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:
+    if sum((trigger.every_s is not None, bool(trigger.cron), trigger.hook is not None)) != 1:
+        yield Finding(path, "needs one of everyS, cron and hook")
+    if trigger.cron:
+        try:
+            cron_due(trigger.cron, 0.0)
+        except InvalidInput as error:
+            yield Finding((*path, "cron"), str(error))
 
 
 def _judged(manifest: HiveManifest) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from hive_mind.control.manifests.manifest import Agent, HiveManifest
+from hive_mind.control.manifests.manifest import Agent, HiveManifest, Trigger
 
 NUMBER = "{n}"
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -25,6 +25,11 @@ class AgentSpec:
     prompt: str = ""
     model: str = ""
     sources: tuple[str, ...] = ()
+    worker: str = ""
+    """The text of a worker file, once it was read."""
+    tools: tuple[str, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+    triggers: tuple[Trigger, ...] = ()
     sleep_after_s: float = 0.0
     memory_mb: int = 0
     cpu: float = 0.0
@@ -68,6 +73,10 @@ def _counted(agent: Agent, model: str) -> Iterator[AgentSpec]:
             prompt=agent.prompt,
             model=agent.model or model,
             sources=tuple(agent.sources),
+            worker=agent.worker,
+            tools=tuple(agent.tools),
+            limits=agent.limits.model_dump(exclude_none=True),
+            triggers=tuple(agent.triggers),
             sleep_after_s=agent.resources.sleep_after_s,
             memory_mb=agent.resources.memory_mb or 0,
             cpu=agent.resources.cpu or 0.0,

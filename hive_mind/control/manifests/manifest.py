@@ -69,6 +69,23 @@ class Resources(_Part):
     sleep_after_s: float = Field(0.0, ge=0, description="Let go of database and index after so many idle seconds; 0: never.")
 
 
+class Trigger(_Part):
+    """What begins a run of an agent's worker by itself."""
+
+    every_s: float | None = Field(None, ge=1, description="Every so many seconds.")
+    cron: str = Field("", description='A cron line, in UTC: "0 7 * * *" is every day at seven.')
+    hook: Name | None = Field(None, description="Whenever POST /v1/hooks/NAME is called at its process.")
+    inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
+
+
+class RunLimits(_Part):
+    """What a run may spend, instead of what its worker says."""
+
+    turns: int | None = Field(None, ge=1, description="Turns of a language model.")
+    tokens: int | None = Field(None, ge=1, description="Tokens of a language model.")
+    seconds: float | None = Field(None, gt=0, description="Time in which something is done.")
+
+
 class Agent(_Part):
     """One agent, or `count` of them, named by a pattern: `name: reader-{n}` counts from 1."""
 
@@ -79,6 +96,10 @@ class Agent(_Part):
     prompt: str = Field("", description="Instructions for its language model, text or ${file:PATH}.")
     model: str = Field("", description="Its language model, such as openai:gpt-5-mini; by default that of the fleet.")
     sources: list[str] = Field(default_factory=list, description="Files, folders and globs to learn, seen from the manifest.")
+    worker: str = Field("", description="What it runs: a file of kind Worker, or one that comes with the program.")
+    tools: list[str] = Field(default_factory=list, description="The tools that its worker may use; by default all it names.")
+    limits: RunLimits = Field(default_factory=RunLimits, description="What a run of its worker may spend.")
+    triggers: list[Trigger] = Field(default_factory=list, description="What begins a run by itself.")
     resources: Resources = Field(default_factory=Resources)
     env: dict[str, str] = Field(
         default_factory=dict, description="Variables of its process; agents of others share none with it."

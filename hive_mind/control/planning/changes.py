@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.memory.sensitive import credential_in
-from hive_mind.runtime.worker_config import AgentConfig, WorkerConfig
+from hive_mind.runtime.worker_config import AgentConfig, TriggerConfig, WorkerConfig
 
 Read = Callable[[WorkerConfig], Any]
 
@@ -87,10 +87,19 @@ _OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
     "group": lambda a: a.group,
     "prompt": lambda a: a.prompt,
     "model": lambda a: a.model,
+    "worker": lambda a: {key: value for key, value in a.worker.items() if key != "limits"},
+    "tools": lambda a: a.tools,
+    "limits": lambda a: a.worker.get("limits"),
+    "triggers": lambda a: [_trigger(one) for one in a.triggers],
     "resources.cpu": lambda a: a.cpu or None,
     "resources.memoryMb": lambda a: a.memory_mb or None,
     "resources.sleepAfterS": lambda a: a.sleep_after_s,
 }
+
+
+def _trigger(trigger: TriggerConfig) -> str:
+    when = trigger.cron or (f"hook {trigger.hook}" if trigger.hook else f"every {trigger.every_s:g} s")
+    return f"{when} with {trigger.inputs}" if trigger.inputs else when
 
 
 def changes(old: WorkerConfig, new: WorkerConfig) -> tuple[Change, ...]:

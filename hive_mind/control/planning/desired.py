@@ -17,6 +17,7 @@ from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
 from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning
+from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.runtime.worker_config import (
@@ -157,6 +158,9 @@ class _Shared:
             prompt=self._seen_from_here(agent.prompt),
             model=agent.model,
             sources=self.sources.get(agent.name, ()),
+            worker=worker_with(agent.worker, agent.limits),
+            tools=agent.tools,
+            triggers=tuple(triggers(agent.triggers)),
             sleep_after_s=agent.sleep_after_s,
             memory_mb=agent.memory_mb,
             cpu=agent.cpu,

@@ -27,6 +27,9 @@ def section(path, value, **also):
     return {name: also.get(name, BASE.get(name, {})) | {field: value}} if field else {name: value}
 
 
+RUNS = agents_with(worker='{"id": "a"}')
+
+
 RULE = {"id": "no_pumps", "condition": "'pump' in result.text", "action": "retry"}
 OTHER_RULE = {
     "id": "pumps",
@@ -81,6 +84,29 @@ CASES = {
     "agents.prompt": ({}, agents_with(prompt="Be brief."), "spec.agents[ada].prompt"),
     "agents.model": ({}, agents_with(model="openai:gpt-5-mini"), "spec.agents[ada].model"),
     "agents.sources": ({}, agents_with(sources=["a.txt"]), "learn ada"),
+    "agents.worker": (RUNS, agents_with(worker='{"id": "b"}'), "spec.agents[ada].worker"),
+    "agents.tools": (RUNS, agents_with(worker='{"id": "a"}', tools=["recall"]), "spec.agents[ada].tools"),
+    **{
+        f"agents.limits.{field}": (
+            RUNS,
+            agents_with(worker='{"id": "a"}', limits={field: 7}),
+            "spec.agents[ada].limits",
+        )
+        for field in ("turns", "tokens", "seconds")
+    },
+    **{
+        f"agents.triggers.{field}": (
+            agents_with(worker='{"id": "a"}', triggers=[{"hook": "mail"}]),
+            agents_with(worker='{"id": "a"}', triggers=[trigger]),
+            "spec.agents[ada].triggers",
+        )
+        for field, trigger in {
+            "everyS": {"everyS": 60},
+            "cron": {"cron": "0 7 * * *"},
+            "hook": {"hook": "news"},
+            "inputs": {"hook": "mail", "inputs": {"about": "pumps"}},
+        }.items()
+    },
     "agents.resources.cpu": ({}, agents_with(resources={"cpu": 0.5}), "spec.agents[ada].resources.cpu"),
     "agents.resources.memoryMb": ({}, agents_with(resources={"memoryMb": 128}), "spec.agents[ada].resources.memoryMb"),
     "agents.resources.sleepAfterS": ({}, agents_with(resources={"sleepAfterS": 9}), "spec.agents[ada].resources.sleepAfterS"),

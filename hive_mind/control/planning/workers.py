@@ -1,0 +1,22 @@
+"""What an agent runs: its worker with the limits of the manifest, and what begins its runs."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hive_mind.control.manifests.manifest import Trigger
+from hive_mind.runtime.worker_config import TriggerConfig
+
+
+def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
+    """The worker of a text of JSON, {} for none; `limits` take the place of its own, one by one."""
+    if not text.startswith("{"):
+        return {}
+    worker: dict[str, Any] = json.loads(text)
+    return worker | ({"limits": {**worker.get("limits", {}), **limits}} if limits else {})
+
+
+def triggers(given: Iterable[Trigger]) -> Iterator[TriggerConfig]:
+    """As a process is told of them."""
+    for one in given:
+        yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", dict(one.inputs))

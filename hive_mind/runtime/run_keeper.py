@@ -1,0 +1,149 @@
+"""The runs of one agent of a worker: begun, driven side by side, left alone while they wait, and taken up when a person decides.
+
+A run that waits is in the ledger and nowhere else. After a restart whatever has not ended is taken up again.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.executor import RunExecutor
+from hive_mind.agents.run_journal import RunJournal, RunTaken, run_ids
+from hive_mind.agents.run_parts import RunParts
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.steps import Ended
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S = 5.0
+_OF_RUNS = ("judgment", "tool", "question")
+
+
+class RunKeeper:
+    """Of one agent, from `open` to `close`. `worker`: what it runs where nothing else is named."""
+
+    def __init__(self, parts: RunParts, worker: WorkerSpec | None = None) -> None:
+        self.parts, self.worker = parts, worker
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._executors: dict[str, RunExecutor] = {}
+        self._again: set[str] = set()
+        self._without_room: set[str] = set()
+        self._following: asyncio.Task[None] | None = None
+        self.troubles: dict[str, str] = {}
+        """Why a run can't go on now, by its name; it is tried again."""
+
+    async def open(self) -> None:
+        """Take up what has not ended. Raises what a ledger raises."""
+        if self._following is not None:
+            return
+        heads = await self.parts.ledger.heads("")
+        since = max((head.pos for head in heads), default=0)
+        self._following = asyncio.create_task(self._follow(since), name=f"decisions for the runs of {self.parts.agent}")
+        for run in await run_ids(self.parts.ledger):
+            if (await RunJournal(self.parts.ledger, run).load()).outcome is None:
+                self._drive(run)
+
+    async def close(self) -> None:
+        """Stop where each run is. Closing twice is fine."""
+        tasks = [*self._tasks.values(), *([self._following] if self._following else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._tasks.clear()
+
+    async def start(self, worker: WorkerSpec | None, inputs: Mapping[str, Any], name: str = "") -> str:
+        """Begin a run; its name. Raises `InvalidInput` for inputs that are missing and a name that is taken."""
+        spec = worker or self.worker
+        if spec is None:
+            raise InvalidInput(f"agent {self.parts.agent!r} has no worker: name one in its manifest, `agents[].worker`")
+        run = name or secrets.token_hex(4)
+        await RunExecutor(run, self.parts).start(spec, inputs)
+        self._drive(run)
+        return run
+
+    def resume(self, run: str) -> None:
+        """Look whether it can go on."""
+        self._drive(run)
+
+    async def cancel(self, run: str, by: str) -> None:
+        """Give it up; what was done stays done."""
+        if executor := self._executors.get(run):
+            executor.cancel(by)
+            return
+        journal = RunJournal(self.parts.ledger, run, self.parts.clock_ms)
+        if (await journal.load()).outcome is None:
+            await journal.append([Ended("cancelled", f"cancelled by {by}" if by else "cancelled")])
+
+    async def say(self, run: str, text: str, id: str = "") -> None:
+        """A word for a run that waits for one."""
+        executor = self._executors.get(run) or RunExecutor(run, self.parts)
+        executor.tell(text, id)
+        if run not in self._executors:
+            self._drive(run, executor)
+
+    @property
+    def under_way(self) -> Sequence[str]:
+        """Runs at which something is done now."""
+        return [run for run, task in self._tasks.items() if not task.done()]
+
+    def _drive(self, run: str, executor: RunExecutor | None = None) -> None:
+        """One task for each; asked again while it runs, it looks once more when it is through."""
+        if run in self._tasks and not self._tasks[run].done():
+            self._again.add(run)
+            return
+        self._tasks[run] = asyncio.create_task(self._driven(run, executor), name=f"run {run}")
+
+    async def _driven(self, run: str, executor: RunExecutor | None) -> None:
+        try:
+            while True:
+                self._again.discard(run)
+                try:
+                    await self._once(run, executor or RunExecutor(run, self.parts))
+                except RunTaken as error:
+                    _log.warning("%s: %s", self.parts.agent, error)
+                    return
+                except (HiveError, OSError) as error:
+                    self.troubles[run] = str(error)
+                    _log.error("%s: run %s can't go on, and is tried again: %s", self.parts.agent, run, error)
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
+                self.troubles.pop(run, None)
+                executor = None
+                if run not in self._again:
+                    return
+        finally:
+            self._executors.pop(run, None)
+
+    async def _once(self, run: str, executor: RunExecutor) -> None:
+        self._executors[run] = executor
+        await executor.resume()
+        state = await executor.drive()
+        self._without_room.discard(run)
+        if state.outcome is None and not state.is_waiting:
+            self._without_room.add(run)
+
+    async def _follow(self, since: int) -> None:
+        """Decisions about items of runs; also, room on the desk for what could not be asked."""
+        while True:
+            try:
+                async for one in LedgerDesk(self.parts.ledger).decisions(since):
+                    since = one.pos
+                    await self._decided(one.decision.item)
+                return
+            except HiveError as error:
+                _log.error("%s: decisions can't be followed, tried again: %s", self.parts.agent, error)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _decided(self, item: str) -> None:
+        view = await self.parts.desk.view(item)
+        if view is not None and view.item.kind in _OF_RUNS and "/" in view.item.subject:
+            run = view.item.subject.partition("/")[0].partition(".")[0]
+            if await self.parts.ledger.read(f"run/{run}"):
+                self._drive(run)
+        for waiting in list(self._without_room):
+            self._drive(waiting)
