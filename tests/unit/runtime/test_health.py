@@ -1,6 +1,7 @@
 """A worker over HTTP: who may ask, what is answered, and what errors look like."""
 
 import asyncio
+import hmac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -15,7 +16,7 @@ from hive_mind.runtime import health
 from hive_mind.runtime.health import reasons_not_ready, serve_worker
 from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.worker import Worker
-from hive_mind.runtime.worker_config import SeenConfig
+from hive_mind.runtime.worker_config import AgentConfig, SeenConfig, TriggerConfig
 from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, WorkerStatus
 from tests.unit.runtime.workers import NAMES, config, play, running, until
 
@@ -285,3 +286,34 @@ def test_codes_tell_what_kind_of_error_it_was() -> None:
         )
     ]
     assert codes == [400, 501, 503, 504, 502]
+
+
+def test_a_hook_needs_the_token_or_a_signature_and_its_key_begins_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = {"id": "ask", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}], "inputs": ["about"]}
+    ada = AgentConfig("ada", worker=worker, triggers=(TriggerConfig(hook="mail"),))
+    monkeypatch.setenv("HIVE_MIND_HOOK_SECRET", "hush")
+    body = b'{"about": "pumps"}'
+    signed = {"X-Hub-Signature-256": f"sha256={hmac.new(b'hush', body, 'sha256').hexdigest()}", "Idempotency-Key": "k"}
+
+    async def work() -> None:
+        agents = (ada, *(AgentConfig(name) for name in NAMES if name != "ada"))
+        async with calling(tmp_path, agents=agents) as caller:
+            assert (await caller.post("/v1/hooks/ada/mail", body, {}))[0] == 401
+            wrong = signed | {"X-Hub-Signature-256": "sha256=00"}
+            assert (await caller.post("/v1/hooks/ada/mail", body, wrong))[0] == 401
+            assert (await caller.post("/v1/agents/ada", body, signed))[0] == 401
+            code, one = await caller.post("/v1/hooks/ada/mail", body, signed)
+            assert code == 200
+            assert await caller.post("/v1/hooks/ada/mail", body, signed) == (200, one)
+            code, other = await caller.post("/v1/hooks/ada/mail", body, KNOWN)
+            assert code == 200
+            assert other != one
+            assert (await caller.post("/v1/hooks/ada/news", body, signed))[0] == 400
+            assert (await caller.post("/v1/hooks/ben/mail", body, signed))[0] == 400
+            assert (await caller.post("/v1/hooks/ada/mail", b"[]", KNOWN))[0] == 400
+            code, shown = await caller.post("/v1/agents/ada", {"do": "run_shown", "run": one["ok"]["run"]})
+            assert shown["ok"]["inputs"] == {"about": "pumps"}
+
+    asyncio.run(work())

@@ -1,0 +1,152 @@
+"""What is due begins one run, whoever looks; what passed while nobody was there is not made up for."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hive_mind.agents.run_parts import RunParts
+from hive_mind.errors import InvalidInput
+from hive_mind.ledger import memory
+from hive_mind.ledger.base import Ledger
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runtime.run_keeper import RunKeeper
+from hive_mind.runtime.triggers import Triggers, cron_due, next_due
+from hive_mind.runtime.worker_config import TriggerConfig
+from hive_mind.tools.base import Toolbox
+
+ASK = WorkerSpec.model_validate(
+    {"id": "ask", "inputs": ["about"], "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}]}
+)
+
+
+def keeper_over(ledger: Ledger) -> RunKeeper:
+    return RunKeeper(RunParts("ada", ledger, lambda *_: Toolbox()), ASK)
+
+
+async def runs_in(ledger: Ledger) -> list[str]:
+    return [head.stream for head in await ledger.heads("run/")]
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def test_an_interval_is_due_at_its_multiples_so_that_two_processes_mean_the_same_time() -> None:
+    assert next_due(TriggerConfig(every_s=60), 119.0) == 120.0
+    assert next_due(TriggerConfig(every_s=60), 120.0) == 180.0
+
+
+def test_a_cron_line_is_in_utc() -> None:
+    assert cron_due("0 7 * * *", at("2026-03-01T07:00:00")) == at("2026-03-02T07:00:00")
+
+
+@pytest.mark.parametrize("line", ["", "0 7 * *", "99 7 * * *", "0 0 31 2 *", "every day"])
+def test_a_line_that_is_none_is_refused(line: str) -> None:
+    with pytest.raises(InvalidInput, match="is no cron line"):
+        cron_due(line, 0.0)
+
+
+def test_a_hook_that_is_called_twice_with_one_key_begins_one_run() -> None:
+    async def story() -> None:
+        ledger = await memory.open()
+        keeper = keeper_over(ledger)
+        await keeper.open()
+        triggers = Triggers([TriggerConfig(hook="mail", inputs={"about": "pumps"})], keeper)
+        one = await triggers.called("mail", {}, "k1")
+        assert await triggers.called("mail", {"about": "boats"}, "k1") == one
+        assert await triggers.called("mail", {}, "k2") != one
+        assert await triggers.called("news", {}, "k1") is None
+        assert len(await runs_in(ledger)) == 2
+        await keeper.close()
+
+    asyncio.run(story())
+
+
+def test_what_is_due_in_two_processes_begins_once() -> None:
+    async def story() -> None:
+        ledger = await memory.open()
+        trigger = TriggerConfig(every_s=60, inputs={"about": "x"})
+        times = [iter([0.0, 60.0]) for _ in range(2)]
+        keepers = [keeper_over(ledger) for _ in range(2)]
+        both = [Triggers([trigger], one, lambda now=now: next(now, 61.0)) for one, now in zip(keepers, times, strict=True)]
+        for one in both:
+            one.begin()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(await runs_in(ledger)) == 1
+        assert [one.trouble for one in both] == ["", ""]
+        for one, keeper in zip(both, keepers, strict=True):
+            await one.close()
+            await keeper.close()
+
+    asyncio.run(story())
+
+
+def test_a_trigger_without_the_inputs_of_its_worker_says_so_and_goes_on() -> None:
+    async def story() -> None:
+        ledger = await memory.open()
+        keeper = keeper_over(ledger)
+        times = iter([0.0, 61.0, 61.0])
+        triggers = Triggers([TriggerConfig(every_s=60)], keeper, lambda: next(times, 61.0))
+        triggers.begin()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert "needs about" in triggers.trouble
+        await triggers.close()
+        await keeper.close()
+
+    asyncio.run(story())
+
+
+def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decides() -> None:
+    async def story() -> None:
+        ledger: Any = await memory.open()
+        first = keeper_over(ledger)
+        await first.open()
+        run = await first.start(None, {"about": "x"}, "r")
+        await first.close()
+
+        second = keeper_over(ledger)
+        await second.open()
+        await _until(lambda: not second.under_way)
+        (view,) = await second.parts.desk.open()
+        assert view.item.subject.startswith(f"{run}/")
+        await second.parts.desk.decide(_yes(view.item.id))
+        await _until(lambda: "ended" in {head.kind for head in ledger._streams["run/r"][-1:]})
+        await second.close()
+
+    asyncio.run(story())
+
+
+def test_a_run_that_is_cancelled_while_it_waits_is_over_and_a_word_for_nobody_changes_nothing() -> None:
+    async def story() -> None:
+        ledger: Any = await memory.open()
+        keeper = keeper_over(ledger)
+        await keeper.open()
+        await keeper.start(None, {"about": "x"}, "r")
+        await _until(lambda: not keeper.under_way)
+        await keeper.say("r", "hello")
+        await keeper.cancel("r", "ines")
+        await _until(lambda: not keeper.under_way)
+        assert (await keeper.parts.desk.open())[0].item.subject.startswith("r/")
+        assert ledger._streams["run/r"][-1].kind == "ended"
+        await keeper.close()
+
+    asyncio.run(story())
+
+
+async def _until(holds: Any) -> None:
+    for _ in range(500):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came")
+
+
+def _yes(item: str) -> Any:
+    from hive_mind.judge.items import Decision
+    from hive_mind.judge.judgment import JudgmentAction
+
+    return Decision(item=item, action=JudgmentAction.ACCEPT, by="ines", edit="yes")
