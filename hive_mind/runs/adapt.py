@@ -1,0 +1,55 @@
+"""`adapt.md`, an agent's working memory: it and people write there, and it stands in each of its prompts.
+
+`## Identity` is seeded once, `## Rules` is for whoever wants to write, `## Outputs` has one line for each output.
+Only the last section is ever changed by the program; what a person wrote stays as it is, wherever it stands.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+FILE = "adapt.md"
+CHARACTERS_MAX = 20_000
+VALUE_CHARACTERS = 500
+_OUTPUTS = "## Outputs"
+_HEADING = re.compile(r"^## ", re.MULTILINE)
+
+
+def seeded(identity: str, accounts: Iterable[str] = ()) -> str:
+    """The first text: who the agent is, and the names of what it may use."""
+    known = "".join(f"- account: {name}\n" for name in accounts)
+    return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n{known}\n## Rules\n\n{_OUTPUTS}\n"
+
+
+def with_output(text: str, key: str, value: Any) -> str:
+    """With the line of this output, in place of the one it had. A line that would not fit is left out."""
+    line = f"- {key}: {_one_line(value)}"
+    before, section, after = _around(text)
+    lines = section.split("\n")
+    named = f"- {key}: "
+    at = next((number for number, one in enumerate(lines) if one.startswith(named)), None)
+    if at is not None:
+        lines[at] = line
+    else:
+        end = max((number for number, one in enumerate(lines) if one.strip()), default=0)
+        lines.insert(end + 1, line)
+    told = before + "\n".join(lines) + after
+    return told if len(told) <= CHARACTERS_MAX else text
+
+
+def _around(text: str) -> tuple[str, str, str]:
+    """What stands before the section of outputs, the section with its heading, and what comes behind it."""
+    start = next((found.start() for found in re.finditer(r"^## Outputs\s*$", text, re.MULTILINE)), None)
+    if start is None:
+        gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+        return text + gap, f"{_OUTPUTS}\n", ""
+    following = _HEADING.search(text, start + len(_OUTPUTS))
+    end = following.start() if following else len(text)
+    section = text[start:end]
+    return text[:start], section if section.endswith("\n") else f"{section}\n", text[end:]
+
+
+def _one_line(value: Any) -> str:
+    told = json.dumps(value, ensure_ascii=False, default=str)
+    return told if len(told) <= VALUE_CHARACTERS else f"{told[: VALUE_CHARACTERS - 1]}…"

@@ -1,0 +1,31 @@
+"""The arguments of a tool node: as they stand in its worker, with `$key` for what the run knows."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hive_mind.runs.spec import NodeSpec
+
+
+def resolved(node: NodeSpec, known: Mapping[str, Any]) -> dict[str, Any]:
+    """With the values of its inputs; None for what nobody set. "$$" at the beginning is a dollar sign."""
+    return {key: _value(given, node, known) for key, given in node.args.items()}
+
+
+def keys_in(given: Any) -> Iterator[str]:
+    """The keys that arguments take."""
+    if isinstance(given, str) and given.startswith("$") and not given.startswith("$$"):
+        yield given[1:]
+    elif isinstance(given, dict):
+        for value in given.values():
+            yield from keys_in(value)
+    elif isinstance(given, list):
+        for value in given:
+            yield from keys_in(value)
+
+
+def _value(given: Any, node: NodeSpec, known: Mapping[str, Any]) -> Any:
+    if isinstance(given, str) and given.startswith("$"):
+        return given[1:] if given.startswith("$$") else known.get(given[1:]) if given[1:] in node.inputs else None
+    if isinstance(given, dict):
+        return {key: _value(value, node, known) for key, value in given.items()}
+    return [_value(value, node, known) for value in given] if isinstance(given, list) else given

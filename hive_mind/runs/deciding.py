@@ -1,0 +1,154 @@
+"""What a judgement or a person's decision means for a run: go on, try again, plan anew, or ask."""
+
+from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.runs.effects import Said
+from hive_mind.runs.feedback import feedback_context
+from hive_mind.runs.routing import enter, give_up, leave, options
+from hive_mind.runs.state import Place, RunState, Waiting
+from hive_mind.runs.steps import Answered, Judged, Replanned, Returned
+from hive_mind.runs.wanted import PERSON_TOOLS
+from hive_mind.runs.writing import Writing
+
+_RETRY, _REPLAN = JudgmentAction.RETRY, JudgmentAction.REPLAN
+_ACCEPT, _ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
+
+
+def judged(writing: Writing, place: Place, said: Judgment) -> None:
+    """A judgement about a place."""
+    if said.action is _REPLAN and _may_replan(writing.state):
+        writing.add(_kept(place.id, said))
+        replan(writing, said.feedback or said.reasoning)
+        return
+    action = _ESCALATE if said.action is _REPLAN else said.action
+    is_again = action is not _RETRY or _may_try_again(writing, place)
+    writing.add(_kept(place.id, said, action, is_again=is_again))
+    if action is _ACCEPT:
+        _on_if_free(writing, place.id)
+    elif not is_again and writing.state.spec.fails_over(place.node):
+        leave(writing, writing.state.places[place.id], "failure")
+
+
+def judged_whole(writing: Writing, said: Judgment) -> None:
+    """A judgement about what the run came to."""
+    writing.add(_kept("", said))
+    if said.action is _ACCEPT:
+        writing.end("accepted", said.reasoning)
+    elif said.action in (_RETRY, _REPLAN):
+        _once_more(writing, f"[Judge feedback]: {said.feedback or said.reasoning}")
+
+
+def gave_up(writing: Writing, place: Place, why: str) -> None:
+    """Turns or time of a place are used up: it has failed, and where the graph does not say what then, a person does."""
+    writing.add(Judged(place.id, _RETRY, why, cause="outputs", is_again=False))
+    if writing.state.spec.fails_over(place.node):
+        leave(writing, writing.state.places[place.id], "failure")
+
+
+def on(writing: Writing, place: Place, chosen: str = "") -> None:
+    """The place is done with, and well. A choice that is none of the options is a person's business."""
+    if chosen and chosen not in [edge.target for edge in options(writing.state, place)]:
+        writing.add(Judged(place.id, _ESCALATE, f"{chosen!r} was chosen, which is no edge from {place.node}", cause="broken"))
+        return
+    leave(writing, place, "success", chosen)
+
+
+def answered(writing: Writing, item: str, said: Said) -> None:
+    """A person's decision about an item that is waited for."""
+    waiting = writing.state.waiting[item]
+    place = writing.state.places.get(waiting.place)
+    writing.add(Answered(item, said.action, said.by, said.because, said.edit))
+    if place is None:
+        _answered_whole(writing, said)
+    elif waiting.call:
+        _answered_call(writing, place, waiting, said)
+    elif place.phase == "paused" or (place.phase == "think" and writing.state.spec.by_id[place.node].kind == "person"):
+        if place.phase == "paused" and said.action is _ESCALATE:
+            writing.end("rejected", _because(said))
+    elif place.phase == "choose" and place.node and _is_choice(writing.state, place):
+        on(writing, writing.state.places[place.id], str(said.edit or said.because))
+    elif said.action is _ACCEPT:
+        _on_if_free(writing, place.id)
+    elif said.action is _REPLAN and _may_replan(writing.state):
+        replan(writing, said.because)
+    elif said.action is not _RETRY:
+        _rejected(writing, writing.state.places[place.id], said)
+
+
+def replan(writing: Writing, why: str) -> None:
+    """The planner begins, told what came of it so far; everything else is given up."""
+    told = feedback_context(writing.state, why)
+    give_up(writing, list(writing.state.places.values()))
+    writing.add(Replanned(told))
+    enter(writing, writing.state.spec.planner, f"[Judge feedback]: {why}")
+
+
+def _kept(place: str, said: Judgment, action: JudgmentAction | None = None, *, is_again: bool = True) -> Judged:
+    return Judged(place, action or said.action, said.reasoning, said.feedback, said.cause, said.id, is_again)
+
+
+def _may_try_again(writing: Writing, place: Place) -> bool:
+    """A tool that must not run twice is not called again because a judge wants it."""
+    node = writing.state.spec.by_id[place.node]
+    traits = writing.plan.traits.get(node.tool)
+    return place.attempt < node.attempts and not (node.kind == "tool" and traits and not traits.is_idempotent)
+
+
+def _may_replan(state: RunState) -> bool:
+    return bool(state.spec.planner) and state.replans < state.spec.replans
+
+
+def _on_if_free(writing: Writing, place_id: str) -> None:
+    """Straight on, where nobody has to approve or to choose first."""
+    place = writing.state.places[place_id]
+    node = writing.state.spec.by_id[place.node]
+    if not (node.requires_approval and not place.is_approved) and not options(writing.state, place):
+        on(writing, place)
+
+
+def _once_more(writing: Writing, told: str) -> None:
+    """The whole is not good enough: plan anew, or do the last node again while it may be entered; else a person decides."""
+    state = writing.state
+    last = state.done[-1] if state.done else state.spec.entry
+    if _may_replan(state):
+        replan(writing, told)
+    elif state.visits.get(last, 0) < state.spec.by_id[last].visits:
+        enter(writing, last, told)
+
+
+def _answered_whole(writing: Writing, said: Said) -> None:
+    if said.action is _ACCEPT:
+        writing.end("accepted", _because(said))
+    elif said.action is _ESCALATE:
+        writing.end("rejected", _because(said))
+    else:
+        _once_more(writing, f"[Person]: {said.because or 'try again'}")
+        if writing.state.is_whole:
+            writing.end("rejected", f"it can't be tried again: {_because(said)}")
+
+
+def _answered_call(writing: Writing, place: Place, waiting: Waiting, said: Said) -> None:
+    call = place.calls[waiting.call]
+    answer = said.edit if said.edit is not None else said.because
+    is_question = call.call.name in PERSON_TOOLS
+    if is_question or said.edit is not None:
+        told = str(answer) if answer else "approved" if said.action is _ACCEPT else "no answer: a person declined"
+        writing.add(Returned(place.id, waiting.call, f"[Person]: {told}" if is_question else told, value=answer))
+    elif said.action is not _ACCEPT:
+        why = f": {said.because}" if said.because else ""
+        writing.add(Returned(place.id, waiting.call, f"a person decided that this must not run{why}", is_error=True))
+
+
+def _is_choice(state: RunState, place: Place) -> bool:
+    node = state.spec.by_id[place.node]
+    return bool(options(state, place)) and not (node.requires_approval and not place.is_approved)
+
+
+def _rejected(writing: Writing, place: Place, said: Said) -> None:
+    if writing.state.spec.fails_over(place.node):
+        leave(writing, place, "failure")
+    else:
+        writing.end("rejected", _because(said))
+
+
+def _because(said: Said) -> str:
+    return f"{said.by}: {said.because}" if said.because else f"{said.by} decided"

@@ -1,0 +1,40 @@
+"""A sub-agent's judge, which asks for nothing but its outputs, and what its parent is told when it has ended."""
+
+import json
+from typing import Any
+
+from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.runs.state import Place, RunState
+
+_FEW_TURNS = 3
+
+
+def judgment_of(state: RunState, place: Place) -> Judgment:
+    """It is done when its outputs are set, or when it says that it is; else it is told what is missing, and how much time is left."""
+    node = state.spec.by_id[place.node]
+    if any(call.call.name == "mark_complete" and call.phase == "done" for call in place.calls.values()):
+        return Judgment(action=JudgmentAction.ACCEPT, reasoning="it says that it is complete")
+    missing = [key for key in node.outputs if place.outputs.get(key) is None]
+    if not missing:
+        return Judgment(action=JudgmentAction.ACCEPT, reasoning="its outputs are set")
+    told = f"{node.prompt}\nStill missing: {', '.join(missing)}.{_urgency(state)}"
+    return Judgment(action=JudgmentAction.RETRY, reasoning=f"missing outputs: {', '.join(missing)}", feedback=told)
+
+
+def result_of(state: RunState, run: str) -> str:
+    """JSON with message, data, reports and metadata."""
+    said = [report.text for report in state.reports]
+    told: dict[str, Any] = {
+        "message": said[-1] if said else state.reason,
+        "data": {key: value for key, value in state.buffer.items() if key not in state.inputs},
+        "reports": [{"message": report.text, "data": report.data} for report in state.reports],
+        "metadata": {"outcome": state.outcome, "reason": state.reason, "turns": state.turns, "tokens": state.tokens, "run": run},
+    }
+    return json.dumps(told, ensure_ascii=False, default=str)
+
+
+def _urgency(state: RunState) -> str:
+    left = state.spec.limits.turns - state.turns
+    if left <= _FEW_TURNS:
+        return f" Only {left} turns are left: set what you know now."
+    return " Half of your turns are used." if left * 2 <= state.spec.limits.turns else ""

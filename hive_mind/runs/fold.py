@@ -1,0 +1,302 @@
+"""`fold`: what a step makes of a run's state. Resuming is folding all steps again; there is no other way to come by a state."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.model.dialogue import Message
+from hive_mind.model.entry import Entry
+from hive_mind.runs import steps
+from hive_mind.runs.compaction import compacted
+from hive_mind.runs.repetition import TURNS, digest_of
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.state import Call, Frame, Phase, Place, RunState, Waiting
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:
+    """The state after a step that was kept at this time."""
+    spent = 0 if isinstance(step, steps.Started | steps.Resumed | steps.Answered | steps.Heard) else max(0, at_ms - state.at_ms)
+    if spent and not state.is_waiting:
+        places = {id: replace(place, active_ms=place.active_ms + spent) for id, place in state.places.items()}
+        state = replace(state, active_ms=state.active_ms + spent, places=places)
+    begun = state.begun_ms or at_ms
+    return replace(_MEANINGS[type(step)](state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun)
+
+
+def folded(entries: Iterable[Entry]) -> RunState:
+    """The state that a run's stream comes to. Raises `WireError` for what no version up to this one writes."""
+    state = RunState()
+    for entry in entries:
+        state = fold(state, steps.step_of(entry), entry.at_ms)
+    return state
+
+
+def _started(state: RunState, step: steps.Started) -> RunState:
+    worker = WorkerSpec.model_validate(step.worker)
+    return replace(state, worker=worker, inputs=step.inputs, buffer=dict(step.inputs), parent=step.parent)
+
+
+def _resumed(state: RunState, step: steps.Resumed) -> RunState:
+    worker = WorkerSpec.model_validate(step.worker) if step.worker else state.worker
+    places = {id: replace(place, calls=_uncertain(place.calls)) for id, place in state.places.items()}
+    return replace(state, worker=worker, places=places)
+
+
+def _uncertain(calls: Mapping[str, Call]) -> Mapping[str, Call]:
+    return {id: replace(call, phase="uncertain") if call.phase == "intended" else call for id, call in calls.items()}
+
+
+def _heard(state: RunState, step: steps.Heard) -> RunState:
+    place = state.places[step.place]
+    told = (*place.messages, Message("user", step.text))
+    heard = state.heard | {step.id} if step.id else state.heard
+    return replace(_put(state, replace(place, messages=told, phase="think")), heard=heard)
+
+
+def _entered(state: RunState, step: steps.Entered) -> RunState:
+    before = state.frames[step.joins].messages if step.joins else state.left.messages if state.left else ()
+    messages = before if state.spec.context == "continuous" else ()
+    if step.told:
+        messages = (*messages, Message("user", step.told))
+    phase: Phase = "paused" if step.node in state.spec.pause_nodes else "think"
+    place = Place(step.place, step.node, step.frame, step.branch, phase, messages=messages)
+    frames = {id: frame for id, frame in state.frames.items() if id != step.joins}
+    if step.frame in frames:
+        frame = frames[step.frame]
+        frames[step.frame] = replace(frame, live=frame.live | {step.branch})
+    visits = {**state.visits, step.node: state.visits.get(step.node, 0) + 1}
+    path = (*state.path, step.node)
+    state = replace(state, frames=frames, visits=visits, path=path, entered=state.entered + 1, is_judged=False)
+    return _put(state, place)
+
+
+def _forked(state: RunState, step: steps.Forked) -> RunState:
+    before = state.left
+    parent, branch, messages = (before.frame, before.branch, before.messages) if before else ("", 0, ())
+    frames = {**state.frames, step.frame: Frame(step.frame, parent, branch, frozenset(range(step.branches)), messages)}
+    if parent in frames:
+        # The branch goes on, in several.
+        frames[parent] = replace(frames[parent], live=frames[parent].live | {branch})
+    return replace(state, frames=frames)
+
+
+def _arrived(state: RunState, step: steps.Arrived) -> RunState:
+    frame = state.frames[step.frame]
+    frame = replace(frame, live=frame.live - {step.branch}, arrived={**frame.arrived, step.branch: step.node})
+    return replace(state, frames={**state.frames, step.frame: frame})
+
+
+def _closed(state: RunState, step: steps.Closed) -> RunState:
+    frames = {id: frame for id, frame in state.frames.items() if id != step.frame}
+    closed = state.frames[step.frame]
+    if closed.parent in frames:
+        frames[closed.parent] = replace(frames[closed.parent], live=frames[closed.parent].live - {closed.branch})
+    return replace(state, frames=frames)
+
+
+def _replied(state: RunState, step: steps.Replied) -> RunState:
+    place = state.places[step.place]
+    node = state.spec.by_id[place.node]
+    messages = place.messages
+    if step.is_model:
+        messages = (*messages, Message("assistant", step.text, step.calls))
+    calls = {call.id: Call(call, state.files + number) for number, call in enumerate(step.calls, start=1)}
+    phase: Phase = "act" if calls else "wait" if node.client_facing and not _is_done(place, node.outputs) else "judge"
+    place = replace(place, messages=messages, calls=calls, phase=phase, turns=place.turns + step.is_model)
+    turns, tokens = state.turns + step.is_model, state.tokens + step.tokens
+    return replace(_put(state, place), turns=turns, tokens=tokens, files=state.files + len(calls))
+
+
+def _intended(state: RunState, step: steps.Intended) -> RunState:
+    return _put_call(state, step.place, step.call, phase="intended")
+
+
+def _returned(state: RunState, step: steps.Returned) -> RunState:
+    state = _put_call(state, step.place, step.call, phase="done", text=step.text, is_error=step.is_error)
+    state = replace(state, tokens=state.tokens + step.tokens)
+    place = state.places[step.place]
+    node = state.spec.by_id[place.node]
+    if node.kind == "tool":
+        outputs = {**place.outputs, **{key: step.value for key in node.outputs[:1] if not step.is_error}}
+        errors = (*place.errors, step.text) if step.is_error else place.errors
+        return _put(state, replace(place, outputs=outputs, errors=errors, phase="judge"))
+    if any(call.phase != "done" for call in place.calls.values()) and not step.completes:
+        return state
+    # In the order of the calls, not of arrival; what was not waited for has no result.
+    results = tuple(
+        Message("tool", call.text, call=id, name=call.call.name, is_error=call.is_error)
+        for id, call in place.calls.items()
+        if call.phase == "done"
+    )
+    recent = (*place.recent, digest_of(place.calls.values()))[-TURNS:]
+    phase: Phase = "judge" if step.completes or _has_all(place, node.outputs) else "think"
+    return _put(state, replace(place, messages=(*place.messages, *results), recent=recent, phase=phase))
+
+
+def _output_set(state: RunState, step: steps.OutputSet) -> RunState:
+    place = state.places[step.place]
+    return _put(state, replace(place, outputs={**place.outputs, step.key: step.value}))
+
+
+def _reported(state: RunState, step: steps.Reported) -> RunState:
+    return replace(state, reports=(*state.reports, step))
+
+
+def _judged(state: RunState, step: steps.Judged) -> RunState:
+    if step.cause == "constraint":
+        state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
+    if not step.place:
+        return replace(state, is_judged=True, reason=step.reasoning)
+    place = state.places[step.place]
+    match step.action:
+        case JudgmentAction.ACCEPT:
+            return _put(state, replace(place, phase="choose", why=step.reasoning))
+        case JudgmentAction.RETRY if step.is_again:
+            return _put(state, _again(place, f"[Judge feedback]: {step.feedback or step.reasoning}", step.reasoning))
+        case JudgmentAction.RETRY:
+            errors = (*place.errors, step.reasoning)
+            return _put(state, replace(place, phase="parked", errors=errors, why=step.reasoning))
+        case _:
+            return _put(state, replace(place, phase="parked", why=step.reasoning))
+
+
+def _again(place: Place, told: str, why: str) -> Place:
+    messages = (*place.messages, Message("user", told))
+    errors = (*place.errors, why)
+    return replace(
+        place,
+        messages=messages,
+        errors=errors,
+        calls={},
+        attempt=place.attempt + 1,
+        turns=0,
+        phase="think",
+        recent=(),
+        active_ms=0,
+    )
+
+
+def _warned(state: RunState, step: steps.Warned) -> RunState:
+    place = state.places[step.place]
+    messages = (*place.messages, Message("user", step.text))
+    return _put(state, replace(place, messages=messages, is_warned=True, recent=()))
+
+
+def _parked(state: RunState, step: steps.Parked) -> RunState:
+    state = replace(state, waiting={**state.waiting, step.item: Waiting(step.place, step.call, step.why)})
+    if step.call:
+        asked = state.places[step.place].calls[step.call].asked + 1
+        return _put_call(state, step.place, step.call, asked=asked)
+    if not step.place:
+        return replace(state, asked=state.asked + 1)
+    place = state.places[step.place]
+    return _put(state, replace(place, asked=place.asked + 1))
+
+
+def _answered(state: RunState, step: steps.Answered) -> RunState:
+    item = state.waiting[step.item]
+    state = replace(state, waiting={id: one for id, one in state.waiting.items() if id != step.item})
+    if item.call:
+        return _put_call(state, item.place, item.call, phase="allowed") if step.action is JudgmentAction.ACCEPT else state
+    if not item.place:
+        return state
+    place, said = state.places[item.place], step.because or _text(step.edit)
+    node = state.spec.by_id[place.node]
+    if place.phase == "paused":
+        return _put(state, replace(place, phase="think"))
+    if node.kind == "person" and place.phase == "think":
+        value = step.edit if step.edit is not None else {"decision": str(step.action), "because": step.because}
+        outputs = dict.fromkeys(node.outputs[:1], value)
+        return _put(state, replace(place, outputs=outputs, phase="judge"))
+    if step.action is JudgmentAction.RETRY:
+        return _put(state, replace(_again(place, f"[Person]: {said or 'try again'}", said), attempt=1, is_warned=False))
+    if step.action is JudgmentAction.ACCEPT:
+        edit = step.edit if isinstance(step.edit, dict) and place.phase == "parked" else {}
+        outputs = {**place.outputs, **{key: value for key, value in edit.items() if key in node.may_write}}
+        return _put(state, replace(place, outputs=outputs, phase="choose", is_approved=True))
+    return state
+
+
+def _left(state: RunState, step: steps.Left) -> RunState:
+    place = state.places[step.place]
+    places = {id: one for id, one in state.places.items() if id != step.place}
+    waiting = {id: one for id, one in state.waiting.items() if one.place != step.place}
+    frames = dict(state.frames)
+    if place.frame in frames:
+        frames[place.frame] = replace(frames[place.frame], live=frames[place.frame].live - {place.branch})
+    state = replace(state, places=places, waiting=waiting, frames=frames, left=place)
+    if step.how == "success":
+        return replace(state, buffer={**state.buffer, **place.outputs}, done=(*state.done, place.node))
+    if step.how == "failure":
+        return replace(state, failed=(*state.failed, (place.node, place.attempt, place.errors)))
+    return state
+
+
+def _replanned(state: RunState, step: steps.Replanned) -> RunState:
+    buffer = {**state.buffer, "feedback_context": dict(step.feedback)}
+    return replace(state, buffer=buffer, frames={}, waiting={}, visits={}, replans=state.replans + 1, is_judged=False)
+
+
+def _compacted(state: RunState, step: steps.Compacted) -> RunState:
+    place = state.places[step.place]
+    messages = compacted(place.messages, step.file, step.messages, step.tier)
+    place = replace(place, messages=messages, compactions=place.compactions + 1, recent=())
+    return replace(_put(state, place), conversations=state.conversations + 1)
+
+
+def _ended(state: RunState, step: steps.Ended) -> RunState:
+    return replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None)
+
+
+def _put(state: RunState, place: Place) -> RunState:
+    return replace(state, places={**state.places, place.id: place})
+
+
+def _put_call(state: RunState, place: str, call: str, **changes: Any) -> RunState:
+    at = state.places[place]
+    return _put(state, replace(at, calls={**at.calls, call: replace(at.calls[call], **changes)}))
+
+
+def _is_done(place: Place, outputs: Iterable[str]) -> bool:
+    return bool(outputs) and all(key in place.outputs for key in outputs)
+
+
+def _has_all(place: Place, outputs: Iterable[str]) -> bool:
+    """The turn only set outputs, and now all are there: no other turn is needed to say so."""
+    only = {call.call.name for call in place.calls.values()} <= {"set_output", "report_to_parent"}
+    return only and _is_done(place, outputs) and not any(call.is_error for call in place.calls.values())
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_MEANINGS: Mapping[type, Callable[[RunState, Any], RunState]] = MappingProxyType(
+    {
+        steps.Started: _started,
+        steps.Resumed: _resumed,
+        steps.Heard: _heard,
+        steps.Entered: _entered,
+        steps.Forked: _forked,
+        steps.Arrived: _arrived,
+        steps.Closed: _closed,
+        steps.Replied: _replied,
+        steps.Intended: _intended,
+        steps.Returned: _returned,
+        steps.OutputSet: _output_set,
+        steps.Reported: _reported,
+        steps.Judged: _judged,
+        steps.Warned: _warned,
+        steps.Parked: _parked,
+        steps.Answered: _answered,
+        steps.Left: _left,
+        steps.Replanned: _replanned,
+        steps.Compacted: _compacted,
+        steps.Ended: _ended,
+    }
+)

@@ -1,0 +1,37 @@
+"""What a run may spend: turns, tokens and time. The last turn of a budget can only report what is known."""
+
+from hive_mind.runs.spec import NodeSpec
+from hive_mind.runs.state import Place, RunState
+
+_ALMOST = 0.9
+"""From this share of the tokens on, a turn may be the last that can be paid."""
+
+
+def is_spent(state: RunState) -> str:
+    """Why no further turn may be asked for, or ""."""
+    limits = state.spec.limits
+    if state.turns >= limits.turns:
+        return f"all {limits.turns} turns of the run are used"
+    if state.tokens >= limits.tokens:
+        return f"{state.tokens:,} of {limits.tokens:,} tokens are used"
+    return ""
+
+
+def is_last(state: RunState, place: Place, node: NodeSpec) -> bool:
+    """Whether the turn to come is the last one, of the run or of this attempt."""
+    limits = state.spec.limits
+    return (
+        state.turns + 1 >= limits.turns
+        or state.tokens >= _ALMOST * limits.tokens
+        or (place.turns + 1 >= node.turns and place.attempt >= node.attempts)
+    )
+
+
+def ms_left(state: RunState) -> int:
+    """Until the run has used its time."""
+    return max(0, round(state.spec.limits.seconds * 1_000) - state.active_ms)
+
+
+def place_ms_left(place: Place, node: NodeSpec) -> int | None:
+    """Until an attempt has used its time; None where it has as much as it likes."""
+    return max(0, round(node.timeout_s * 1_000) - place.active_ms) if node.timeout_s else None

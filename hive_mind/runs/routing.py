@@ -1,0 +1,125 @@
+"""Where a run goes on: edges that hold, branches that open and meet, and what the next node is told."""
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+from hive_mind.errors import ConditionError
+from hive_mind.goals.condition import Condition
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.runs.handoff import handoff, marker
+from hive_mind.runs.spec import EdgeSpec
+from hive_mind.runs.state import Frame, Place, RunState
+from hive_mind.runs.steps import Arrived, Closed, Entered, Forked, Judged, Left, Started
+from hive_mind.runs.writing import Writing
+
+How = Literal["success", "failure"]
+
+
+def begin(writing: Writing, started: Started) -> None:
+    """The first steps of a run."""
+    writing.add(started)
+    _go(writing, writing.state.spec.entry, "", 0, "")
+
+
+def leave(writing: Writing, place: Place, how: How, chosen: str = "") -> None:
+    """The place is done with; whatever follows it begins. A condition that can't be put to its data goes to a person."""
+    try:
+        targets = _targets(writing.state, place, how, chosen)
+    except ConditionError as error:
+        why = f"an edge from {place.node} can't be decided: {error}"
+        writing.add(Judged(place.id, JudgmentAction.ESCALATE, why, cause="broken"))
+        return
+    writing.add(Left(place.id, how))
+    told = _told(writing.state, place)
+    if len(targets) > 1:
+        frame = f"f-{place.id}"
+        writing.add(Forked(frame, place.id, len(targets)))
+        for branch, target in enumerate(targets):
+            _go(writing, target, frame, branch, told)
+    elif targets:
+        _go(writing, targets[0], place.frame, place.branch, told)
+    else:
+        _meet(writing, place.frame)
+
+
+def options(state: RunState, place: Place) -> Sequence[EdgeSpec]:
+    """Edges of which one has to be chosen."""
+    return [edge for edge in state.spec.from_(place.node) if edge.on == "model"]
+
+
+def give_up(writing: Writing, places: Sequence[Place]) -> None:
+    """Nobody wants these any more."""
+    for place in places:
+        writing.add(Left(place.id, "cancelled"))
+
+
+def _targets(state: RunState, place: Place, how: How, chosen: str) -> list[str]:
+    known = {**state.buffer, **place.outputs}
+    found = [
+        edge.target
+        for edge in state.spec.from_(place.node)
+        if edge.on in (how, "always")
+        or (edge.on == "condition" and how == "success" and Condition(edge.when).holds(output=known, result=known))
+        or (edge.on == "model" and how == "success" and edge.target == chosen)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _told(state: RunState, place: Place) -> str:
+    return marker(state, place) if state.spec.context == "continuous" else handoff(state, place)
+
+
+def enter(writing: Writing, node: str, told: str) -> None:
+    """Begin a node outside any branch."""
+    _go(writing, node, "", 0, told)
+
+
+def _go(writing: Writing, node: str, frame: str, branch: int, told: str) -> None:
+    state = writing.state
+    spec = state.spec.by_id[node]
+    if spec.join and frame in state.frames:
+        writing.add(Arrived(frame, branch, node))
+        _meet(writing, frame)
+    elif state.visits.get(node, 0) >= spec.visits:
+        writing.end(
+            "failed", f"node {node} was entered {spec.visits} times: the graph goes in circles, or its visits are too few"
+        )
+    else:
+        writing.add(Entered(f"p{state.entered + 1}", node, frame, branch, told))
+
+
+def _meet(writing: Writing, id: str) -> None:
+    """A branch arrived or ended: the next node begins if this was what it waited for."""
+    frame = writing.state.frames.get(id)
+    if frame is None:
+        return
+    if not frame.arrived:
+        if not frame.live:
+            writing.add(Closed(id))
+            _meet(writing, frame.parent)
+        return
+    node = next(iter(frame.arrived.values()))
+    if frame.live and writing.state.spec.by_id[node].join != "any":
+        return
+    give_up(writing, _within(writing.state, frame))
+    told = f"The branches before this are done. Known so far: {_short(writing.state)}"
+    place = f"p{writing.state.entered + 1}"
+    writing.add(Entered(place, node, frame.parent, frame.branch, told, joins=id))
+
+
+def _within(state: RunState, frame: Frame) -> list[Place]:
+    """The places of a frame and of those inside it."""
+    return [place for place in state.places.values() if _is_within(state, place.frame, frame.id)]
+
+
+def _is_within(state: RunState, id: str, outer: str) -> bool:
+    while id in state.frames:
+        if id == outer:
+            return True
+        id = state.frames[id].parent
+    return False
+
+
+def _short(state: RunState) -> str:
+    return json.dumps(dict(state.buffer), ensure_ascii=False, sort_keys=True, default=str)[:2_000]

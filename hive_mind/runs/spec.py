@@ -1,0 +1,133 @@
+"""A worker: nodes that do something, edges between them, and the goal that all of it is judged by."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from hive_mind.errors import ConditionError
+from hive_mind.goals.condition import Condition
+from hive_mind.goals.goal import Goal, SuccessCriterion
+from hive_mind.goals.part import Part
+
+NodeKind = Literal["loop", "tool", "person"]
+EdgeKind = Literal["success", "failure", "always", "condition", "model"]
+
+_NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="What steps, prompts and people call it.")
+
+
+class Limits(Part):
+    """What a run may spend. Whatever is used up first ends it."""
+
+    turns: int = Field(200, ge=1, description="Turns of a language model, over all nodes.")
+    tokens: int = Field(200_000, ge=1, description="Tokens of a language model, in and out.")
+    seconds: float = Field(3_600.0, gt=0, description="Time in which something is done; waiting for a person does not count.")
+
+
+class NodeSpec(Part):
+    """One thing to do. Without criteria it is done when its outputs are set."""
+
+    id: str = _NAME
+    kind: NodeKind = Field("loop", description="loop: a model and its tools; tool: one call; person: one question.")
+    description: str = Field("", description="What it does, in words.")
+    prompt: str = Field("", description="loop: what the model is told to do. person: what is asked.")
+    tools: Sequence[str] = Field((), description="loop: the tools that may be called; name/* for all of an MCP server.")
+    tool: str = Field("", description="tool: the one that is called.")
+    args: dict[str, Any] = Field(default_factory=dict, description="tool: its arguments; $key takes an input of the node.")
+    inputs: Sequence[str] = Field((), description="What it is shown: inputs of the run and outputs of earlier nodes.")
+    outputs: Sequence[str] = Field((), description="What it has to set.")
+    writes: Sequence[str] = Field((), description="What it may set besides.")
+    success_criteria: Sequence[SuccessCriterion] = Field((), description="What its outputs are judged by.")
+    judge: str = Field("", description="The name of a judge of your own, asked before a model.")
+    client_facing: bool = Field(False, description="loop: it talks with a person; text without a call waits for the next word.")
+    requires_approval: bool = Field(False, description="A person approves what it did before the run goes on.")
+    subagents: Sequence[str] = Field((), description="loop: the sub-agents it may delegate to.")
+    join: Literal["", "all", "any"] = Field("", description="Where branches meet: wait for all of them, or go on with the first.")
+    attempts: int = Field(3, ge=1, description="How often it is tried before it has failed.")
+    turns: int = Field(50, ge=1, description="loop: turns of the model in one attempt.")
+    visits: int = Field(3, ge=1, description="How often a run may come by.")
+    timeout_s: float = Field(0.0, ge=0, description="After so long it has failed; 0: never. Waiting for a person does not count.")
+
+    @property
+    def may_write(self) -> frozenset[str]:
+        """The keys it may set."""
+        return frozenset((*self.outputs, *self.writes))
+
+
+class EdgeSpec(Part):
+    """Where to go on from a node. All edges that hold are followed; several open branches that run at once."""
+
+    source: str = Field(description="The node it comes from.")
+    target: str = Field(description="The node it leads to.")
+    on: EdgeKind = Field("success", description="When it is followed.")
+    when: str = Field("", description="condition: a question to `output`, in the language of conditions.")
+    description: str = Field("", description="model: when to choose it.")
+
+    @field_validator("when")
+    @classmethod
+    def _compiles(cls, when: str) -> str:
+        if when:
+            try:
+                Condition(when)
+            except ConditionError as error:
+                raise ValueError(f"the condition can't be used: {error}") from None
+        return when
+
+
+class WorkerSpec(Part):
+    """A graph of nodes. Without a goal, what its nodes were accepted for is accepted."""
+
+    id: str = _NAME
+    version: str = Field("1", description="Of this definition; change it when you change what the worker does.")
+    description: str = Field("", description="What it is for, in words.")
+    identity: str = Field("", description="Who it is: the beginning of each of its prompts.")
+    goal: Goal | None = Field(None, description="What a run is to reach, as in a file of kind Goal.")
+    inputs: Sequence[str] = Field((), description="What a run has to be given.")
+    entry: str = Field(description="The node to begin with.")
+    nodes: Sequence[NodeSpec] = Field(min_length=1, description="What there is to do.")
+    edges: Sequence[EdgeSpec] = Field((), description="In which order.")
+    subagents: Sequence[NodeSpec] = Field((), description="Nodes that others delegate to, with a conversation of their own.")
+    planner: str = Field("", description="The node that makes a new plan when a judge says REPLAN.")
+    replans: int = Field(2, ge=0, description="How often.")
+    context: Literal["continuous", "isolated"] = Field(
+        "continuous", description="Whether nodes see the conversation before them."
+    )
+    context_tokens: int = Field(32_000, ge=1_000, description="From 0.8 of it a conversation is moved to files.")
+    pause_nodes: Sequence[str] = Field((), description="Before these a person says whether to go on.")
+    limits: Limits = Field(default_factory=Limits, description="What a run may spend.")
+
+    @cached_property
+    def by_id(self) -> Mapping[str, NodeSpec]:
+        """Its nodes by name."""
+        return {node.id: node for node in self.nodes}
+
+    def from_(self, node: str) -> list[EdgeSpec]:
+        """The edges that leave a node."""
+        return [edge for edge in self.edges if edge.source == node]
+
+    def fails_over(self, node: str) -> bool:
+        """Whether the graph says what happens when this node fails."""
+        return any(edge.on == "failure" for edge in self.from_(node))
+
+
+SUB_AGENT_TURNS = 10
+"""of a sub-agent whose node does not say otherwise"""
+
+
+def sub_agent(worker: WorkerSpec, name: str, task: str) -> WorkerSpec:
+    """What a sub-agent of a worker runs as: its one node, with the task at its prompt's end and no sub-agents of its own."""
+    (node,) = [one for one in worker.subagents if one.id == name]
+    turns = node.turns if "turns" in node.model_fields_set else SUB_AGENT_TURNS
+    told = f"{node.prompt}\n\nYour task: {task}".strip()
+    alone = {"prompt": told, "subagents": (), "client_facing": False, "turns": turns, "attempts": turns}
+    return WorkerSpec(
+        id=worker.id,
+        version=worker.version,
+        identity=worker.identity,
+        entry=name,
+        inputs=node.inputs,
+        nodes=[node.model_copy(update=alone)],
+        context_tokens=worker.context_tokens,
+        limits=worker.limits.model_copy(update={"turns": min(turns, worker.limits.turns)}),
+    )

@@ -1,0 +1,138 @@
+"""What the steps of a run come to: where it is, what was said there, what waits, and what is known so far."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hive_mind.model.dialogue import Message, ToolCall
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.steps import Outcome, Reported
+
+Phase = Literal["think", "act", "judge", "choose", "wait", "parked", "paused"]
+"""think: a turn is due · act: calls are out · judge · choose: among edges · wait: for a word · parked: a person decides about the
+place · paused: a person says whether to begin"""
+CallPhase = Literal["new", "allowed", "intended", "uncertain", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the turn that is under way. `number` is that of the file its result goes to."""
+
+    call: ToolCall
+    number: int
+    phase: CallPhase = "new"
+    text: str = ""
+    is_error: bool = False
+    asked: int = 0
+    """How often a person was asked about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An item that a person has not decided yet."""
+
+    place: str
+    call: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node at work."""
+
+    id: str
+    node: str
+    frame: str = ""
+    branch: int = 0
+    phase: Phase = "think"
+    attempt: int = 1
+    turns: int = 0
+    """Of this attempt."""
+    messages: tuple[Message, ...] = ()
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
+    """Digests of the last turns: calls, arguments, results."""
+    is_warned: bool = False
+    is_approved: bool = False
+    asked: int = 0
+    why: str = ""
+    active_ms: int = 0
+    compactions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Branches that run at once. `parent`, `branch`: where it was opened."""
+
+    id: str
+    parent: str
+    branch: int
+    live: frozenset[int]
+    messages: tuple[Message, ...]
+    arrived: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """`seq` is the number of steps. Times are in milliseconds; `active_ms` leaves out what was spent waiting for people."""
+
+    seq: int = 0
+    worker: WorkerSpec | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    parent: str = ""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    left: Place | None = None
+    """The place that was left last: whoever comes next goes on with its conversation."""
+    waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    buffer: Mapping[str, Any] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    visits: Mapping[str, int] = field(default_factory=dict)
+    done: tuple[str, ...] = ()
+    failed: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+    """Nodes that failed, with attempts and errors."""
+    violated: tuple[str, ...] = ()
+    entered: int = 0
+    files: int = 0
+    """Results were numbered up to here."""
+    conversations: int = 0
+    turns: int = 0
+    tokens: int = 0
+    replans: int = 0
+    reports: tuple[Reported, ...] = ()
+    heard: frozenset[str] = frozenset()
+    asked: int = 0
+    """How often a person was asked about the whole."""
+    is_judged: bool = False
+    outcome: Outcome | None = None
+    reason: str = ""
+    begun_ms: int = 0
+    at_ms: int = 0
+    active_ms: int = 0
+
+    @property
+    def spec(self) -> WorkerSpec:
+        """The worker's. Only of a run that was started."""
+        assert self.worker is not None  # noqa: S101 - `Started` is the first step
+        return self.worker
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing is left to do but to judge the whole."""
+        return self.seq > 0 and not self.places and self.outcome is None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Nothing happens before a person says something."""
+        if self.outcome is not None or self.is_whole:
+            return self.outcome is None and bool(self.waiting)
+        return all(_waits(place, self) for place in self.places.values())
+
+
+def _waits(place: Place, state: RunState) -> bool:
+    asked = {one.call for one in state.waiting.values() if one.place == place.id}
+    if place.phase == "act":
+        return all(call.phase == "done" or id in asked for id, call in place.calls.items())
+    return place.phase == "wait" or bool(asked)

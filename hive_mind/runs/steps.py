@@ -1,0 +1,239 @@
+"""The steps of a run: what its journal keeps, one entry each. Its state is made of them and of nothing else."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from hive_mind.errors import InvalidInput, WireError
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.model.dialogue import ToolCall
+from hive_mind.model.entry import Entry
+
+PREFIX = "run/"
+"""of the streams of runs, followed by a run's id"""
+
+Outcome = Literal["accepted", "rejected", "exhausted", "failed", "cancelled"]
+Values = Mapping[str, Any]
+OUTCOMES = ("accepted", "rejected", "exhausted", "failed", "cancelled")
+
+
+class _Step(Struct, frozen=True, omit_defaults=True, tag=str.lower, tag_field="step"):
+    """`place` is where in the graph it happened."""
+
+
+class Started(_Step, frozen=True):
+    """`worker` is the definition, so that any process can go on with it. `parent`: the run that delegated."""
+
+    worker: Values
+    inputs: Values = field(default_factory=dict)
+    parent: str = ""
+
+
+class Resumed(_Step, frozen=True):
+    """Another process goes on, or the same after a stop: what it had begun may have happened. `worker`: a newer definition."""
+
+    worker: Values | None = None
+
+
+class Heard(_Step, frozen=True):
+    """A person said something."""
+
+    place: str
+    text: str
+    id: str = ""
+
+
+class Entered(_Step, frozen=True):
+    """A node begins. `told` is the message it begins with. `joins`: the frame whose branches meet here."""
+
+    place: str
+    node: str
+    frame: str = ""
+    branch: int = 0
+    told: str = ""
+    joins: str = ""
+
+
+class Forked(_Step, frozen=True):
+    """Several edges are followed: a frame with one branch each."""
+
+    frame: str
+    place: str
+    branches: int
+
+
+class Arrived(_Step, frozen=True):
+    """A branch of a frame came to where branches meet; it waits there for the others."""
+
+    frame: str
+    branch: int
+    node: str
+
+
+class Closed(_Step, frozen=True):
+    """All branches of a frame ended, and none came to where they would have met."""
+
+    frame: str
+
+
+class Replied(_Step, frozen=True):
+    """A model's turn. `tokens` are what it took, in and out."""
+
+    place: str
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    tokens: int = 0
+    is_model: bool = True
+
+
+class Intended(_Step, frozen=True):
+    """A call that must not happen twice is about to happen."""
+
+    place: str
+    call: str
+
+
+class Returned(_Step, frozen=True):
+    """What a call gave. `text` is what the conversation shows; `value` what an output of a tool node is set to."""
+
+    place: str
+    call: str
+    text: str
+    value: Any = None
+    is_error: bool = False
+    file: str = ""
+    completes: bool = False
+    """Nothing more is to be done at this place: it is judged now."""
+    tokens: int = 0
+    """What a sub-agent's turns took."""
+
+
+class OutputSet(_Step, frozen=True):
+    """A node set one of its outputs."""
+
+    place: str
+    key: str
+    value: Any
+
+
+class Reported(_Step, frozen=True):
+    """A sub-agent told its parent how it goes."""
+
+    place: str
+    text: str
+    data: Values = field(default_factory=dict)
+
+
+class Judged(_Step, frozen=True):
+    """What a judge said about a place; about the whole run where `place` is ""."""
+
+    place: str
+    action: JudgmentAction
+    reasoning: str = ""
+    feedback: str = ""
+    cause: str = ""
+    judgment: str = ""
+    is_again: bool = True
+    """RETRY: it is tried again; there are attempts left."""
+
+
+class Warned(_Step, frozen=True):
+    """It goes in circles and was told so."""
+
+    place: str
+    text: str
+
+
+class Parked(_Step, frozen=True):
+    """A person was asked. `call`: about this one; "" about the place."""
+
+    place: str
+    item: str
+    why: str
+    call: str = ""
+
+
+class Answered(_Step, frozen=True):
+    """What a person decided about an item. `edit` is an answer, or a value to use instead."""
+
+    item: str
+    action: JudgmentAction
+    by: str
+    because: str = ""
+    edit: Any = None
+
+
+class Left(_Step, frozen=True):
+    """A place is done with. `how`: its outputs count only after "success"."""
+
+    place: str
+    how: Literal["success", "failure", "cancelled"]
+
+
+class Replanned(_Step, frozen=True):
+    """The planner is to make a new plan. All other places are given up."""
+
+    feedback: Values
+
+
+class Compacted(_Step, frozen=True):
+    """The beginning of a conversation was moved to a file. `tier` 2: older calls went too."""
+
+    place: str
+    file: str
+    messages: int
+    tier: int = 1
+
+
+class Ended(_Step, frozen=True):
+    """Nothing more happens."""
+
+    outcome: Outcome
+    reason: str = ""
+
+
+Step = (
+    Started
+    | Resumed
+    | Heard
+    | Entered
+    | Forked
+    | Arrived
+    | Closed
+    | Replied
+    | Intended
+    | Returned
+    | OutputSet
+    | Reported
+    | Judged
+    | Warned
+    | Parked
+    | Answered
+    | Left
+    | Replanned
+    | Compacted
+    | Ended
+)
+
+
+_DECODER: msgspec.json.Decoder[Step] = msgspec.json.Decoder(Step)
+
+
+def entry_of(step: Step, at_ms: int) -> Entry:
+    """As it is kept. Raises `InvalidInput` for text or values that can't be."""
+    try:
+        return Entry(type(step).__name__.lower(), msgspec.json.encode(step), at_ms)
+    except UnicodeEncodeError:
+        raise InvalidInput("the text contains an unpaired surrogate: give it as UTF-8") from None
+    except (TypeError, NotImplementedError) as error:
+        raise InvalidInput(f"a run keeps plain values (texts, numbers, lists, mappings): {error}") from None
+
+
+def step_of(entry: Entry) -> Step:
+    """What an entry of a run says. Raises `WireError`."""
+    try:
+        return _DECODER.decode(entry.body)
+    except msgspec.MsgspecError as error:
+        raise WireError(f"entry {entry.seq} of {entry.stream} is no step of a run ({error}); upgrade hive-mind") from error

@@ -1,0 +1,157 @@
+"""`wanted`: what should be under way in a run. After a crash it is the same but for calls that may have happened."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hive_mind.runs import compaction
+from hive_mind.runs.effects import (
+    AskJudge,
+    AskKind,
+    AskPerson,
+    AwaitDecision,
+    CallModel,
+    CallTool,
+    Choose,
+    Compact,
+    Effect,
+    Plan,
+    Proceed,
+    ToolTraits,
+    WakeIn,
+)
+from hive_mind.runs.limits import is_last, is_spent, ms_left, place_ms_left
+from hive_mind.runs.repetition import is_circling
+from hive_mind.runs.routing import options
+from hive_mind.runs.spec import NodeSpec
+from hive_mind.runs.state import Call, Place, RunState
+
+PERSON_TOOLS = {"ask_person": "question", "wait_for_response": "message"}
+"""Tools that are answered by a person, and the argument that says what is asked."""
+REPORTING_TOOLS = ("set_output", "report_to_parent", "mark_complete", "ask_person", "wait_for_response")
+"""What the last turn of a budget may call."""
+_KNOWN = ToolTraits()
+
+
+def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
+    """Effects that should be under way; whoever has begun one does not begin it again."""
+    if state.outcome is not None or state.seq == 0:
+        return ()
+    found: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
+    for place in state.places.values():
+        found += _of_place(state, plan, place, state.spec.by_id[place.node])
+    if state.is_whole:
+        found += _of_whole(state)
+    if not state.is_waiting:
+        found += _wakes(state)
+    return tuple(found)
+
+
+def _of_place(state: RunState, plan: Plan, place: Place, node: NodeSpec) -> Iterator[Effect]:
+    asked = {one.call for one in state.waiting.values() if one.place == place.id}
+    match place.phase:
+        case "think":
+            yield from _thinking(state, place, node, is_asked=bool(asked))
+        case "act":
+            for call in place.calls.values():
+                if call.phase != "done" and call.call.id not in asked:
+                    yield _calling(plan, place, node, call)
+        case "judge":
+            yield AskJudge(id=f"{_turn(place)}.j", place=place.id)
+        case "choose":
+            yield from _choosing(state, plan, place, node, is_asked=bool(asked))
+        case "parked" if not asked:
+            yield _ask(place, "judgment", f"{node.id}: {place.why}"[:200], place.why)
+        case "paused" if not asked:
+            yield _ask(place, "question", f"go on with {node.id}?", "the worker pauses before this node")
+
+
+def _thinking(state: RunState, place: Place, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
+    if node.kind == "tool":
+        yield Proceed(id=f"{_turn(place)}.c", place=place.id, kind="call")
+    elif node.kind == "person":
+        if not is_asked:
+            shown = {key: state.buffer[key] for key in node.inputs if key in state.buffer}
+            yield _ask(place, "question", node.prompt or node.description or node.id, "the worker asks", shown=shown)
+    elif why := is_spent(state):
+        yield Proceed(id=f"{_turn(place)}.x", place=place.id, kind="exhausted", why=why)
+    elif place.turns >= node.turns:
+        why = f"all {node.turns} turns of attempt {place.attempt} are used"
+        yield Proceed(id=f"{_turn(place)}.u", place=place.id, kind="used up", why=why)
+    elif is_circling(place):
+        yield Proceed(id=f"{_turn(place)}.d", place=place.id, kind="circle")
+    elif compaction.is_due(place.messages, state.spec.context_tokens):
+        count = compaction.movable(place.messages)
+        file = f"conversation_{state.conversations + 1}.md"
+        tier = compaction.tier_for(place.messages, count, state.spec.context_tokens)
+        yield Compact(id=f"{_turn(place)}.k{place.compactions}", place=place.id, file=file, messages=count, tier=tier)
+    else:
+        yield CallModel(id=f"{_turn(place)}.m", place=place.id, is_last=is_last(state, place, node))
+
+
+def _calling(plan: Plan, place: Place, node: NodeSpec, call: Call) -> Effect:
+    id, traits = call.call.id, plan.traits.get(call.call.name, _KNOWN)
+    shown = {"call": call.call.name, "arguments": dict(call.call.arguments)}
+    if call.call.name in PERSON_TOOLS and node.kind == "loop":
+        question = str(call.call.arguments.get(PERSON_TOOLS[call.call.name]) or f"{node.id} asks")
+        return _ask(place, "question", question, "the agent asks", call)
+    if call.phase == "uncertain":
+        return _ask(place, "tool", f"{call.call.name} may have run: run it again?", "it was interrupted", call, shown)
+    if call.phase == "new" and traits.needs_approval:
+        return _ask(place, "tool", f"may {call.call.name} run?", "it needs a person's approval", call, shown)
+    if call.phase != "intended" and not traits.is_idempotent:
+        return Proceed(id=f"{id}.i{call.asked}", place=place.id, kind="intend", call=id)
+    return CallTool(id=f"{id}.t{call.asked}", place=place.id, call=call.call, number=call.number)
+
+
+def _choosing(state: RunState, plan: Plan, place: Place, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
+    if is_asked:
+        return
+    if node.requires_approval and not place.is_approved:
+        yield _ask(place, "judgment", f"approve what {node.id} did", "the node needs a person's approval")
+    elif among := options(state, place):
+        if plan.has_model:
+            yield Choose(id=f"{_turn(place)}.o", place=place.id, among=[(one.target, one.description) for one in among])
+        else:
+            names = ", ".join(f"{one.target} ({one.description})" if one.description else one.target for one in among)
+            yield _ask(place, "question", f"where to go on after {node.id}: {names}", "no model may choose")
+    else:
+        yield Proceed(id=f"{_turn(place)}.l", place=place.id, kind="leave")
+
+
+def _of_whole(state: RunState) -> Iterator[Effect]:
+    if state.spec.goal is None:
+        yield Proceed(id="finish", place="", kind="finish")
+    elif not state.is_judged:
+        yield AskJudge(id=f"whole.{len(state.path)}.{state.asked}.j", place="")
+    elif not state.waiting:
+        title = f"{state.spec.id}: {state.reason}"[:200]
+        subject = f"whole.{len(state.path)}.{state.asked}.ask"
+        yield AskPerson(id=subject, place="", kind="judgment", title=title, why=state.reason, shown=state.buffer)
+
+
+def _wakes(state: RunState) -> Iterator[Effect]:
+    yield WakeIn(id="time", place="", ms=ms_left(state))
+    for place in state.places.values():
+        left = place_ms_left(place, state.spec.by_id[place.node])
+        if left is not None and place.phase in ("think", "act", "judge"):
+            yield WakeIn(id=f"{place.id}.{place.attempt}.w", place=place.id, ms=left)
+
+
+def _ask(place: Place, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
+) -> AskPerson:
+    count = call.asked if call else place.asked
+    about = call.call.id if call else _turn(place)
+    what = place.outputs if shown is None else shown
+    return AskPerson(
+        id=f"{about}.{count}.ask",
+        place=place.id,
+        kind=kind,
+        title=title,
+        why=why,
+        call=call.call.id if call else "",
+        shown=what,
+    )
+
+
+def _turn(place: Place) -> str:
+    return f"{place.id}.{place.attempt}.{place.turns}"
