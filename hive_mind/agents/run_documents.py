@@ -19,7 +19,7 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
         "inputs": dict(state.inputs),
         "limits": state.spec.limits.model_dump(),
         "status": status_of(state),
-        "reason": state.reason,
+        "reason": state.reason or state.paused,
         "at": sorted(place.node for place in state.places.values()),
         "done": list(state.done),
         "outputs": {key: outputs[key] for key in wanted if key in outputs},
@@ -34,7 +34,7 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
 
 def status_of(state: RunState) -> str:
     """A word for it: how it ended, or whether a person or a process goes on."""
-    return state.outcome or ("parked" if state.is_waiting else "unfinished")
+    return state.outcome or ("paused" if state.paused else "parked" if state.is_waiting else "unfinished")
 
 
 def _time(ms: int) -> str:

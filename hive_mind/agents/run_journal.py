@@ -4,10 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.judge.health import HealthSummary
+from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.fold import fold, folded
+from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.state import RunState
-from hive_mind.runs.steps import PREFIX, Step, entry_of
+from hive_mind.runs.steps import PREFIX, Answered, Judged, Replied, Returned, Step, entry_of, step_of
+
+_JUDGEMENTS_TOLD = 5
 
 
 class RunTaken(HiveError):
@@ -62,3 +67,29 @@ async def run_ids(ledger: Ledger) -> list[str]:
     heads = sorted(await ledger.heads(PREFIX), key=lambda head: -head.pos)
     names = [head.stream.removeprefix(PREFIX) for head in heads]
     return [name for name in names if "." not in name]
+
+
+async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> HealthSummary:
+    """What a journal tells somebody who only looks. Raises what a ledger raises, and `WireError`."""
+    entries = await ledger.read(PREFIX + run)
+    state, steps = folded(entries), [step_of(entry) for entry in entries]
+    judged = [step for step in steps if isinstance(step, Judged)]
+    last = max((number for number, step in enumerate(steps) if _is_accept(step)), default=-1)
+    without = sum(isinstance(step, Replied | Returned | Judged) for step in steps[last + 1 :])
+    told = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_TOLD:]]
+    return HealthSummary(
+        agent=agent,
+        run=run,
+        steps=state.seq,
+        without_accept=without,
+        stall_ms=max(0, now_ms - state.at_ms),
+        is_idle=state.outcome is not None or state.is_waiting,
+        is_circling=any(is_circling(place) or place.is_warned for place in state.places.values()),
+        accepts=sum(map(_is_accept, steps)),
+        judgements=tuple(told),
+        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *told),
+    )
+
+
+def _is_accept(step: Step) -> bool:
+    return isinstance(step, Answered) or (isinstance(step, Judged) and step.action is JudgmentAction.ACCEPT)

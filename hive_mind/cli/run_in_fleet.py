@@ -34,13 +34,13 @@ async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bo
             if output is Format.TEXT and (at := tuple(document["at"])) != seen:
                 say(f"at {', '.join(at)}" if at else "at its end", style="dim")
                 seen = at
-            if document["status"] not in ("unfinished", "parked") or (document["status"] == "parked" and not is_waiting):
+            if document["status"] != "unfinished" and not (document["status"] == "parked" and is_waiting):
                 break
             await asyncio.sleep(_LOOK_S)
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise Stopped(f"the run goes on without you; look at it with: hive-mind runs show {run} --agent {agent.name}") from None
     show_in_fleet(agent, document, output)
-    if document["status"] not in ("accepted", "parked"):
+    if document["status"] not in ("accepted", "parked", "paused"):
         raise typer.Exit(FAILED)
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.asking_order import AskingOrder
 from hive_mind.hive.topology import ReplicaSet
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.judge.capability import terms_of
 
 EVERYONE = "everyone"
 ROOT_GROUP = "root"
@@ -92,7 +92,7 @@ class Federated:
 
     def matching_groups(self, words: Iterable[str]) -> frozenset[str]:
         """Groups with a domain that shares a word with these, letter case and endings aside."""
-        return frozenset(group for word in words for term in _terms(word) for group in self._groups_by_term.get(term, ()))
+        return frozenset(group for word in words for term in terms_of(word) for group in self._groups_by_term.get(term, ()))
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:
         """The groups that match; a group's replica set is named like it."""
@@ -165,7 +165,7 @@ class Federated:
     def _groups_by_term(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for group, domains in self.domains.items():
-            for term in (term for domain in domains for term in _terms(domain)):
+            for term in (term for domain in domains for term in terms_of(domain)):
                 found.setdefault(term, set()).add(group)
         return found
 
@@ -176,8 +176,3 @@ class Federated:
 
 def _partition(group: str) -> str:
     return f"group:{group}"
-
-
-def _terms(text: str) -> set[str]:
-    """Its words as the index knows them, and itself: a domain called "IT" is no stop word."""
-    return {*tokenize(text), text.strip().casefold()}

@@ -150,6 +150,4 @@ def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
     for number, node in enumerate(spec.nodes):
         for place, key in enumerate(node.inputs):
             if key not in known:
-                yield Finding(
-                    ("spec", "nodes", number, "inputs", place), f"nobody sets {key!r}: add it to the worker's inputs"
-                )
+                yield Finding(("spec", "nodes", number, "inputs", place), f"nobody sets {key!r}: add it to the worker's inputs")

@@ -14,13 +14,14 @@ from hive_mind.runs.repetition import TURNS, digest_of
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import Call, Frame, Phase, Place, RunState, Waiting
 
+_AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Answered, steps.Heard, steps.Continued)
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
 def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:
     """The state after a step that was kept at this time."""
-    spent = 0 if isinstance(step, steps.Started | steps.Resumed | steps.Answered | steps.Heard) else max(0, at_ms - state.at_ms)
+    spent = 0 if isinstance(step, _AFTER_A_WAIT) else max(0, at_ms - state.at_ms)
     if spent and not state.is_waiting:
         places = {id: replace(place, active_ms=place.active_ms + spent) for id, place in state.places.items()}
         state = replace(state, active_ms=state.active_ms + spent, places=places)
@@ -249,6 +250,15 @@ def _compacted(state: RunState, step: steps.Compacted) -> RunState:
     return replace(_put(state, place), conversations=state.conversations + 1)
 
 
+def _paused(state: RunState, step: steps.Paused) -> RunState:
+    return replace(state, paused=f"{step.by}: {step.why}" if step.why else step.by)
+
+
+def _continued(state: RunState, step: steps.Continued) -> RunState:
+    del step
+    return replace(state, paused="")
+
+
 def _ended(state: RunState, step: steps.Ended) -> RunState:
     return replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None)
 
@@ -297,6 +307,8 @@ _MEANINGS: Mapping[type, Callable[[RunState, Any], RunState]] = MappingProxyType
         steps.Left: _left,
         steps.Replanned: _replanned,
         steps.Compacted: _compacted,
+        steps.Paused: _paused,
+        steps.Continued: _continued,
         steps.Ended: _ended,
     }
 )

@@ -106,6 +106,8 @@ class RunState:
     asked: int = 0
     """How often a person was asked about the whole."""
     is_judged: bool = False
+    paused: str = ""
+    """Why somebody holds it up."""
     outcome: Outcome | None = None
     reason: str = ""
     begun_ms: int = 0
@@ -126,6 +128,8 @@ class RunState:
     @property
     def is_waiting(self) -> bool:
         """Nothing happens before a person says something."""
+        if self.paused:
+            return self.outcome is None
         if self.outcome is not None or self.is_whole:
             return self.outcome is None and bool(self.waiting)
         return all(_waits(place, self) for place in self.places.values())

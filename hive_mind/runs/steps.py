@@ -187,6 +187,19 @@ class Compacted(_Step, frozen=True):
     tier: int = 1
 
 
+class Paused(_Step, frozen=True):
+    """Somebody holds it up; whatever was under way may have happened."""
+
+    by: str
+    why: str = ""
+
+
+class Continued(_Step, frozen=True):
+    """It may go on."""
+
+    by: str
+
+
 class Ended(_Step, frozen=True):
     """Nothing more happens."""
 
@@ -214,6 +227,8 @@ Step = (
     | Left
     | Replanned
     | Compacted
+    | Paused
+    | Continued
     | Ended
 )
 

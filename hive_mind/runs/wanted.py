@@ -34,7 +34,7 @@ _KNOWN = ToolTraits()
 
 def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
     """Effects that should be under way; whoever has begun one does not begin it again."""
-    if state.outcome is not None or state.seq == 0:
+    if state.outcome is not None or state.seq == 0 or state.paused:
         return ()
     found: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
     for place in state.places.values():
@@ -137,7 +137,8 @@ def _wakes(state: RunState) -> Iterator[Effect]:
             yield WakeIn(id=f"{place.id}.{place.attempt}.w", place=place.id, ms=left)
 
 
-def _ask(place: Place, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
+def _ask(
+    place: Place, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
 ) -> AskPerson:
     count = call.asked if call else place.asked
     about = call.call.id if call else _turn(place)

@@ -18,13 +18,14 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.desk_post import DeskPost
+from hive_mind.runtime.health_watch import HealthWatch, queens_tools
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.run_calls import RunCalls
 from hive_mind.runtime.run_keeper import RunKeeper
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.triggers import Triggers
 from hive_mind.runtime.wiring import ledger_path, open_ledger
-from hive_mind.runtime.worker_config import AgentConfig, DeskConfig
+from hive_mind.runtime.worker_config import AgentConfig, DeskConfig, WatchConfig
 from hive_mind.runtime.worker_runs import allowed, run_parts
 
 _log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class RunsConfig:
     desk: DeskConfig
     posts: bool
     model: str
+    watch: WatchConfig
 
 
 class AgentRuns:
@@ -52,6 +54,8 @@ class AgentRuns:
         self._config, self._settings, self._agent, self._member, self._model = config, settings, agent, member, model
         self._keeper: RunKeeper | None = None
         self._triggers: Triggers | None = None
+        self.watch: HealthWatch | None = None
+        """What it does beside them, once they are open."""
         self._ledger: Ledger | None = None
         self._post: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
@@ -60,7 +64,8 @@ class AgentRuns:
     def trouble(self) -> str:
         """Why a run can't go on, or ""."""
         found = [f"run {run} can't go on: {why}" for run, why in self._keeper.troubles.items()] if self._keeper else []
-        return (found or [self._triggers.trouble if self._triggers else ""])[0]
+        beside = [one.trouble for one in (self._triggers, self.watch) if one is not None and one.trouble]
+        return next(iter((*found, *beside)), "")
 
     @property
     def under_way(self) -> int:
@@ -69,7 +74,12 @@ class AgentRuns:
 
     async def open_if_any(self) -> None:
         """Take up what has not ended, where the agent has a worker or ever had a run. Raises what a ledger raises."""
-        if self._config.agent.worker or (self._is_kept and ledger_path(self._settings, self._agent.name).exists()):
+        watch = self._config.watch
+        if (
+            self._config.agent.worker
+            or self._agent.name in (watch.watcher, watch.queen)
+            or (self._is_kept and ledger_path(self._settings, self._agent.name).exists())
+        ):
             await self.calls()
 
     async def calls(self) -> RunCalls:
@@ -85,6 +95,8 @@ class AgentRuns:
 
     async def close(self) -> None:
         """Stop where each run is. Closing twice is fine."""
+        if self.watch is not None:
+            await self.watch.close()
         if self._triggers is not None:
             await self._triggers.close()
         if self._keeper is not None:
@@ -103,10 +115,13 @@ class AgentRuns:
         config, agent = self._config.agent, self._agent
         ledger = self._ledger = await self._open_ledger()
         model = await self._model(self._config.model) if self._config.model else None
-        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model)
+        tools = queens_tools(self._config.watch, self._settings, agent.name, ledger)
+        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, tools)
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
+        watch = self.watch = HealthWatch(self._config.watch, self._settings, agent.name, ledger, keeper, self._member)
+        watch.begin()
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)
             self._triggers.begin()

@@ -9,11 +9,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.assigning import ASSIGNED, TASKS, task_of
 from hive_mind.agents.executor import RunExecutor
 from hive_mind.agents.run_journal import RunJournal, RunTaken, run_ids
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.judge.items import DECIDED
+from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import Ended
 
@@ -32,6 +34,7 @@ class RunKeeper:
         self._executors: dict[str, RunExecutor] = {}
         self._again: set[str] = set()
         self._without_room: set[str] = set()
+        self._own: set[str] = set()
         self._following: asyncio.Task[None] | None = None
         self.troubles: dict[str, str] = {}
         """Why a run can't go on now, by its name; it is tried again."""
@@ -46,6 +49,9 @@ class RunKeeper:
         for run in await run_ids(self.parts.ledger):
             if (await RunJournal(self.parts.ledger, run).load()).outcome is None:
                 self._drive(run)
+        for head in await self.parts.ledger.heads(TASKS):
+            for entry in await self.parts.ledger.read(head.stream):
+                await self._take(entry)
 
     async def close(self) -> None:
         """Stop where each run is. Closing twice is fine."""
@@ -62,6 +68,7 @@ class RunKeeper:
         if spec is None:
             raise InvalidInput(f"agent {self.parts.agent!r} has no worker: name one in its manifest, `agents[].worker`")
         run = name or secrets.token_hex(4)
+        self._own.add(run)
         await RunExecutor(run, self.parts).start(spec, inputs)
         self._drive(run)
         return run
@@ -128,16 +135,34 @@ class RunKeeper:
             self._without_room.add(run)
 
     async def _follow(self, since: int) -> None:
-        """Decisions about items of runs; also, room on the desk for what could not be asked."""
+        """Decisions about items of runs, tasks that were assigned, and what others write into journals of runs."""
         while True:
             try:
-                async for one in LedgerDesk(self.parts.ledger).decisions(since):
-                    since = one.pos
-                    await self._decided(one.decision.item)
+                async for entry in self.parts.ledger.follow(since):
+                    since = entry.pos
+                    await self._heard(entry)
                 return
             except HiveError as error:
                 _log.error("%s: decisions can't be followed, tried again: %s", self.parts.agent, error)
                 await asyncio.sleep(_AGAIN_S)
+
+    async def _heard(self, entry: Entry) -> None:
+        prefix, _, rest = entry.stream.partition("/")
+        if prefix == "item" and entry.kind == DECIDED:
+            await self._decided(rest)
+        elif prefix == "run" and (entry.kind == "continued" or (entry.kind == "started" and rest not in self._own)):
+            self._drive(rest)
+        elif entry.kind == ASSIGNED:
+            await self._take(entry)
+
+    async def _take(self, entry: Entry) -> None:
+        """A task begins one run, however often it is seen. One that can't begin is told in the log, and never again."""
+        run, inputs = task_of(entry)
+        if not await self.parts.ledger.read(f"run/{run}"):
+            try:
+                await self.start(None, inputs, run)
+            except InvalidInput as error:
+                _log.error("%s: a task that was assigned can't begin: %s", self.parts.agent, error)
 
     async def _decided(self, item: str) -> None:
         view = await self.parts.desk.view(item)

@@ -125,6 +125,22 @@ class ReviewConfig(msgspec.Struct, frozen=True):
     model: ModelReviewConfig = ModelReviewConfig()
 
 
+class WatchConfig(msgspec.Struct, frozen=True):
+    """Which agent looks after the runs of the fleet, and which acts on what it finds; "" for nobody.
+
+    `agents`: what each agent knows about, by its name; only told to the processes of these two.
+    """
+
+    watcher: str = ""
+    queen: str = ""
+    every_s: float = 120.0
+    warn: int = 5
+    degraded: int = 10
+    critical: int = 20
+    stall_min: float = 4.0
+    agents: dict[str, tuple[str, ...]] = {}
+
+
 class SeenConfig(msgspec.Struct, frozen=True):
     """What can be seen from outside. `port` 0: any free one."""
 
@@ -148,6 +164,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: ModelsConfig = ModelsConfig()
     gate: PromotionSettings = PromotionSettings()
     review: ReviewConfig = ReviewConfig()
+    watch: WatchConfig = WatchConfig()
     tuning: HiveSettings = HiveSettings()
     membership: MembershipSettings = MembershipSettings()
     ranking: RankingSettings = RankingSettings()

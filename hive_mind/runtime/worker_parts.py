@@ -99,7 +99,9 @@ class WorkerParts:
 
     def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
         review, member = self.config.review, node.running if node else None
-        told = RunsConfig(config, review.desk, posts=review.facts == "off", model=config.model or self.settings.llm)
+        told = RunsConfig(
+            config, review.desk, posts=review.facts == "off", model=config.model or self.settings.llm, watch=self.config.watch
+        )
         return AgentRuns(told, self.settings, agent, member, self._model)
 
     def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> Reviewing | None:

@@ -295,6 +295,57 @@ RUNS = Story(
         },
     },
 )
+
+
+def watched(see: Callable[[Any], Any], agent: str = "ada") -> Callable[[Fleet], Any]:
+    """Of what an agent does beside its runs."""
+
+    def look(fleet: Fleet) -> Any:
+        watch = fleet.agent(agent).runs.watch  # type: ignore[union-attr]
+        return see(watch) if watch else None
+
+    return look
+
+
+def with_duty(duty: str) -> Callable[[Fleet], list[str]]:
+    """The agents that have it."""
+    return lambda fleet: [name for name in ("ada", "bob") if duty in (watched(lambda watch: watch.duties, name)(fleet) or ())]
+
+
+def of_watcher(name: str) -> Callable[[Fleet], Any]:
+    """A setting of whoever looks."""
+    return lambda fleet: watched(lambda watch: getattr(watch.settings, name), with_duty("watcher")(fleet)[0])(fleet)
+
+
+HEALTH = Story(
+    "health",
+    fixed(
+        gossip=QUICK,
+        agents=[{"name": "ada"}, {"name": "bob"}],
+        queen={"agent": "bob"},
+        health={"agent": "bob", "everyS": 60, "warn": 2, "degraded": 4, "critical": 6, "stallMin": 2},
+    ),
+    fixed(
+        gossip=QUICK,
+        agents=[{"name": "ada"}, {"name": "bob"}],
+        queen={"agent": "ada"},
+        health={"agent": "ada", "everyS": 90, "warn": 3, "degraded": 5, "critical": 7, "stallMin": 3},
+    ),
+    {
+        "spec.queen.agent": Sight(with_duty("queen"), ["bob"], ["ada"]),
+        "spec.health.agent": Sight(with_duty("watcher"), ["bob"], ["ada"]),
+        **{
+            f"spec.health.{field}": Sight(of_watcher(name), before, after)
+            for field, name, before, after in (
+                ("everyS", "every_s", 60, 90),
+                ("warn", "warn", 2, 3),
+                ("degraded", "degraded", 4, 5),
+                ("critical", "critical", 6, 7),
+                ("stallMin", "stall_min", 2, 3),
+            )
+        },
+    },
+)
 EVERY = Story(
     "every",
     workers("first", {}, [{"everyS": 3_600, "inputs": ABOUT}], {}),
@@ -475,5 +526,5 @@ JUDGED_BY_A_MODEL = Story(
 
 STORIES = (
     *(OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE),
-    *(AGENTS, RUNS, EVERY, CRON, KIND, FEDERATED, SHARDED),
+    *(AGENTS, RUNS, HEALTH, EVERY, CRON, KIND, FEDERATED, SHARDED),
 )

@@ -44,6 +44,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _sources(manifest)
     yield from _settings(manifest)
     yield from _runs(manifest)
+    yield from _watched(manifest)
     yield from _judged(manifest)
     yield from _retrieval(manifest.spec.retrieval)
     yield from _models(manifest)
@@ -169,6 +170,19 @@ def _runs(manifest: HiveManifest) -> Iterator[Finding]:
             yield from _trigger(trigger, (*path, "triggers", at))
         for at, hook in _repeated([trigger.hook for trigger in agent.triggers if trigger.hook]):
             yield Finding((*path, "triggers", at, "hook"), f"hook {hook} stands in the list twice; keep one of them")
+
+
+def _watched(manifest: HiveManifest) -> Iterator[Finding]:
+    spec = manifest.spec
+    names = {name for agent in spec.agents for name in names_of(agent)}
+    for key, name in (("queen", spec.queen.agent), ("health", spec.health.agent)):
+        if name and name not in names:
+            yield Finding(("spec", key, "agent"), f"there is no agent {name}{_meant(name, names)}", (_AGENTS,))
+    if spec.queen.agent and spec.topology.kind == "single":
+        told = "tickets travel through the hive, and nobody shares here; choose another topology"
+        yield Finding(("spec", "queen", "agent"), told, (_KIND,))
+    if not spec.health.warn <= spec.health.degraded <= spec.health.critical:
+        yield Finding(("spec", "health"), "warn is at most degraded, and degraded at most critical")
 
 
 def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:

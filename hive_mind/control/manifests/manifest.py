@@ -197,6 +197,25 @@ class Judge(_Part):
     audit: Share = Field(0.05, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
+class Queen(_Part):
+    """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
+
+    agent: str = Field(
+        "", description="Its agent. It runs its own worker for each ticket, or the one that comes with the program."
+    )
+
+
+class Health(_Part):
+    """Who looks after the runs of the fleet, and from where on a run is in trouble."""
+
+    agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
+    every_s: float = Field(120.0, gt=0, description="Between two looks.")
+    warn: int = Field(5, ge=1, description="Steps in a row without anything accepted: a line in the log.")
+    degraded: int = Field(10, ge=1, description="As many: a ticket.")
+    critical: int = Field(20, ge=1, description="As many: a ticket, and the queen holds the run up.")
+    stall_min: float = Field(4.0, gt=0, description="Minutes without any step: critical.")
+
+
 class Trust(_Part):
     """Whom the hive believes."""
 
@@ -292,6 +311,8 @@ class Spec(_Part):
     rule_files: list[str] = Field(
         default_factory=list, description="Files with more rules (kind: Rules), folders and globs, seen from the manifest."
     )
+    queen: Queen = Field(default_factory=lambda: Queen())
+    health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())

@@ -16,7 +16,7 @@ from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
-from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning
+from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
 from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
@@ -137,6 +137,7 @@ class _Shared:
             models=self._absolute_models(),
             gate=gate(spec.promotion),
             review=self.review,
+            watch=watch(spec, mine),
             tuning=tuning(spec),
             membership=membership(spec.gossip),
             ranking=ranking(spec.retrieval),

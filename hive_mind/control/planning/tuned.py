@@ -1,6 +1,6 @@
 """Which setting each field of a manifest tunes. Units change here: a manifest has seconds, settings have milliseconds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import Gossip, Lifecycle, Observability, Promotion, Retrieval, Spec, Trust
@@ -14,7 +14,7 @@ from hive_mind.hive.trust import TrustSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.worker_config import DeskConfig, ModelReviewConfig, ModelsConfig, ReviewConfig, SeenConfig
+from hive_mind.runtime.worker_config import DeskConfig, ModelReviewConfig, ModelsConfig, ReviewConfig, SeenConfig, WatchConfig
 
 
 def milliseconds(seconds: float) -> int:
@@ -51,16 +51,29 @@ def gate(promotion: Promotion) -> PromotionSettings:
 
 def desk_of(spec: Spec) -> str:
     """The agent at whose desk people decide."""
-    return spec.judge.desk or names_of(spec.agents[0])[0]
+    return spec.judge.desk or spec.queen.agent or names_of(spec.agents[0])[0]
 
 
 def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
     """Who judges what leaves home; `nodes` are those of the agents. Without a judge nobody has anything to do with a desk."""
     if spec.judge.facts == "off":
-        return ReviewConfig()
+        # What runs ask, and tickets about them, go to the queen's.
+        desk = spec.queen.agent and (spec.judge.desk or spec.queen.agent)
+        return ReviewConfig(desk=DeskConfig(desk, nodes.get(desk, ""))) if desk else ReviewConfig()
     desk = desk_of(spec)
     rules = tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules)
     return ReviewConfig(spec.judge.facts, rules, DeskConfig(desk, nodes.get(desk, "")), _judging_model(spec))
+
+
+def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
+    """Who looks after runs; `here`: the agents of a process, which learns of the others only if it has to look at them."""
+    health, queen = spec.health, spec.queen.agent
+    if not {health.agent, queen} & set(here) - {""}:
+        return WatchConfig()
+    domains = {name: tuple(filter(None, (agent.domain,))) for agent in spec.agents for name in names_of(agent)}
+    return WatchConfig(
+        health.agent, queen, health.every_s, health.warn, health.degraded, health.critical, health.stall_min, domains
+    )
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:

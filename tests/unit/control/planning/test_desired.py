@@ -139,6 +139,15 @@ CASES = {
     "promotion.holdBackSecrets": ({}, section("promotion.holdBackSecrets", False), None),
     "promotion.holdBackPersonal": ({}, section("promotion.holdBackPersonal", False), None),
     "promotion.open": ({}, section("promotion.open", True), None),
+    "queen.agent": ({}, {"queen": {"agent": "ben"}}, None),
+    **{
+        f"health.{field}": (
+            {"health": {"agent": "ada"}},
+            {"health": {"agent": "ada", field: value}},
+            None,
+        )
+        for field, value in {"agent": "ben", "everyS": 60.0, "warn": 2, "degraded": 7, "critical": 30, "stallMin": 9.0}.items()
+    },
     "judge.facts": ({}, section("judge.facts", "people"), None),
     "judge.desk": ({"judge": {"facts": "rules"}}, {"judge": {"facts": "rules", "desk": "ben"}}, None),
     **{

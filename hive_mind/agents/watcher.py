@@ -1,0 +1,115 @@
+"""The health judge: reads the journals of runs now and then, and lays a ticket on a desk for each that is in trouble.
+
+It knows nothing of runs but how to read their journals, changes none, and keeps what it saw in streams of its own. Killed, it
+harms nobody; two of them write one ticket, because it is named after run, cause and window.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+import msgspec
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.run_journal import health_of, run_ids, wall_clock_ms
+from hive_mind.errors import HiveError
+from hive_mind.judge.health import (
+    EscalationTicket,
+    HealthSettings,
+    HealthSummary,
+    examined,
+    item_of,
+    ticket_of,
+    ticket_of_dead,
+)
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry
+
+_log = logging.getLogger(__name__)
+
+_SEEN = "watch/run/"
+_SILENT = "watch/silent/"
+Opened = Callable[[str], Awaitable[Ledger | None]]
+"""The ledger of an agent, to be closed after use; None where it has none."""
+
+
+class Watcher:
+    """`ledger` is its own, and stays its owner's; tickets lie on the desk over it. `open_ledger` opens those of others."""
+
+    def __init__(
+        self,
+        name: str,
+        ledger: Ledger,
+        open_ledger: Opened,
+        settings: HealthSettings | None = None,
+        clock_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self._name, self._ledger, self._open_ledger = name, ledger, open_ledger
+        self._settings, self._clock_ms = settings or HealthSettings(), clock_ms
+        self._desk = LedgerDesk(ledger, clock_ms=clock_ms)
+        self.troubles: dict[str, str] = {}
+        """Agents whose journals could not be read, and why."""
+
+    async def look(self, agents: Sequence[str], silent: Collection[str] = ()) -> list[EscalationTicket]:
+        """Once at all runs of these agents; `silent`: members that say nothing. The tickets that were written."""
+        found: list[EscalationTicket] = []
+        for agent in agents:
+            try:
+                found += [ticket for ticket in await self._examined(agent) if await self._is_told(ticket)]
+                self.troubles.pop(agent, None)
+            except HiveError as error:
+                if self.troubles.get(agent) != str(error):
+                    _log.warning("%s: the runs of %s can't be looked at: %s", self._name, agent, error)
+                self.troubles[agent] = str(error)
+        tickets = [ticket_of_dead(name, times) for name, times in (await self._silences(silent)).items()]
+        return [*found, *[ticket for ticket in tickets if await self._is_told(ticket)]]
+
+    async def emit_escalation_ticket(self, ticket: EscalationTicket) -> bool:
+        """Lay it on the desk, once however often. False where there is no room now."""
+        return await self._desk.ask(item_of(ticket, self._name, self._clock_ms()))
+
+    async def _silences(self, silent: Collection[str]) -> dict[str, int]:
+        """Who is silent now, and for which time: who speaks again and falls silent again is another case."""
+        heads = {head.stream.removeprefix(_SILENT): head for head in await self._ledger.heads(_SILENT)}
+        for name in {*silent, *heads}:
+            head, kind = heads.get(name), "silent" if name in silent else "heard"
+            if head is None or head.kind != kind:
+                seq = head.seq + 1 if head else 0
+                await self._ledger.append(_SILENT + name, seq, [Entry(kind, b"", self._clock_ms())])
+        now = {head.stream.removeprefix(_SILENT): head for head in await self._ledger.heads(_SILENT)}
+        return {name: now[name].seq for name in silent}
+
+    async def _is_told(self, ticket: EscalationTicket) -> bool:
+        """Whether this ticket is new, and lies there now. A mere warning is a line in the log."""
+        if ticket.severity == "warn":
+            _log.warning("%s: %s of %s", self._name, ticket.told, ticket.agent)
+            return False
+        return await self._desk.view(ticket.id) is None and await self.emit_escalation_ticket(ticket)
+
+    async def _examined(self, agent: str) -> list[EscalationTicket]:
+        ledger = await self._open_ledger(agent)
+        if ledger is None:
+            return []
+        try:
+            runs = await run_ids(ledger)
+            summaries = [await health_of(ledger, run, agent, self._clock_ms()) for run in runs]
+        finally:
+            await ledger.close()
+        tickets = []
+        for summary in summaries:
+            found = examined(summary, await self._before(summary), self._settings)
+            await self._note(summary)
+            if found.cause:
+                tickets.append(ticket_of(summary, found))
+        return tickets
+
+    async def _before(self, summary: HealthSummary) -> HealthSummary | None:
+        kept = await self._ledger.read(f"{_SEEN}{summary.agent}/{summary.run}")
+        return msgspec.json.decode(kept[-1].body, type=HealthSummary) if kept else None
+
+    async def _note(self, summary: HealthSummary) -> None:
+        """What this look saw, where anything is new."""
+        stream = f"{_SEEN}{summary.agent}/{summary.run}"
+        kept = await self._ledger.read(stream)
+        body = msgspec.json.encode(msgspec.structs.replace(summary, stall_ms=0))
+        if not kept or kept[-1].body != body:
+            await self._ledger.append(stream, len(kept), [Entry("seen", body, self._clock_ms())])

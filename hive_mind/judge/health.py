@@ -1,0 +1,148 @@
+"""How a run goes, seen from outside: symptoms by a table, and the ticket that is written about them. Pure.
+
+Steps in a row without anything being accepted are weighed from the second look on, and only if there are more than at the first:
+whoever comes by for the first time knows nothing of what was before. A stall and a circle need no second look.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec import Struct
+
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.item_context import fitted
+from hive_mind.judge.items import Item
+from hive_mind.model.ids import item_id
+
+Severity = Literal["ok", "warn", "degraded", "critical"]
+Cause = Literal["", "stall", "loop", "retries", "dead"]
+
+
+class HealthSummary(Struct, frozen=True, kw_only=True):
+    """What a journal tells of a run. `window` is the same for one and the same trouble."""
+
+    agent: str
+    run: str
+    steps: int
+    without_accept: int
+    stall_ms: int
+    is_idle: bool
+    """It has ended, waits for a person, or was paused."""
+    is_circling: bool
+    accepts: int
+    judgements: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSettings:
+    """`every_s`: between two looks. `warn`, `degraded`, `critical`: steps in a row without an ACCEPT. `stall_min`: minutes."""
+
+    every_s: float = 120.0
+    warn: int = 5
+    degraded: int = 10
+    critical: int = 20
+    stall_min: float = 4.0
+
+
+class Finding(Struct, frozen=True):
+    """What is wrong with a run, and since when: `window`."""
+
+    severity: Severity
+    cause: Cause
+    window: str
+
+
+HEALTHY = Finding("ok", "", "")
+
+
+def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> Finding:
+    """What this look finds. `before`: what the last one saw, None on the first."""
+    if now.is_idle:
+        return HEALTHY
+    if now.stall_ms >= settings.stall_min * 60_000:
+        return Finding("critical", "stall", str(now.steps))
+    if now.is_circling:
+        return Finding("critical", "loop", str(now.accepts))
+    if before is None or now.without_accept <= before.without_accept:
+        return HEALTHY
+    table: tuple[tuple[int, Severity], ...] = (
+        (settings.critical, "critical"),
+        (settings.degraded, "degraded"),
+        (settings.warn, "warn"),
+    )
+    found = next((severity for least, severity in table if now.without_accept >= least), None)
+    return Finding(found, "retries", str(now.accepts)) if found else HEALTHY
+
+
+class EscalationTicket(Struct, frozen=True, kw_only=True):
+    """What a queen is told. `id` is the same for the same trouble, whoever sees it. Raises `InvalidInput` for a partial one."""
+
+    agent: str
+    run: str
+    cause: Cause
+    severity: Severity
+    window: str
+    told: str
+    evidence: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        missing = [name for name in ("agent", "cause", "severity", "window", "told", "evidence") if not getattr(self, name)]
+        if missing or self.severity == "ok":
+            raise InvalidInput(f"a ticket needs {', '.join(missing) or 'something that is wrong'}: nobody can act on half of one")
+
+    @property
+    def subject(self) -> str:
+        """What it is about."""
+        return f"{self.agent}/{self.run}" if self.run else self.agent
+
+    @property
+    def id(self) -> str:
+        """Of its item."""
+        return item_id("ticket", self.subject, f"{self.cause}/{self.window}")
+
+
+def ticket_of(summary: HealthSummary, found: Finding) -> EscalationTicket:
+    """About a run. Raises `InvalidInput` where nothing is wrong."""
+    told = {
+        "stall": f"run {summary.run} has not moved for {summary.stall_ms / 60_000:.1f} minutes",
+        "loop": f"run {summary.run} makes the same calls again and again",
+        "retries": f"run {summary.run} made {summary.without_accept} steps without anything being accepted",
+    }.get(found.cause, "")
+    return EscalationTicket(
+        agent=summary.agent,
+        run=summary.run,
+        cause=found.cause,
+        severity=found.severity,
+        window=found.window,
+        told=told,
+        evidence=summary.evidence or (f"{summary.steps} steps",),
+    )
+
+
+def ticket_of_dead(node: str, times: int) -> EscalationTicket:
+    """About a process whose node says nothing any more; `times` tells one silence from another."""
+    return EscalationTicket(
+        agent=node,
+        run="",
+        cause="dead",
+        severity="critical",
+        window=str(times),
+        told=f"{node} says nothing any more",
+        evidence=("no beat of its node was heard for longer than gossip.suspectAfterS",),
+    )
+
+
+def item_of(ticket: EscalationTicket, by: str, opened_ms: int) -> Item:
+    """As it lies on a desk. `by`: the watcher."""
+    shown = [("severity", ticket.severity), ("cause", ticket.cause), ("evidence", "\n".join(ticket.evidence))]
+    return Item(
+        id=ticket.id,
+        kind="ticket",
+        agent=by,
+        subject=ticket.subject,
+        title=ticket.told,
+        context=fitted(shown),
+        group=ticket.cause,
+        opened_ms=opened_ms,
+    )
