@@ -126,7 +126,9 @@ async def _settled(fleet: Fleet, agent: str, run: str, word: str) -> dict[str, A
         return await _restarted(fleet, agent, run)
     if word == "cancel":
         return await fleet.write(agent, run, lambda state: _end(fleet, state))
-    return await _resumed(fleet, agent, run)
+    if word == "resume":
+        return await _resumed(fleet, agent, run)
+    return await fleet.write(agent, run, lambda _: None)
 
 
 async def _paused(fleet: Fleet, agent: str, run: str, why: str) -> dict[str, Any]:

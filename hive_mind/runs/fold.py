@@ -14,7 +14,8 @@ from hive_mind.runs.repetition import TURNS, digest_of
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import Call, Frame, Phase, Place, RunState, Waiting
 
-_AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Answered, steps.Heard, steps.Continued)
+# What came before them was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
+_AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Answered, steps.Heard, steps.Paused, steps.Continued)
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 

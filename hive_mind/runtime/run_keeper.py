@@ -150,10 +150,22 @@ class RunKeeper:
         prefix, _, rest = entry.stream.partition("/")
         if prefix == "item" and entry.kind == DECIDED:
             await self._decided(rest)
-        elif prefix == "run" and (entry.kind == "continued" or (entry.kind == "started" and rest not in self._own)):
+        elif prefix == "run" and entry.kind in ("paused", "continued", "ended"):
+            await self._stop(rest)
+            if entry.kind == "continued":
+                self._drive(rest)
+        elif prefix == "run" and entry.kind == "started" and rest not in self._own:
             self._drive(rest)
         elif entry.kind == ASSIGNED:
             await self._take(entry)
+
+    async def _stop(self, run: str) -> None:
+        """Somebody else wrote into its journal: whatever is under way here is not wanted any more. Of our own end nothing is."""
+        task = self._tasks.get(run)
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+        self._own.discard(run)
 
     async def _take(self, entry: Entry) -> None:
         """A task begins one run, however often it is seen. One that can't begin is told in the log, and never again."""

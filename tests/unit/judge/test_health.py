@@ -1,0 +1,93 @@
+"""Symptoms by a table: what is a ticket, from which look on, and that one trouble is one ticket."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.health import (
+    HEALTHY,
+    EscalationTicket,
+    HealthSettings,
+    HealthSummary,
+    examined,
+    item_of,
+    ticket_of,
+    ticket_of_dead,
+)
+
+SETTINGS = HealthSettings()
+MINUTE_MS = 60_000
+
+
+def summary(**changes: Any) -> HealthSummary:
+    base = HealthSummary(
+        agent="ada", run="r", steps=30, without_accept=0, stall_ms=0, is_idle=False, is_circling=False, accepts=2
+    )
+    return msgspec.structs.replace(base, **changes)
+
+
+@pytest.mark.parametrize(
+    ("steps", "severity"), [(4, "ok"), (5, "warn"), (9, "warn"), (10, "degraded"), (19, "degraded"), (20, "critical")]
+)
+def test_steps_without_an_accept_are_weighed_by_a_table(steps: int, severity: str) -> None:
+    found = examined(summary(without_accept=steps), summary(without_accept=1), SETTINGS)
+    assert found.severity == severity
+
+
+def test_at_the_first_look_only_stalls_and_circles_count_and_then_only_what_has_grown() -> None:
+    many = summary(without_accept=50)
+    assert examined(many, None, SETTINGS) == HEALTHY
+    assert examined(many, many, SETTINGS) == HEALTHY
+    assert examined(summary(stall_ms=4 * MINUTE_MS), None, SETTINGS).cause == "stall"
+    assert examined(summary(stall_ms=4 * MINUTE_MS - 1), None, SETTINGS) == HEALTHY
+    assert examined(summary(is_circling=True), None, SETTINGS).cause == "loop"
+
+
+def test_what_waits_has_ended_or_was_paused_is_in_no_trouble() -> None:
+    bad = summary(stall_ms=100 * MINUTE_MS, is_circling=True, without_accept=99, is_idle=True)
+    assert examined(bad, summary(), SETTINGS) == HEALTHY
+
+
+def test_one_trouble_is_one_ticket_whoever_sees_it_and_however_long_it_lasts() -> None:
+    first, later = summary(stall_ms=5 * MINUTE_MS), summary(stall_ms=50 * MINUTE_MS)
+    tickets = [ticket_of(one, examined(one, None, SETTINGS)) for one in (first, later)]
+    assert len({ticket.id for ticket in tickets}) == 1
+    moved = summary(stall_ms=5 * MINUTE_MS, steps=31)
+    assert ticket_of(moved, examined(moved, None, SETTINGS)).id != tickets[0].id
+    assert ticket_of_dead("n1", 0).id != ticket_of_dead("n1", 2).id
+
+
+def test_a_ticket_that_grows_from_degraded_to_critical_is_the_same() -> None:
+    before = summary(without_accept=1)
+    ids = {ticket_of(one, examined(one, before, SETTINGS)).id for one in (summary(without_accept=n) for n in (10, 25))}
+    assert len(ids) == 1
+
+
+@pytest.mark.parametrize("missing", ["agent", "cause", "window", "told", "evidence"])
+def test_a_partial_ticket_is_refused(missing: str) -> None:
+    whole: dict[str, Any] = {
+        "agent": "ada",
+        "run": "r",
+        "cause": "stall",
+        "severity": "critical",
+        "window": "1",
+        "told": "it stalls",
+        "evidence": ("at seek",),
+    }
+    assert EscalationTicket(**whole).subject == "ada/r"
+    with pytest.raises(InvalidInput, match=missing):
+        EscalationTicket(**(whole | {missing: () if missing == "evidence" else ""}))
+
+
+def test_nothing_wrong_is_no_ticket() -> None:
+    with pytest.raises(InvalidInput):
+        ticket_of(summary(), HEALTHY)
+
+
+def test_a_ticket_on_a_desk_shows_how_bad_it_is_and_why() -> None:
+    one = summary(stall_ms=5 * MINUTE_MS, evidence=("at seek",))
+    item = item_of(ticket_of(one, examined(one, None, SETTINGS)), "watcher", 7)
+    assert (item.kind, item.agent, item.subject) == ("ticket", "watcher", "ada/r")
+    assert dict(item.context) == {"severity": "critical", "cause": "stall", "evidence": "at seek"}
