@@ -5,7 +5,7 @@ with one after the other, so that what is said of each is about that one.
 """
 
 import asyncio
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -23,11 +23,14 @@ from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Method, Query
-from hive_mind.runtime.agent_runs import AgentRuns
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.node import system_clock
-from hive_mind.runtime.run_calls import RunCalls
 from hive_mind.runtime.sources_learned import LearnedSources, learn_files
+
+if TYPE_CHECKING:
+    # They bring what reads workers, which a member of a hive without a fleet does not need.
+    from hive_mind.runtime.agent_runs import AgentRuns
+    from hive_mind.runtime.run_calls import RunCalls
 
 Reply = dict[str, Any]
 
@@ -74,7 +77,7 @@ class AgentCalls:
         sources: LearnedSources | None = None,
         *,
         is_kept: bool,
-        runs: AgentRuns | None = None,
+        runs: "AgentRuns | None" = None,
     ) -> None:
         self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
         self._sources = sources or LearnedSources()
@@ -216,7 +219,7 @@ class AgentCalls:
     def _trust_in(self, agent: str) -> Reply:
         return {"agent": agent, "trust": self._member.member.node.standing.trust(agent)}
 
-    async def _runs(self) -> RunCalls:
+    async def _runs(self) -> "RunCalls":
         if self._given_runs is None:
             raise InvalidInput(f"{self._agent.name} runs no workers here: an agent of a fleet does, or `hive-mind run`")
         return await self._given_runs.calls()
