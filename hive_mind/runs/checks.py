@@ -106,6 +106,9 @@ def is_known(name: str, tools: Collection[str]) -> bool:
 
 
 def _reached(spec: WorkerSpec) -> Iterator[Finding]:
+    if spec.entry not in spec.by_id:
+        # That is told, and would have all of them told.
+        return
     reached = {spec.entry, spec.planner} - {""}
     frontier = list(reached)
     while frontier:

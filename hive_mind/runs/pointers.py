@@ -28,7 +28,7 @@ def as_text(value: Any) -> str:
 
 def file_of(tool: str, number: int) -> str:
     """The file of a result."""
-    return f"{re.sub('[^A-Za-z0-9_.-]', '_', tool)}_{number}.txt"
+    return f"{re.sub('[^A-Za-z0-9_-]', '_', tool)}_{number}.txt"
 
 
 def number_of(file: str) -> int:

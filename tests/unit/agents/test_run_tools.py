@@ -1,0 +1,180 @@
+"""What a node may call, that everything that goes wrong is a result, and that no file leads out of the folder of its run."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_mind.agents.file_tools import file_tools
+from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.run_tools import DELEGATE, RunTools
+from hive_mind.errors import InvalidInput
+from hive_mind.model.dialogue import ToolCall
+from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
+from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.spec import NodeSpec
+from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools.functions import tool
+
+
+@tool
+async def big() -> str:
+    """Give a lot."""
+    return "x" * 40_000
+
+
+@tool
+async def broken() -> str:
+    """Fail."""
+    raise RuntimeError("boom")
+
+
+@tool(timeout_s=0.01)
+async def slow() -> str:
+    """Take long."""
+    await asyncio.sleep(60)
+    return "late"
+
+
+def files(folder: Path, *, may_remember: bool = True) -> RunFiles:
+    return RunFiles(folder / "runs" / "r", folder / FILE, "I am ada.", may_remember=may_remember)
+
+
+def run_tools(folder: Path, *, is_sub: bool = False, more: Sequence[Tool] = ()) -> RunTools:
+    one = files(folder, may_remember=not is_sub)
+    return RunTools("r", "ada", Toolbox([big, broken, slow, *file_tools(one), *more]), one, is_sub=is_sub)
+
+
+def node(**fields: Any) -> NodeSpec:
+    return NodeSpec.model_validate(
+        {"id": "n", "tools": ["big", "broken", "slow", "load_data", "save_data", "edit_data"], **fields}
+    )
+
+
+def call(tools: RunTools, name: str, number: int = 1, at: NodeSpec | None = None, **arguments: Any) -> ToolResult:
+    return asyncio.run(tools.call(at or node(outputs=["a"]), ToolCall("c", name, arguments), number))
+
+
+def test_a_node_sees_its_tools_and_the_built_in_ones_and_no_others(tmp_path: Path) -> None:
+    def offered(tools: RunTools, **fields: Any) -> set[str]:
+        return {one.name for one in tools.offered(node(tools=["big"], **fields))}
+
+    assert offered(run_tools(tmp_path)) == {"big", "ask_person"}
+    assert offered(run_tools(tmp_path), outputs=["a"], subagents=["s"]) == {"big", "ask_person", "set_output", DELEGATE}
+    sub = run_tools(tmp_path, is_sub=True)
+    wanted = {"big", "set_output", "report_to_parent", "mark_complete", "wait_for_response"}
+    assert offered(sub, outputs=["a"], subagents=["s"]) == wanted
+    assert {one.name for one in run_tools(tmp_path).offered(node(outputs=["a"]), is_last=True)} == {"set_output", "ask_person"}
+
+
+def test_a_tool_that_is_not_allowed_here_is_none(tmp_path: Path) -> None:
+    gave = call(run_tools(tmp_path), "big", at=node(tools=["slow"]))
+    assert (gave.is_error, "there is no tool 'big' here" in gave.text) == (True, True)
+    assert call(run_tools(tmp_path), "report_to_parent", message="x").is_error
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("broken", "broken failed: RuntimeError: boom"), ("slow", "did not end within 0.01 s"), ("nothing", "no tool")],
+)
+def test_what_goes_wrong_is_a_result_and_leaves_no_file(name: str, told: str, tmp_path: Path) -> None:
+    gave = call(run_tools(tmp_path), name)
+    assert gave.is_error
+    assert told in gave.text
+    assert gave.file == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_result_is_a_file_that_holds_all_of_it_under_the_number_of_its_call(tmp_path: Path) -> None:
+    gave = call(run_tools(tmp_path), "big", 7)
+    assert gave.file == "big_7.txt"
+    assert (tmp_path / "runs" / "r" / "big_7.txt").read_text() == "x" * 40_000
+    assert "too large for context, saved to 'big_7.txt'" in gave.text
+
+
+def test_what_is_loaded_is_never_saved_again(tmp_path: Path) -> None:
+    tools = run_tools(tmp_path)
+    call(tools, "big", 1)
+    loaded = call(tools, "load_data", 2, filename="big_1.txt", limit=2)
+    assert (loaded.file, len(list((tmp_path / "runs" / "r").iterdir()))) == ("", 1)
+    assert loaded.text.startswith("x" * 4_000 + "\n[Lines 0 to 1 of 20; go on with offset=2.")
+
+
+def test_only_outputs_of_the_node_may_be_set_and_they_reach_the_agents_memory(tmp_path: Path) -> None:
+    tools = run_tools(tmp_path)
+    gave = call(tools, "set_output", key="a", value={"n": 1})
+    assert (gave.is_error, dict(gave.outputs)) == (False, {"a": {"n": 1}})
+    assert '- a: {"n": 1}' in (tmp_path / FILE).read_text()
+    refused = call(tools, "set_output", key="b", value=1)
+    assert (refused.is_error, dict(refused.outputs)) == (True, {})
+    assert "may not set 'b'" in refused.text
+    assert "- b:" not in (tmp_path / FILE).read_text()
+    assert call(tools, "set_output", value=1).is_error
+
+
+def test_a_sub_agent_reads_the_agents_memory_and_writes_nothing_there(tmp_path: Path) -> None:
+    files(tmp_path).adapt()
+    before = (tmp_path / FILE).read_text()
+    sub = run_tools(tmp_path, is_sub=True)
+    assert not call(sub, "set_output", key="a", value=1).is_error
+    assert call(sub, "save_data", filename=FILE, text="mine").is_error
+    assert call(sub, "edit_data", filename=FILE, old="ada", new="eve").is_error
+    assert "I am ada." in call(sub, "load_data", filename=FILE).text
+    assert (tmp_path / FILE).read_text() == before
+
+
+def test_reports_go_on_at_once_and_mark_complete_ends_it(tmp_path: Path) -> None:
+    sub = run_tools(tmp_path, is_sub=True)
+    assert call(sub, "report_to_parent", message="half", data={"n": 1}).report == ("half", {"n": 1})
+    assert call(sub, "report_to_parent", message="half", data="no object").report == ("half", {})
+    assert call(sub, "mark_complete").completes
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", "..", "", "link"])
+def test_no_file_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hush")
+    tools = run_tools(tmp_path)
+    call(tools, "save_data", filename="notes.md", text="mine")
+    (tmp_path / "runs" / "r" / "link").symlink_to(secret)
+    loaded = call(tools, "load_data", filename=name)
+    assert loaded.is_error
+    assert "hush" not in loaded.text
+    if name != "link":
+        assert call(tools, "save_data", filename=name, text="x").is_error
+    else:
+        # The link itself is replaced; what it led to stays as it was.
+        assert not call(tools, "save_data", filename=name, text="x").is_error
+    assert secret.read_text() == "hush"
+
+
+def test_a_text_is_replaced_where_it_stands_once(tmp_path: Path) -> None:
+    tools = run_tools(tmp_path)
+    call(tools, "save_data", filename="notes.md", text="one two two")
+    assert call(tools, "edit_data", filename="notes.md", old="two", new="x").is_error
+    assert call(tools, "edit_data", filename="notes.md", old="", new="x").is_error
+    assert not call(tools, "edit_data", filename="notes.md", old="one", new="1").is_error
+    assert (tmp_path / "runs" / "r" / "notes.md").read_text() == "1 two two"
+
+
+def test_the_memory_of_an_agent_stays_small_enough_for_every_prompt(tmp_path: Path) -> None:
+    gave = call(run_tools(tmp_path), "save_data", filename=FILE, text="x" * (CHARACTERS_MAX + 1))
+    assert (gave.is_error, "at most 20,000" in gave.text) == (True, True)
+
+
+def test_without_a_folder_nothing_is_kept_and_that_is_said(tmp_path: Path) -> None:
+    one = RunFiles(None)
+    assert (one.adapt(), one.data_files(), one.keep_result("t", 1, "x")) == ("", [], "")
+    with pytest.raises(InvalidInput, match="keeps no files"):
+        one.write("a.txt", "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_listed_by_number_and_conversations_apart(tmp_path: Path) -> None:
+    one = files(tmp_path)
+    for name in ("b_10.txt", "a_2.txt", "notes.md", "conversation_10.md", "conversation_9.md"):
+        one.write(name, "x")
+    assert one.data_files() == ["a_2.txt", "b_10.txt", "notes.md"]
+    assert one.conversations() == ["conversation_9.md", "conversation_10.md"]
