@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z_]+")
 
 
 def known(kind: str) -> tuple[str, ...]:
-    """Names of all back ends of a kind (`store`, `embed`, `ann`, `llm`, `journal`, `ledger`, `bus`), installed or not."""
+    """Names of all back ends of a kind (`store`, `embed`, `ann`, `llm`, `journal`, `ledger`, `bus`, …), installed or not."""
     package = importlib.import_module(f"hive_mind.{kind}")
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if _is_public(m.name)))
 
@@ -48,13 +48,14 @@ _EXTRAS = {
     ("ann", "usearch"): "ann",
     ("ann", "quantised"): "ann",
     ("llm", "providers"): "llm",
+    ("credentials", "fernet"): "credentials",
 }
 
 # Settings and manifests of older versions name the database that a memory was kept in then; what is in it is converted.
 _FORMER_NAMES = {("store", "kuzu"): "sqlite"}
 
 # Modules that are no back end: what those of a kind have in common.
-SHARED = frozenset({"base", "address", "codec", "graph", "mailbox"})
+SHARED = frozenset({"base", "address", "codec", "graph", "key", "mailbox", "redaction"})
 
 
 def _is_public(module: str) -> bool:

@@ -21,6 +21,7 @@
     │   ├─ BackendThrottled        .retryable, .retry_after_s
     │   └─ BackendRejected         not retryable: credentials, quota, a damaged or foreign file
     │       ├─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
+    │       ├─ CredentialUnreadable a wrong key, or a damaged file; nothing was changed
     │       └─ MessageTooLarge     .size_bytes, .bytes_max: nothing was sent
     ├─ WireError                   bytes that are no message of ours: log, count, dead-letter
     └─ ModelOutputError            a language model's reply did not fit what was asked
@@ -160,6 +161,13 @@ class BackendRejected(BackendError):
 
 class DatabaseUnreadable(BackendRejected):
     """A database file that is damaged, foreign, or written by a newer version. Nothing was changed."""
+
+
+class CredentialUnreadable(BackendRejected):
+    """Credentials that the key does not open, or whose file is damaged. Nothing was changed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("credentials", message)
 
 
 class MessageTooLarge(BackendRejected):

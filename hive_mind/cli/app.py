@@ -27,7 +27,21 @@ _EPILOG = examples(
 MODULES = {
     **{
         name: name
-        for name in ("learn", "ask", "chat", "facts", "graph", "run", "runs", "worker", "goal", "rules", "inbox", "judge")
+        for name in (
+            "learn",
+            "ask",
+            "chat",
+            "facts",
+            "graph",
+            "run",
+            "runs",
+            "worker",
+            "goal",
+            "rules",
+            "inbox",
+            "judge",
+            "credentials",
+        )
     },
     **{name: name for name in ("simulate", "stats", "doctor")},
     "demo": "demo.demo",

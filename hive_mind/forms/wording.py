@@ -106,7 +106,7 @@ def _other_word(expected: str, found: Tree, form: Form[Any]) -> str:
 
 def _no_text(found: Tree, path: Path, form: Form[Any]) -> str:
     if path[-1] in form.secret:
-        return "has to be text; write a reference, ${env:NAME}"
+        return "has to be text; write a reference, ${env:NAME} or ${credential:NAME}"
     taken = f", and YAML takes {found.written} for {_taken_for(found.value)}" if form.syntax == "yaml" else ""
     return f'has to be text{taken}; put it in quotes: "{found.written}"'
 

@@ -43,6 +43,8 @@ class Settings:
     """How long to wait for a database that another process has open. Raise it where processes take turns."""
     bus: str = ""
     """URL of the bus that members share, such as "redis://127.0.0.1:6379"; its credential is the secret "BUS_CREDENTIAL"."""
+    credentials_key_in: str = "file"
+    """Where the key of credentials is: "file", or "keyring" for that of the system. The secret "CREDENTIALS_KEY" goes first."""
     http_host: str = "127.0.0.1"
     """Where a worker listens for requests. "0.0.0.0" in a container; then the secret "WORKER_TOKEN" says who may ask."""
 

@@ -20,10 +20,12 @@ import psutil
 from hive_mind.agents.judge_tally import JudgeTally
 from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
+from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.member import Report, open_node
 from hive_mind.runtime.metrics import NodeFigures
+from hive_mind.runtime.redacting import redacted_status, redaction_of
 from hive_mind.runtime.transitions import Transitions
 from hive_mind.runtime.worker_agents import WorkerAgent
 from hive_mind.runtime.worker_config import AgentConfig, WorkerConfig
@@ -43,8 +45,8 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 10.0
 class Worker:
     """Open one with `open_worker`, and close it."""
 
-    def __init__(self, config: WorkerConfig, given: WorkerConfig, report: Report, digest: str) -> None:
-        self.config, self._given, self._report, self._digest = config, given, report, digest
+    def __init__(self, config: WorkerConfig, given: WorkerConfig, report: Report, digest: str, hidden: Redaction) -> None:
+        self.config, self._given, self._report, self._digest, self._hidden = config, given, report, digest, hidden
         self._phase: Phase = "starting"
         self._since_ms = _now_ms()
         self._transitions = Transitions(_now_ms)
@@ -67,7 +69,10 @@ class Worker:
     # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────────
 
     def status(self) -> WorkerStatus:
-        """All of it at this moment."""
+        """All of it at this moment, without the values of credentials."""
+        return redacted_status(self._status(), self._hidden)
+
+    def _status(self) -> WorkerStatus:
         nodes = self._node_statuses()
         troubles = dict.fromkeys(node.error for node in nodes if node.error)
         with self._process.oneshot():
@@ -289,7 +294,8 @@ class Worker:
 
 async def open_worker(config: WorkerConfig, report: Report, digest: str = "") -> Worker:
     """A worker that has begun. `digest`: of its configuration's file. Raises `ConfigError` for what can't be."""
-    worker = Worker(config, with_values(config), report, digest or sha256(config.packed()).hexdigest())
+    given, hidden = with_values(config), redaction_of(config)
+    worker = Worker(config, given, report, digest or sha256(config.packed()).hexdigest(), hidden)
     worker.start()
     return worker
 

@@ -1,6 +1,6 @@
 """What a worker is told: which nodes and agents it runs, and how. One JSON file, written by whoever starts it.
 
-It holds references (`${env:NAME}`) and never a secret; the worker resolves them when it starts.
+It holds references (`${env:NAME}`, `${credential:NAME}`) and never a secret; the worker resolves them when it starts.
 """
 
 from pathlib import Path

@@ -40,12 +40,12 @@ _LOCK_WAIT_S = 15
 
 def with_values(config: WorkerConfig) -> WorkerConfig:
     """The configuration with its references resolved, not to be shown. Raises `ConfigError`, also for back ends there are not."""
-    models, bus = config.models, config.bus
+    models, bus, home = config.models, config.bus, Path(config.home)
     given = msgspec.structs.replace(
         config,
-        bus=msgspec.structs.replace(bus, **_values(bus, "url", "searches", "credential", "searches_credential")),
-        models=msgspec.structs.replace(models, **_values(models, "embed_url", "embed_key", "llm_url", "llm_key")),
-        agents=tuple(msgspec.structs.replace(agent, **_values(agent, "prompt")) for agent in config.agents),
+        bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
+        models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
+        agents=tuple(msgspec.structs.replace(agent, **_values(agent, home, "prompt")) for agent in config.agents),
     )
     _check(given)
     return given
@@ -142,8 +142,8 @@ async def open_parts(config: WorkerConfig) -> WorkerParts:
         return WorkerParts(config, settings, embedder, stack.pop_all())
 
 
-def _values(part: msgspec.Struct, *fields: str) -> dict[str, str]:
-    return {field: resolved_here(getattr(part, field)) for field in fields}
+def _values(part: msgspec.Struct, home: Path, *fields: str) -> dict[str, str]:
+    return {field: resolved_here(getattr(part, field), home=home) for field in fields}
 
 
 def _check(config: WorkerConfig) -> None:

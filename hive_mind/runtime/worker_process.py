@@ -21,6 +21,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.health import is_loopback, serve_worker
 from hive_mind.runtime.logs import JsonLines
+from hive_mind.runtime.redacting import RedactedLines, redact_error, redaction_of
 from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.settings import Settings, secret, set_variables
 from hive_mind.runtime.telemetry import send_spans
@@ -52,9 +53,10 @@ async def run_worker(path: Path, stop: asyncio.Event, log_here: logging.Handler 
         # That of a predecessor who was killed.
         contact.unlink(missing_ok=True)
         async with AsyncExitStack() as stack:
-            stack.enter_context(_logged(config, log_here if not is_loopback(host) else None))
+            handler = stack.enter_context(_logged(config, log_here if not is_loopback(host) else None))
             try:
-                await _run(config, sha256(body).hexdigest(), host, contact, stop, stack)
+                with _redacted(config, handler):
+                    await _run(config, sha256(body).hexdigest(), host, contact, stop, stack)
             except HiveError as error:
                 _log.error("%s: %s", config.process, error)
                 raise
@@ -62,7 +64,7 @@ async def run_worker(path: Path, stop: asyncio.Event, log_here: logging.Handler 
 
 
 async def _run(config: WorkerConfig, digest: str, host: str, contact: Path, stop: asyncio.Event, stack: AsyncExitStack) -> None:
-    set_variables({name: resolved_here(value) for name, value in config.env.items()})
+    set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
     token = secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
     if not is_loopback(host) and not secret("WORKER_TOKEN"):
         raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
@@ -104,7 +106,19 @@ def _only_one(path: Path, process: str) -> Iterator[None]:
 
 
 @contextmanager
-def _logged(config: WorkerConfig, handler: logging.Handler | None) -> Iterator[None]:
+def _redacted(config: WorkerConfig, handler: logging.Handler) -> Iterator[None]:
+    """From here on neither the log nor an error that ends the process holds the value of a credential."""
+    hidden = redaction_of(config)
+    handler.setFormatter(RedactedLines(handler.formatter or logging.Formatter(), hidden))
+    try:
+        yield
+    except Exception as error:
+        redact_error(error, hidden)
+        raise
+
+
+@contextmanager
+def _logged(config: WorkerConfig, handler: logging.Handler | None) -> Iterator[logging.Handler]:
     """While it lasts, what this package logs goes into the worker's own file, or to a handler that is given instead."""
     if handler is None:
         folder = Path(config.run).parent / "logs"
@@ -116,7 +130,7 @@ def _logged(config: WorkerConfig, handler: logging.Handler | None) -> Iterator[N
         logger.addHandler(handler)
     loggers[0].setLevel(logging.DEBUG if config.seen.log == "hops" else logging.INFO)
     try:
-        yield
+        yield handler
     finally:
         for logger in loggers:
             logger.removeHandler(handler)

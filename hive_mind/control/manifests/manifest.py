@@ -1,8 +1,8 @@
 """The manifest: what a fleet should be, in Kubernetes' shape. Only its form; what contradicts itself is found in `checking`.
 
 Every field has a default but `metadata.name`, `spec.agents` and their names, and every field is reconciled. Text may hold
-references, `${env:NAME}` and `${file:PATH}`; they are resolved where the value is used and never before, so a manifest that is
-kept, shown or compared holds no secret.
+references, `${env:NAME}`, `${credential:NAME}` and `${file:PATH}`; they are resolved where the value is used and never before, so
+a manifest that is kept, shown or compared holds no secret.
 """
 
 from typing import Annotated, Any, Literal
@@ -118,7 +118,7 @@ class Bus(_Part):
         "", description="memory:, redis://…, servicebus://… or eventhubs://…; by default what several processes need."
     )
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
-    credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME}.")
+    credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
     searches_credential: str = Field("", description="The same for `searches`.")
 
 
@@ -128,7 +128,7 @@ class Embedding(_Part):
     kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
     model: str = Field("", description="Name or folder of the model; by default BAAI/bge-base-en-v1.5.")
     url: str = Field("", description="openai: a compatible endpoint.")
-    key: str = Field("", description="openai: a reference, ${env:NAME}.")
+    key: str = Field("", description="openai: a reference, ${env:NAME} or ${credential:NAME}.")
     index: Literal["exact", "quantised", "usearch"] = Field("quantised", description="How vectors are searched.")
 
 
@@ -137,7 +137,7 @@ class Llm(_Part):
 
     model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
     url: str = Field("", description="A compatible endpoint.")
-    key: str = Field("", description="A reference, ${env:NAME}.")
+    key: str = Field("", description="A reference, ${env:NAME} or ${credential:NAME}.")
     token_budget: int = Field(200_000, ge=0, description="Tokens an agent may cost from start to stop.")
 
 

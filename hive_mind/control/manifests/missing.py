@@ -1,4 +1,4 @@
-"""What a manifest names and the world does not have: variables, files, sources. Values are looked at and dropped."""
+"""What a manifest names and the world does not have: variables, credentials, files, sources. Values are looked at and dropped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.manifests.sources import matching
 from hive_mind.control.manifests.texts import references, texts
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Tree
 from hive_mind.runtime.references import resolved_here
@@ -30,7 +30,7 @@ def unresolved(manifest: HiveManifest, tree: Tree, folder: Path) -> Iterator[Fin
                 continue
             try:
                 resolved_here(str(reference), folder)
-            except InvalidInput as error:
+            except (InvalidInput, BackendNotInstalled, BackendError) as error:
                 yield Finding(path, str(error))
 
 

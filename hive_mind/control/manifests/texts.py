@@ -37,9 +37,12 @@ def text_findings(tree: Tree) -> Iterator[Finding]:
         if not _holds_secret(path, text):
             continue
         if _is_key(path):
-            yield Finding(path, "has to be a reference, so that no secret is kept here: ${env:NAME} or ${file:PATH}")
+            yield Finding(
+                path, "has to be a reference, so that no secret is kept here: ${env:NAME}, ${credential:NAME} or ${file:PATH}"
+            )
         else:
-            yield Finding(path, "holds a credential; put it where only its reader sees it and write ${env:NAME} or ${file:PATH}")
+            kept = "keep it with hive-mind credentials set NAME, and write ${credential:NAME}, or ${env:NAME} or ${file:PATH}"
+            yield Finding(path, f"holds a credential; {kept}")
 
 
 def references(text: str) -> tuple[Reference, ...]:

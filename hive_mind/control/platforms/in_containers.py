@@ -39,7 +39,7 @@ TOKEN_VARIABLE, TOKEN = "HIVE_MIND_WORKER_TOKEN", "WORKER_TOKEN"
 # facts, and for a model of embeddings.
 _PROCESS_MB, _AGENT_MB, _MODEL_MB = 192, 64, 1024
 # `$${` is no reference, see `runtime.references`.
-_FILE = re.compile(r"\$\$\{|\$\{file:([^{}]*)\}")
+_ELSEWHERE = re.compile(r"\$\$\{|\$\{(file|credential):([^{}]*)\}")
 _SECRET_KEY = re.compile(r"[^-._a-zA-Z0-9]+")
 
 T = TypeVar("T")
@@ -73,6 +73,11 @@ def contained(source: Source, configs: Mapping[str, WorkerConfig], *, name_chars
     if problems:
         raise ManifestError(problems, source.name)
     return tuple(found)
+
+
+def credential_variable(name: str) -> str:
+    """The variable, and the secret, that a container has instead of a credential. Two names never become one."""
+    return f"HIVE_MIND_CREDENTIAL_{name.replace('-', '_').upper()}"
 
 
 def label(text: str, chars_max: int) -> str:
@@ -122,9 +127,9 @@ def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
 
 
 def _moved(value: T, folder: Path, files: dict[str, str]) -> T | Any:
-    """The same with references to files as they are in the container; which they were is noted in `files`."""
+    """The same with references to files and credentials as they are in the container; which files is noted in `files`."""
     if isinstance(value, str):
-        return _FILE.sub(lambda found: _mounted(found, folder, files), value)
+        return _ELSEWHERE.sub(lambda found: _there(found, folder, files), value)
     if isinstance(value, dict):
         return {key: _moved(inner, folder, files) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -132,10 +137,17 @@ def _moved(value: T, folder: Path, files: dict[str, str]) -> T | Any:
     return value
 
 
-def _mounted(found: re.Match[str], folder: Path, files: dict[str, str]) -> str:
+def _there(found: re.Match[str], folder: Path, files: dict[str, str]) -> str:
     if found[1] is None:
         return found[0]
-    path = folder / found[1]
+    if found[1] == "credential":
+        # Those of this machine stay on it: a container has its secrets from whoever runs it.
+        return f"${{env:{credential_variable(found[2])}}}"
+    return _mounted(found[2], folder, files)
+
+
+def _mounted(name: str, folder: Path, files: dict[str, str]) -> str:
+    path = folder / name
     seen = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
     # Two folders may have files of one name.
     key = f"{hashlib.sha256(seen.encode()).hexdigest()[:8]}-{_SECRET_KEY.sub('-', path.name)}"

@@ -23,7 +23,7 @@ from hive_mind.control.processes.ending import end_all
 from hive_mind.control.processes.identity import identity_of, use_of
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
-from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.references import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.worker_config import WorkerConfig
 from hive_mind.runtime.worker_status import Contact
@@ -131,7 +131,7 @@ class LocalPlatform:
             return
         prepare(self._folder)
         # Before anything is written: a reference may stand for nothing.
-        sees = environment_with({name: resolved_here(value) for name, value in config.env.items()})
+        sees = environment_with(_variables(config))
         files.tell(config)
         command = (*self._command, "--config", str(files.config))
         child = begin(command, sees=sees, where=self._folder, says=open_log(files.output))
@@ -172,6 +172,12 @@ class _Seen:
 
     running: Running
     contact: Contact | None = None
+
+
+def _variables(config: WorkerConfig) -> dict[str, str]:
+    """What a process sees from its beginning. It looks up credentials itself: other programs can read what it began with."""
+    values = {name: resolved_here(text, home=Path(config.home)) for name, text in config.env.items()}
+    return {name: value for name, value in values.items() if not credentials_in(config.env[name])}
 
 
 def _after(last_words: str) -> str:

@@ -1,0 +1,118 @@
+"""`hive-mind credentials`: keep secrets encrypted, and refer to them by name. A value is never an argument, and never shown."""
+
+import getpass
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.files import read_stdin
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import show, show_json
+from hive_mind.cli.running import command
+from hive_mind.counted import counted
+from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.credentials import credentials_of
+
+_HELP = "Keep secrets encrypted, and refer to them by name."
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.")]
+
+group = typer.Typer(name="credentials", help=_HELP, no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group)
+
+
+@group.callback(
+    epilog=examples(
+        "hive-mind credentials set redis-password",
+        "hive-mind credentials list",
+        "hive-mind credentials rotate",
+        "hive-mind credentials delete redis-password",
+    )
+)
+def credentials() -> None:
+    """Keep secrets encrypted, and refer to them by name.
+
+    A manifest says ${credential:NAME} where the value is to stand; it is looked up where it is used, and written nowhere.
+    """
+
+
+@group.command("set", epilog=examples("hive-mind credentials set openai", "hive-mind credentials set openai < openai.key"))
+@command
+def set_value(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> Coroutine[Any, Any, None]:
+    """Keep a value, asked for without showing it, or read from standard input. One of this name is replaced."""
+    # Before anybody types a value in vain.
+    checked_name(name)
+    store = _store(home)
+    return _set(store, name, _value(name), output)
+
+
+async def _set(store: CredentialStore, name: str, value: str, output: Format) -> None:
+    is_new = store.set(name, value)
+    if output is Format.JSON:
+        show_json({"name": name, "reference": reference_to(name), "is_new": is_new})
+    else:
+        show(f"{name} is {'set' if is_new else 'replaced'}; where it is to stand, write {reference_to(name)}")
+
+
+@group.command("list", epilog=examples("hive-mind credentials list", "hive-mind credentials list -o json"))
+@command
+async def list_names(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """Names, one a line. Values are never shown."""
+    names = _store(home).names()
+    if output is Format.JSON:
+        show_json([{"name": name, "reference": reference_to(name)} for name in names])
+        return
+    for name in names:
+        show(name)
+
+
+@group.command(epilog=examples("hive-mind credentials rotate"))
+@command
+async def rotate(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """Encrypt all of them with a new key and forget the former one. Values and names stay."""
+    count = _store(home).rotate()
+    if output is Format.JSON:
+        show_json({"rotated": count})
+    else:
+        show(f"{counted(count, 'credential')} encrypted with a new key")
+
+
+@group.command(epilog=examples("hive-mind credentials delete redis-password"))
+@command
+async def delete(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """Forget one. Exit code 2 where there is none of this name."""
+    if not _store(home).delete(name):
+        raise InvalidInput(f"there is no credential {name}: hive-mind credentials list")
+    if output is Format.JSON:
+        show_json({"name": name, "deleted": True})
+    else:
+        show(f"{name} is deleted")
+
+
+def _store(home: Path | None) -> CredentialStore:
+    return credentials_of(settings_for(home).home)
+
+
+def _value(name: str) -> str:
+    """What is typed, or all of standard input without its last line end. Raises `InvalidInput`."""
+    if sys.stdin.isatty():
+        try:
+            return getpass.getpass(f"Value of {name} (it is not shown): ")
+        except EOFError:
+            raise InvalidInput(f"no value was typed; {name} is as it was") from None
+    # One more than is taken, and a line end.
+    body = read_stdin(VALUE_BYTES_MAX + 3)
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"the value of {name} is no text in UTF-8; {name} is as it was") from None
+    return text.removesuffix("\n").removesuffix("\r")

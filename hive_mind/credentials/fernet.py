@@ -1,0 +1,184 @@
+"""One file of Fernet tokens (AES in CBC with an HMAC, from `cryptography`), and the keys that open them.
+
+The file is written whole or not at all, by one at a time, and only by who has its key: a wrong one can neither lose a credential
+nor add one that the key of the others does not open. A damaged token is kept as it is until its name is set anew or deleted.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from hive_mind.credentials.base import CREDENTIALS_MAX, Secret, checked_name, checked_value
+from hive_mind.credentials.key import KeyPlace, WriteWhole, new_key
+from hive_mind.errors import CredentialUnreadable, InvalidInput
+from hive_mind.sqlite.lock import turn
+
+_VERSION = 1
+# What the check of a file says: whoever can read it has the right key, also when a token is damaged.
+_CHECK = b"hive-mind credentials"
+
+
+class _Book(msgspec.Struct, forbid_unknown_fields=True):
+    """The file. `tokens` by name; each holds its name once more, so that none can be put in another's place."""
+
+    version: int
+    check: str
+    tokens: dict[str, str]
+
+
+class _Sealed(msgspec.Struct):
+    """What a token holds."""
+
+    name: str
+    value: str
+
+
+def open(path: Path, key: KeyPlace, write: WriteWhole) -> "FernetFile":
+    """The credentials of a file, which need not exist yet. Touches nothing."""
+    return FernetFile(path, key, write)
+
+
+class FernetFile:
+    """See `base.CredentialStore`."""
+
+    def __init__(self, path: Path, key: KeyPlace, write: WriteWhole) -> None:
+        self._path, self._key, self._write = path, key, write
+
+    def get(self, name: str) -> Secret | None:
+        """See `CredentialStore`."""
+        checked_name(name)
+        with self._taken() as book:
+            if name not in book.tokens:
+                return None
+            value = _value(self._ring(book), name, book.tokens[name])
+            if value is None:
+                raise self._unopened(name)
+            return Secret(name, value)
+
+    def set(self, name: str, value: str) -> bool:
+        """See `CredentialStore`."""
+        sealed = _Sealed(checked_name(name), checked_value(name, value))
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._taken() as book:
+            if name not in book.tokens and len(book.tokens) >= CREDENTIALS_MAX:
+                raise InvalidInput(f"{CREDENTIALS_MAX} credentials are kept already: delete one that nobody needs")
+            ring = self._ring(book)
+            token = ring.encrypt(msgspec.json.encode(sealed)).decode()
+            self._replace(ring, book.tokens | {name: token})
+            return name not in book.tokens
+
+    def names(self) -> tuple[str, ...]:
+        """See `CredentialStore`."""
+        return tuple(sorted(self._read().tokens))
+
+    def delete(self, name: str) -> bool:
+        """See `CredentialStore`."""
+        checked_name(name)
+        with self._taken() as book:
+            if name not in book.tokens:
+                return False
+            self._replace(self._ring(book), {other: token for other, token in book.tokens.items() if other != name})
+            return True
+
+    def rotate(self) -> int:
+        """See `CredentialStore`. Of a key that only a person can change there have to be two, the new one first."""
+        with self._taken() as book:
+            if not book.tokens:
+                return 0
+            opened = self._opened(book, self._ring(book))
+            if lost := sorted(book.tokens.keys() - opened.keys()):
+                raise self._unopened(lost[0])
+            keys = self._key.keys()
+            if self._key.is_given and len(keys) > 1:
+                self._renew(book, keys)
+            else:
+                self._change_key(book, keys)
+            return len(book.tokens)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _taken(self) -> Iterator[_Book]:
+        """The file as it is, and nobody else changes it or its key in the block."""
+        if not self._path.parent.is_dir():
+            yield _nothing()
+            return
+        with turn(self._path):
+            yield self._read()
+
+    def _read(self) -> _Book:
+        try:
+            body = self._path.read_bytes()
+        except FileNotFoundError:
+            return _nothing()
+        try:
+            book = msgspec.json.decode(body, type=_Book)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            advice = "bring back a copy of it, or move it away and set its credentials anew"
+            raise CredentialUnreadable(f"{self._path} is damaged: {advice}; nothing was changed") from error
+        if book.version != _VERSION:
+            raise CredentialUnreadable(f"{self._path} is of another version of hive-mind: use that one; nothing was changed")
+        return book
+
+    def _ring(self, book: _Book) -> MultiFernet:
+        """The keys, made now if there is nothing yet that others would have to open. Raises `CredentialUnreadable`."""
+        keys = self._key.keys()
+        if not keys and not book.tokens:
+            self._key.keep(keys := (new_key(),))
+        if not keys:
+            where = f"{self._path} needs its key, and {self._key.told} has none"
+            raise CredentialUnreadable(f"{where}: bring it back, or move the file away and set its credentials anew")
+        ring = MultiFernet([Fernet(key) for key in keys])
+        if book.tokens and not self._fits(book, ring):
+            what = f"the key of {self._key.told} does not open {self._path}"
+            advice = "bring back the key it was made with, or move the file away and set its credentials anew"
+            raise CredentialUnreadable(f"{what}: {advice}; nothing was changed")
+        return ring
+
+    def _fits(self, book: _Book, ring: MultiFernet) -> bool:
+        """Whether these are the right keys: a check that is damaged itself says nothing against them."""
+        return _decrypted(ring, book.check) == _CHECK or bool(self._opened(book, ring))
+
+    def _opened(self, book: _Book, ring: MultiFernet) -> dict[str, str]:
+        """Values by name, without the damaged ones."""
+        return {name: value for name, token in book.tokens.items() if (value := _value(ring, name, token)) is not None}
+
+    def _change_key(self, book: _Book, keys: tuple[str, ...]) -> None:
+        """Both keys are there until all tokens are of the new one."""
+        newer = new_key()
+        self._key.keep((newer, *keys))
+        self._renew(book, (newer, *keys))
+        self._key.keep((newer,))
+
+    def _renew(self, book: _Book, keys: tuple[str, ...]) -> None:
+        ring = MultiFernet([Fernet(key) for key in keys])
+        self._replace(ring, {name: ring.rotate(token).decode() for name, token in book.tokens.items()})
+
+    def _replace(self, ring: MultiFernet, tokens: dict[str, str]) -> None:
+        book = _Book(_VERSION, ring.encrypt(_CHECK).decode(), dict(sorted(tokens.items())))
+        self._write(self._path, msgspec.json.format(msgspec.json.encode(book)) + b"\n")
+
+    def _unopened(self, name: str) -> CredentialUnreadable:
+        what = f"{name} in {self._path} is damaged, or of a key that was taken away"
+        advice = f"bring the key back, set it anew (hive-mind credentials set {name}), or delete it"
+        return CredentialUnreadable(f"{what}: {advice}; nothing was changed")
+
+
+def _nothing() -> _Book:
+    return _Book(_VERSION, "", {})
+
+
+def _value(ring: MultiFernet, name: str, token: str) -> str | None:
+    body = _decrypted(ring, token)
+    sealed = None if body is None else msgspec.json.decode(body, type=_Sealed)
+    return sealed.value if sealed and sealed.name == name else None
+
+
+def _decrypted(ring: MultiFernet, token: str) -> bytes | None:
+    try:
+        return ring.decrypt(token.encode())
+    except InvalidToken:
+        return None
