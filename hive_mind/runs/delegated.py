@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from hive_mind.counted import counted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs.state import Place, RunState
 
@@ -36,5 +37,5 @@ def result_of(state: RunState, run: str) -> str:
 def _urgency(state: RunState) -> str:
     left = state.spec.limits.turns - state.turns
     if left <= _FEW_TURNS:
-        return f" Only {left} turns are left: set what you know now."
+        return f" Only {counted(left, 'turn')} left: set what you know now."
     return " Half of your turns are used." if left * 2 <= state.spec.limits.turns else ""

@@ -120,7 +120,7 @@ def sub_agent(worker: WorkerSpec, name: str, task: str) -> WorkerSpec:
     (node,) = [one for one in worker.subagents if one.id == name]
     turns = node.turns if "turns" in node.model_fields_set else SUB_AGENT_TURNS
     told = f"{node.prompt}\n\nYour task: {task}".strip()
-    alone = {"prompt": told, "subagents": (), "client_facing": False, "turns": turns, "attempts": turns}
+    alone = {"prompt": told, "subagents": (), "client_facing": False, "turns": turns, "attempts": turns + 1}
     return WorkerSpec(
         id=worker.id,
         version=worker.version,
