@@ -1,4 +1,4 @@
-"""docs/promises.md and docs/judgement.md name tests that exist, for every line; and no file loads what could run."""
+"""promises.md, judgement.md and running.md in docs/ name tests that exist, for every line; and no file loads what could run."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "promises.md").read_text("utf-8")
-STATEMENTS = (ROOT / "docs" / "judgement.md").read_text("utf-8")
+STATEMENTS = (ROOT / "docs" / "judgement.md").read_text("utf-8") + (ROOT / "docs" / "running.md").read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT + STATEMENTS)))
 FILES = sorted((ROOT / "hive_mind").rglob("*.py"))
 LOADERS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
@@ -31,11 +31,12 @@ def test_every_promise_has_its_line():
     assert re.findall(r"^\| (P\d+) \|", TEXT, re.MULTILINE) == [f"P{number}" for number in range(1, 36)]
 
 
-def test_every_statement_about_judgement_has_its_line():
-    numbers = {"G": 6, "H": 17, "I": 8, "K": 13}
-    wanted = [f"{group}{number}" for group, last in numbers.items() for number in range(1, last + 1)]
+def test_every_statement_of_document_001_has_its_line():
+    judged = {"G": 6, "H": 17, "I": 8, "K": 13}
+    run = {"A": 13, "B": 9, "C": 12, "D": 13, "E": 8, "F": 17, "J": 6, "L": 4}
+    wanted = [f"{group}{number}" for group, last in (judged | run).items() for number in range(1, last + 1)]
 
-    assert re.findall(r"^\| ([GHIK]\d+) \|", STATEMENTS, re.MULTILINE) == wanted
+    assert re.findall(r"^\| ([A-L]\d+) \|", STATEMENTS, re.MULTILINE) == wanted
 
 
 def test_every_failure_has_a_test():

@@ -128,3 +128,20 @@ def test_an_agent_of_a_hive_learns_and_answers_alike(tmp_path: Path) -> None:
             assert "nine" in answer.text
 
     asyncio.run(story())
+
+
+def test_a_question_of_another_agent_begins_no_run_here(tmp_path: Path) -> None:
+    """What a peer asks is searched for, and nothing else happens for it."""
+
+    async def story() -> None:
+        async with await open_fleet(FleetPlan("sharded", ("ada", "ben", "cleo")), settings(tmp_path)) as fleet:
+            agents = {name: GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben", "cleo")}
+            passes: list[str] = []
+            for name in ("ben", "cleo"):
+                agents[name].observe = _noted(name, agents[name].observe, passes)  # type: ignore[method-assign]
+            await agents["ada"].process("The ferry leaves at nine.")
+            await fleet.settled()
+            assert isinstance(await agents["ada"].process("When does the ferry leave?"), Answer)
+            assert passes == []
+
+    asyncio.run(story())
