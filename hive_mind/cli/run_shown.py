@@ -51,6 +51,12 @@ def step_told(step: s.Step, nodes: dict[str, str]) -> str:
             return f"{step.by} decided: {step.action}"
         case s.Warned() | s.Reported():
             return f"{_node(nodes, step)}: {one_line(step.text)}"
+        case s.Paused():
+            return f"held up by {step.by}"
+        case s.Continued():
+            return f"{step.by} lets it go on"
+        case s.Ended():
+            return f"ended: {step.outcome}: {step.reason}"
         case s.Compacted():
             return f"{_node(nodes, step)}: conversation moved to {step.file}"
     return ""

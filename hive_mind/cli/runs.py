@@ -11,7 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.inbox_desk import ledger_of, person
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
-from hive_mind.cli.output import say, show, show_json
+from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.run import Wait, driven, teller
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -102,6 +102,30 @@ async def why(
         return
     for line in lines or ["Nothing was judged yet."]:
         show(line)
+
+
+@group.command(epilog=examples("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step"))
+@command
+async def watch(
+    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
+    from hive_mind.agents.run_journal import run_called
+    from hive_mind.cli.run_shown import step_told
+    from hive_mind.runs.steps import PREFIX, Ended, step_of
+
+    nodes: dict[str, str] = {}
+    async with _ledger(home, agent) as ledger:
+        stream = PREFIX + await run_called(ledger, run)
+        async for entry in ledger.follow(0, stream):
+            if entry.stream == stream:
+                step = step_of(entry)
+                if output is Format.JSON:
+                    show_document(entry.body.decode())
+                elif line := step_told(step, nodes):
+                    show(line)
+                if isinstance(step, Ended):
+                    break
 
 
 @group.command(epilog=examples("hive-mind runs resume 4f1a2b3c", "hive-mind runs resume 4f1a2b3c --wait --worker review.yaml"))

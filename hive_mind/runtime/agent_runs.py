@@ -6,7 +6,7 @@ facts carries it to and fro, else it is done here.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,6 +18,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.desk_post import DeskPost
+from hive_mind.runtime.events import events_of
 from hive_mind.runtime.health_watch import HealthWatch, queens_tools
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.run_calls import RunCalls
@@ -87,6 +88,12 @@ class AgentRuns:
         async with self._opening:
             keeper = self._keeper or await self._opened()
         return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")))
+
+    async def events(self, since: int) -> AsyncIterator[bytes]:
+        """What happens in them behind this position. Raises what a ledger raises."""
+        await self.calls()
+        assert self._ledger is not None  # noqa: S101 - it was opened now
+        return events_of(self._ledger, since)
 
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
         """The run that a hook of this name begins; None where this agent has none such."""

@@ -5,6 +5,7 @@
     GET  /metrics                    text for Prometheus
     GET  /v1/status                  `WorkerStatus`
     POST /v1/agents/{name}           a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}
+    GET  /v1/agents/{name}/events    what happens in its runs, as server-sent events; ?since=ID goes on behind one
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
@@ -18,6 +19,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +28,7 @@ import msgspec
 from aiohttp import web
 
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError, HiveError
+from hive_mind.runtime.events import beating
 from hive_mind.runtime.metrics import exposition
 from hive_mind.runtime.serving import LINE_BYTES_MAX, refusal
 from hive_mind.runtime.settings import secret
@@ -38,6 +41,7 @@ _log = logging.getLogger(__name__)
 # What is under way when it ends may take so long.
 _FINISH_S = 10.0
 _LEAVE_S = 60.0
+_BEAT_S = 15.0
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -65,6 +69,7 @@ class WorkerServer:
                 web.get("/metrics", self._metrics),
                 web.get("/v1/status", self._status),
                 web.post("/v1/agents/{name}", self._call),
+                web.get("/v1/agents/{name}/events", self._events),
                 web.post("/v1/leave", self._leave),
                 web.post("/v1/hooks/{agent}/{name}", self._hook),
             ]
@@ -135,6 +140,20 @@ class WorkerServer:
         fields = await _body(request, dict[str, Any])
         what, name = str(fields.pop("do", "")), request.match_info["name"]
         return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Until the caller goes away. Whoever was cut off goes on behind the last id, which the header tells, too."""
+        given = request.headers.get("Last-Event-ID") or request.query.get("since", "0")
+        if not given.isdecimal():
+            raise web.HTTPBadRequest(reason="since is the id of an event, a number")
+        events = await self._worker.events(request.match_info["name"], int(given))
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        # A caller who went away is only noticed by writing to it.
+        with suppress(ConnectionError):
+            async for event in beating(events, _BEAT_S):
+                await response.write(event or b": nothing new\n\n")
+        return response
 
     async def _hook(self, request: web.Request) -> web.StreamResponse:
         inputs = await _body(request, dict[str, Any])

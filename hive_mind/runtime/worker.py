@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -111,6 +111,12 @@ class Worker:
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
         return await running.call(what, fields)
+
+    async def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
+        """What happens in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
+        if (running := self._agents.get(agent)) is None or running.runs is None:
+            raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}, or it has not started yet")
+        return await running.runs.events(since)
 
     async def leave(self, timeout_s: float) -> None:
         """Let all nodes hand over what they hold and leave the hive for good. Raises `BackendTimeout`."""

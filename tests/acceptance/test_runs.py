@@ -155,3 +155,13 @@ def test_in_a_chat_questions_are_answered_and_the_rest_is_learned(hive_mind: Hiv
     assert "Learned 1 fact, 1 new." in ended.out
     assert "“The ferry leaves at nine.”" in ended.out
     assert "I don't know" in ended.out
+
+
+def test_a_run_can_be_watched_from_its_first_step_to_its_last(hive_mind: HiveMind, worker: Path) -> None:
+    hive_mind("run", worker, "--name", "r", "-i", "question=ferry")
+    hive_mind("runs", "cancel", "r", "--as", "ines")
+    shown = hive_mind("runs", "watch", "r")
+    assert shown.out.splitlines()[:2] == ["look begins", "ask begins"]
+    assert shown.out.splitlines()[-1] == "ended: cancelled: cancelled by ines"
+    lines = [json.loads(line)["step"] for line in hive_mind("runs", "watch", "r", "-o", "json").out.splitlines()]
+    assert (lines[0], lines[-1]) == ("started", "ended")

@@ -13,6 +13,7 @@ import pytest
 
 from hive_mind.errors import BackendError
 from hive_mind.runtime import health
+from hive_mind.runtime.events import beating
 from hive_mind.runtime.health import reasons_not_ready, serve_worker
 from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.worker import Worker
@@ -315,5 +316,53 @@ def test_a_hook_needs_the_token_or_a_signature_and_its_key_begins_one_run(
             assert (await caller.post("/v1/hooks/ada/mail", b"[]", KNOWN))[0] == 400
             code, shown = await caller.post("/v1/agents/ada", {"do": "run_shown", "run": one["ok"]["run"]})
             assert shown["ok"]["inputs"] == {"about": "pumps"}
+
+    asyncio.run(work())
+
+
+def test_what_happens_in_runs_is_told_as_it_happens_and_goes_on_behind_the_last_event(tmp_path: Path) -> None:
+    worker = {"id": "ask", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}]}
+
+    async def read(caller: Caller, until_kind: str, **headers: str) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+        url = f"http://127.0.0.1:{caller.port}/v1/agents/ada/events"
+        async with aiohttp.ClientSession() as session, session.get(url, headers=KNOWN | headers) as reply:
+            assert reply.headers["Content-Type"] == "text/event-stream"
+            number = 0
+            async for line in reply.content:
+                name, _, value = line.decode().strip().partition(": ")
+                number = int(value) if name == "id" else number
+                if name == "event":
+                    found.append((number, value))
+                if name == "event" and value == until_kind:
+                    return found
+        raise AssertionError("it ended")
+
+    async def work() -> None:
+        agents = (AgentConfig("ada", worker=worker), *(AgentConfig(name) for name in NAMES if name != "ada"))
+        async with calling(tmp_path, agents=agents) as caller:
+            reading = asyncio.create_task(read(caller, "run.parked"))
+            assert (await caller.post("/v1/agents/ada", {"do": "run", "run": "r"}))[0] == 200
+            first = await asyncio.wait_for(reading, 20)
+            assert [kind for _, kind in first][:2] == ["run.started", "run.entered"]
+            assert "item.opened" in [kind for _, kind in first]
+            assert (await caller.post("/v1/agents/ada", {"do": "run_cancelled", "run": "r"}))[0] == 200
+            rest = await asyncio.wait_for(read(caller, "run.ended", **{"Last-Event-ID": str(first[-1][0])}), 20)
+            assert rest[0][0] > first[-1][0]
+            assert (await caller.get("/v1/agents/ada/events"))[0] == 401
+            assert (await caller.get("/v1/agents/ada/events?since=x", headers=KNOWN))[0] == 400
+            assert (await caller.get("/v1/agents/eve/events", headers=KNOWN))[0] == 400
+
+    asyncio.run(work())
+
+
+def test_a_listener_to_whom_nothing_is_told_hears_that_there_is_nothing_new() -> None:
+    async def silent() -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.05)
+        yield b"one"
+
+    async def work() -> None:
+        assert [one async for one in beating(silent(), 0.02)][-1] == b"one"
+        assert b"" in [one async for one in beating(silent(), 0.02)]
 
     asyncio.run(work())
