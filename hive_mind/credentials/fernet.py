@@ -91,11 +91,7 @@ class FernetFile:
             opened = self._opened(book, self._ring(book))
             if lost := sorted(book.tokens.keys() - opened.keys()):
                 raise self._unopened(lost[0])
-            keys = self._key.keys()
-            if self._key.is_given and len(keys) > 1:
-                self._renew(book, keys)
-            else:
-                self._change_key(book, keys)
+            self._change_key(book)
             return len(book.tokens)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,7 +127,7 @@ class FernetFile:
         if not keys:
             where = f"{self._path} needs its key, and {self._key.told} has none"
             raise CredentialUnreadable(f"{where}: bring it back, or move the file away and set its credentials anew")
-        ring = MultiFernet([Fernet(key) for key in keys])
+        ring = _ring_of(keys)
         if book.tokens and not self._fits(book, ring):
             what = f"the key of {self._key.told} does not open {self._path}"
             advice = "bring back the key it was made with, or move the file away and set its credentials anew"
@@ -146,16 +142,15 @@ class FernetFile:
         """Values by name, without the damaged ones."""
         return {name: value for name, token in book.tokens.items() if (value := _value(ring, name, token)) is not None}
 
-    def _change_key(self, book: _Book, keys: tuple[str, ...]) -> None:
-        """Both keys are there until all tokens are of the new one."""
-        newer = new_key()
-        self._key.keep((newer, *keys))
-        self._renew(book, (newer, *keys))
-        self._key.keep((newer,))
-
-    def _renew(self, book: _Book, keys: tuple[str, ...]) -> None:
-        ring = MultiFernet([Fernet(key) for key in keys])
+    def _change_key(self, book: _Book) -> None:
+        """Both keys are there until all tokens are of the new one; where both were there before, that was never reached."""
+        keys = self._key.keys()
+        if len(keys) == 1:
+            self._key.keep(keys := (new_key(), *keys))
+        ring = _ring_of(keys)
         self._replace(ring, {name: ring.rotate(token).decode() for name, token in book.tokens.items()})
+        if not self._key.is_given:
+            self._key.keep(keys[:1])
 
     def _replace(self, ring: MultiFernet, tokens: dict[str, str]) -> None:
         book = _Book(_VERSION, ring.encrypt(_CHECK).decode(), dict(sorted(tokens.items())))
@@ -169,6 +164,10 @@ class FernetFile:
 
 def _nothing() -> _Book:
     return _Book(_VERSION, "", {})
+
+
+def _ring_of(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])
 
 
 def _value(ring: MultiFernet, name: str, token: str) -> str | None:

@@ -10,6 +10,7 @@ import pytest
 
 from hive_mind.control.platforms import local
 from hive_mind.errors import BackendRejected, InvalidInput
+from hive_mind.runtime.credentials import credentials_of
 from tests.contract.platforms import FAKE, Ground, contact_of, play, with_fakes
 
 
@@ -96,6 +97,30 @@ def test_variables_reach_the_process_and_references_stay_out_of_files(ground: Gr
 
         assert psutil.Process(found.pid).environ()["KEY"] == "s3cret"
         assert all(b"s3cret" not in path.read_bytes() for path in ground.folder.rglob("*") if path.is_file())
+
+    play(story, ground)
+
+
+def test_a_credential_gets_into_the_process_and_not_into_what_others_see_of_it(ground: Ground) -> None:
+    credentials_of(ground.home).set("tickets", "sw0rdfish-7")
+
+    async def story(ground: Ground) -> None:
+        found = await ground.start("ada", KEY="<${credential:tickets}>", PLAIN="yes")
+
+        seen = psutil.Process(found.pid).environ()
+        assert (seen.get("KEY"), seen["PLAIN"]) == (None, "yes")
+        assert not any("sw0rdfish-7" in text for text in (*seen.values(), *psutil.Process(found.pid).cmdline()))
+        assert all(b"sw0rdfish-7" not in path.read_bytes() for path in ground.home.rglob("*") if path.is_file())
+
+    play(story, ground)
+
+
+def test_a_credential_that_is_not_set_is_told_and_nothing_is_started(ground: Ground) -> None:
+    async def story(ground: Ground) -> None:
+        with pytest.raises(InvalidInput, match="hive-mind credentials set tickets"):
+            await ground.platform.start(ground.config("ada", KEY="${credential:tickets}"))
+
+        assert await ground.platform.observe() == {}
 
     play(story, ground)
 

@@ -1,4 +1,4 @@
-"""References to variables and files: what they stand for, and what is said of those that stand for nothing."""
+"""References to variables, files and credentials: what they stand for, and what is said of those that stand for nothing."""
 
 from pathlib import Path
 
@@ -6,18 +6,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.errors import InvalidInput
-from hive_mind.runtime.references import FILE_BYTES_MAX, Reference, references_in, resolved, resolved_here
+from hive_mind.credentials.base import Secret
+from hive_mind.credentials.key import new_key
+from hive_mind.errors import CredentialUnreadable, InvalidInput
+from hive_mind.runtime.credentials import credentials_of
+from hive_mind.runtime.references import FILE_BYTES_MAX, Reference, credentials_in, references_in, resolved, resolved_here
 
 VALUES = {"KEY": "s3cret", "EMPTY": "", "LOOP": "${env:KEY}"}
 
 
 def of(text: str) -> str:
-    return resolved(text, read_env=VALUES.get, read_file=lambda path: f"text of {path}\n")
+    return resolved(
+        text,
+        read_env=VALUES.get,
+        read_file=lambda path: f"text of {path}\n",
+        read_credential={"tickets": Secret("tickets", "${env:KEY}\n")}.get,
+    )
 
 
 def test_references_are_replaced_and_all_else_stays() -> None:
     assert of("a ${env:KEY} b ${file:notes/x.md} $c {d}") == "a s3cret b text of notes/x.md $c {d}"
+
+
+def test_a_credential_stands_there_to_the_last_character_and_is_not_looked_at_again() -> None:
+    assert of("a ${credential:tickets} b") == "a ${env:KEY}\n b"
+
+
+def test_credentials_are_told_from_other_references() -> None:
+    assert credentials_in("${env:A}${credential:b}$${credential:c}${credential:d}") == ("b", "d")
+
+
+def test_a_credential_that_is_not_set_is_named_with_the_command_that_sets_it() -> None:
+    with pytest.raises(InvalidInput, match=r"\$\{credential:other\} is not set: hive-mind credentials set other"):
+        of("${credential:tickets} ${credential:other}")
 
 
 def test_what_a_reference_stands_for_is_not_looked_at_again() -> None:
@@ -40,7 +61,24 @@ def test_a_variable_that_is_not_set_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["${", "${}", "${KEY}", "${env:}", "${env: KEY}", "${env:A-B}", "${vault:KEY}", "${env:KEY", "${file:}", "${env:{x}}"]
+    "text",
+    [
+        "${",
+        "${}",
+        "${KEY}",
+        "${env:}",
+        "${env: KEY}",
+        "${env:A-B}",
+        "${vault:KEY}",
+        "${env:KEY",
+        "${file:}",
+        "${env:{x}}",
+        "${credential:}",
+        "${credential:A}",
+        "${credential:a_b}",
+        "${credential:../x}",
+        "${credential:a",
+    ],
 )
 def test_what_begins_like_a_reference_and_is_none_is_told(text: str) -> None:
     for look in (of, references_in):
@@ -68,3 +106,28 @@ def test_a_file_that_is_missing_too_large_or_no_text_is_named(tmp_path: Path) ->
     for name, why in (("none", "No such file"), ("large", "larger than"), ("binary", "no text")):
         with pytest.raises(InvalidInput, match=rf"{name}.* {why}"):
             resolved_here(f"${{file:{name}}}", tmp_path)
+
+
+def test_credentials_are_those_of_a_home_and_without_one_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    credentials_of(tmp_path / "here").set("tickets", "sw0rdfish-7")
+    credentials_of(tmp_path / "there").set("tickets", "another-1")
+    monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path / "here"))
+
+    assert resolved_here("<${credential:tickets}>") == "<sw0rdfish-7>"
+    assert resolved_here("<${credential:tickets}>", home=tmp_path / "there") == "<another-1>"
+
+
+def test_a_wrong_key_is_told_and_no_value_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    credentials_of(tmp_path).set("tickets", "sw0rdfish-7")
+    monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY", new_key())
+
+    with pytest.raises(CredentialUnreadable, match="HIVE_MIND_CREDENTIALS_KEY does not open"):
+        resolved_here("${credential:tickets}", home=tmp_path)
+
+
+def test_where_nothing_refers_to_a_credential_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY_IN", "a drawer")
+
+    assert resolved_here("plain", home=tmp_path) == "plain"
+    with pytest.raises(InvalidInput, match="is file or keyring, not 'a drawer'"):
+        resolved_here("${credential:tickets}", home=tmp_path)

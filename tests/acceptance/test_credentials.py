@@ -1,0 +1,170 @@
+"""`hive-mind credentials` as a person and a program use it: prompts, standard input, refusals, forms of output."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+
+VALUE = "sw0rdfish-7"
+PATIENCE_S = 60.0
+
+
+def test_values_go_in_over_standard_input_and_never_come_out(hive_mind: HiveMind) -> None:
+    said = [
+        hive_mind("credentials", "set", "tickets", stdin=f"{VALUE}\n"),
+        hive_mind("credentials", "set", "tickets", stdin=f"{VALUE}8"),
+        hive_mind("credentials", "list"),
+        hive_mind("credentials", "rotate"),
+        hive_mind("credentials", "delete", "tickets"),
+        hive_mind("credentials", "list"),
+    ]
+
+    assert [one.code for one in said] == [0] * 6
+    assert [one.out for one in said] == [
+        "tickets is set; where it is to stand, write ${credential:tickets}\n",
+        "tickets is replaced; where it is to stand, write ${credential:tickets}\n",
+        "tickets\n",
+        "1 credential encrypted with a new key\n",
+        "tickets is deleted\n",
+        "",
+    ]
+    assert not any(VALUE in one.out + one.err for one in said)
+
+
+def test_programs_get_json(hive_mind: HiveMind) -> None:
+    there = {"name": "tickets", "reference": "${credential:tickets}"}
+
+    assert hive_mind("credentials", "set", "tickets", "-o", "json", stdin=VALUE).json == there | {"is_new": True}
+    assert hive_mind("credentials", "set", "tickets", "-o", "json", stdin=VALUE).json == there | {"is_new": False}
+    assert hive_mind("credentials", "list", "-o", "json").json == [there]
+    assert hive_mind("credentials", "rotate", "--output", "json").json == {"rotated": 1}
+    assert hive_mind("credentials", "delete", "tickets", "-o", "json").json == {"name": "tickets", "deleted": True}
+    assert hive_mind("credentials", "list", "-o", "json").json == []
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "why"),
+    [
+        (["set", "Tickets_1"], VALUE, "lower-case letters"),
+        (["set", "tickets"], "abc\n", "4 characters"),
+        (["set", "tickets"], "", "4 characters"),
+        (["set", "tickets"], b"\xff\xfe\xfa\xfb\xff", "no text in UTF-8"),
+        (["set", "tickets"], "x" * 70_000, "larger than 64 kB"),
+        (["delete", "tickets"], "", "there is no credential tickets"),
+        (["set", "tickets", VALUE], "", ""),
+        (["set"], VALUE, ""),
+    ],
+)
+def test_what_can_not_be_is_wrong_use_and_keeps_nothing(
+    hive_mind: HiveMind, words: list[str], stdin: str | bytes, why: str
+) -> None:
+    ended = hive_mind("credentials", *words, stdin=stdin)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert why in ended.err
+    assert hive_mind("credentials", "list").out == ""
+
+
+def test_what_can_not_be_read_fails_and_changes_nothing(hive_mind: HiveMind) -> None:
+    hive_mind("credentials", "set", "tickets", stdin=VALUE)
+    file = hive_mind.home / "credentials" / "credentials.json"
+    file.write_bytes(body := file.read_bytes()[:-20])
+
+    for words in (["set", "tickets"], ["list"], ["rotate"], ["delete", "tickets"]):
+        ended = hive_mind("credentials", *words, stdin=VALUE)
+        assert (ended.code, ended.out) == (1, "")
+        assert "is damaged: bring back a copy of it" in ended.err
+    assert file.read_bytes() == body
+
+
+def test_a_home_of_another_place_has_its_own(hive_mind: HiveMind, tmp_path: Path) -> None:
+    hive_mind("credentials", "set", "tickets", "--home", tmp_path / "other", stdin=VALUE)
+
+    assert hive_mind("credentials", "list").out == ""
+    assert hive_mind("credentials", "list", "--home", tmp_path / "other").out == "tickets\n"
+
+
+@pytest.mark.parametrize("command", ["", "set", "list", "rotate", "delete"])
+def test_help_teaches_by_examples(hive_mind: HiveMind, command: str) -> None:
+    ended = hive_mind("credentials", *command.split(), "--help")
+
+    assert ended.code == 0
+    assert f"hive-mind credentials {command}" in ended.out.split("Examples:")[1]
+
+
+def test_without_the_extra_it_is_named(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
+    monkeypatch.delitem(sys.modules, "hive_mind.credentials.fernet", raising=False)
+
+    ended = hive_mind("credentials", "set", "tickets", stdin=VALUE)
+
+    assert ended.code == 2
+    assert "pip install 'hive-mind[credentials]'" in ended.err
+
+
+def at_a_terminal(hive_mind: HiveMind, typed: bytes) -> tuple[int, str]:
+    """Call `set tickets` with a terminal of its own, type after the prompt; its exit code and all that could be seen."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        root = str(Path(__file__).parents[2])
+        words = [sys.executable, "-m", "hive_mind", "credentials", "set", "tickets"]
+        os.execve(sys.executable, words, os.environ | hive_mind.environment | {"PYTHONPATH": root})  # noqa: S606 - there is no shell
+    seen, has_typed, until_s = b"", False, time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s:
+        try:
+            heard = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not heard:
+            break
+        seen += heard
+        if not has_typed and b"not shown): " in seen:
+            os.write(terminal, typed)
+            has_typed = True
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), seen.decode()
+
+
+def test_a_person_types_it_and_nobody_sees_it(hive_mind: HiveMind) -> None:
+    code, seen = at_a_terminal(hive_mind, f"{VALUE}\n".encode())
+
+    assert code == 0
+    assert "Value of tickets (it is not shown): " in seen
+    assert VALUE not in seen
+    assert "tickets is set" in seen
+
+
+@pytest.mark.parametrize(("key", "code", "told"), [(b"\x04", 2, "no value was typed"), (b"\x03", 130, "stopped")])
+def test_who_changes_his_mind_at_the_prompt_keeps_what_there_was(hive_mind: HiveMind, key: bytes, code: int, told: str) -> None:
+    hive_mind("credentials", "set", "tickets", stdin=VALUE)
+    before = (hive_mind.home / "credentials" / "credentials.json").read_bytes()
+
+    ended, seen = at_a_terminal(hive_mind, key)
+
+    assert ended == code
+    assert told in seen
+    assert (hive_mind.home / "credentials" / "credentials.json").read_bytes() == before
+
+
+def test_two_processes_that_set_at_once_lose_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
+    started = []
+    for number in range(6):
+        process = hive_mind.start(
+            "credentials", "set", f"name-{number}", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        started.append(process)
+    for process in started:
+        _, err = process.communicate(VALUE.encode(), timeout=PATIENCE_S)
+        assert process.returncode == 0, err
+
+    assert hive_mind("credentials", "list").out == "".join(f"name-{number}\n" for number in range(6))
+    assert re.search("name-5", (hive_mind.home / "credentials" / "credentials.json").read_text())
+    assert list(tmp_path.rglob("*.part")) == []
