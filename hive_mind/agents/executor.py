@@ -12,6 +12,7 @@ from hive_mind.agents.run_effects import RunEffects
 from hive_mind.agents.run_journal import RunJournal
 from hive_mind.agents.run_parts import RunParts, plan_of
 from hive_mind.agents.run_tools import RunTools
+from hive_mind.agents.used_credentials import UsedCredentials
 from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
@@ -82,7 +83,8 @@ class RunExecutor:
         """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
         files = self.parts.files(self.run, self.state.spec.identity)
         toolbox = self.parts.toolbox_of(self.run, files)
-        tools = RunTools(self.run, self.parts.agent, toolbox, files, is_sub=bool(self.state.parent))
+        used = UsedCredentials(self.parts.credential)
+        tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used)
         does = RunEffects(self.run, self.parts, tools, files, self._delegated, is_waiting=self._is_waiting)
         plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
         tasks: _Tasks = {}

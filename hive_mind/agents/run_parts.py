@@ -9,6 +9,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.hybrid_judge import HybridJudge, JudgeProtocol
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_journal import wall_clock_ms
+from hive_mind.credentials.base import Secret
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
@@ -34,6 +35,7 @@ class RunParts:
     folder: Path | None = None
     judges: Mapping[str, JudgeProtocol] = field(default_factory=dict)
     retry: RetrySettings = field(default_factory=RetrySettings)
+    credential: Callable[[str], Secret | None] = lambda _: None
     clock_ms: Callable[[], int] = wall_clock_ms
     rng: random.Random = field(default_factory=random.Random)
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.used_credentials import UsedCredentials
 from hive_mind.errors import HiveError
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
 from hive_mind.runs.effects import ToolResult
@@ -56,6 +57,7 @@ class RunTools:
     toolbox: Toolbox
     files: RunFiles
     is_sub: bool = False
+    credentials: UsedCredentials = field(default_factory=UsedCredentials)
 
     def offered(self, node: NodeSpec, *, is_last: bool = False) -> list[ToolSpec]:
         """What a model sees."""
@@ -70,17 +72,17 @@ class RunTools:
         if tool is None:
             there = ", ".join(one.name for one in self.offered(node))
             return _error(f"there is no tool {call.name!r} here; tools: {there}")
-        context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent)
+        context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
         try:
             async with asyncio.timeout(tool.timeout_s):
                 value = await tool.call(context, call.arguments)
         except TimeoutError:
             return _error(f"{call.name} did not end within {tool.timeout_s:g} s")
         except HiveError as error:
-            return _error(str(error))
+            return _error(self.credentials.hidden.text(str(error)))
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is told to whoever called it
-            return _error(f"{call.name} failed: {type(error).__name__}: {error}")
-        return await asyncio.to_thread(self._kept, call.name, number, value)
+            return _error(self.credentials.hidden.text(f"{call.name} failed: {type(error).__name__}: {error}"))
+        return await asyncio.to_thread(self._kept, call.name, number, self.credentials.hidden.value(value))
 
     def _kept(self, name: str, number: int, value: Any) -> ToolResult:
         text = as_text(value)

@@ -23,6 +23,7 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.worker_file import WORKER, worker_of
+from hive_mind.runtime.credentials import credentials_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.text_files import Unreadable, read_text
 from hive_mind.runtime.wiring import database_path, open_agent, open_ledger, open_model
@@ -68,6 +69,7 @@ def run_parts(
         HybridJudge(model=model, log=LedgerLog(ledger)),
         model,
         database_path(settings, agent).parent,
+        credential=lambda name: credentials_of(settings.home).get(name),
         rng=random.Random(),  # noqa: S311 - spreads retries in time, guards nothing
     )
 

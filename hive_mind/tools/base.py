@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolSpec
@@ -12,14 +12,30 @@ TIMEOUT_S = 60.0
 """for a tool that says nothing else"""
 
 
+class Revealed(Protocol):
+    """A credential: `reveal` it to whom it is meant for, and to nobody else."""
+
+    def reveal(self) -> str:
+        """Its value."""
+        ...
+
+
+def _no_credentials(name: str) -> Revealed:
+    raise InvalidInput(f"there is no credential {name!r} here: hive-mind credentials set {name}")
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Of which run, node and call this is. `call` stays the same when an idempotent tool is called again after a crash."""
+    """Of which run, node and call this is. `call` stays the same when an idempotent tool is called again after a crash.
+
+    `credential(name)` gives what `hive-mind credentials set NAME` was given; whatever the tool says is kept without its value.
+    """
 
     run: str = ""
     node: str = ""
     call: str = ""
     agent: str = ""
+    credential: Callable[[str], Revealed] = _no_credentials
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ import pytest
 from hive_mind.agents.file_tools import file_tools
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_tools import DELEGATE, RunTools
+from hive_mind.agents.used_credentials import UsedCredentials
+from hive_mind.credentials.base import Secret
 from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.spec import NodeSpec
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
 
@@ -178,3 +180,38 @@ def test_files_are_listed_by_number_and_conversations_apart(tmp_path: Path) -> N
         one.write(name, "x")
     assert one.data_files() == ["a_2.txt", "b_10.txt", "notes.md"]
     assert one.conversations() == ["conversation_9.md", "conversation_10.md"]
+
+
+def test_a_tool_has_a_credential_by_name_and_its_value_is_kept_nowhere(tmp_path: Path) -> None:
+    value = "sw0rdfish-ÄÖ 7"
+
+    @tool
+    async def tickets(context: ToolContext, fail: bool = False) -> dict[str, Any]:
+        """Look at tickets."""
+        token = context.credential("tickets").reveal()
+        if fail:
+            raise RuntimeError(f"401 for {token}")
+        return {"sent": token, "inner": [f"Bearer {token}"], "known": token == value}
+
+    used = UsedCredentials(lambda name: Secret(name, value) if name == "tickets" else None)
+    one = files(tmp_path)
+    tools = RunTools("r", "ada", Toolbox([tickets]), one, credentials=used)
+    at = node(tools=["tickets"])
+    gave, failed = call(tools, "tickets", 1, at), call(tools, "tickets", 2, at, fail=True)
+    assert gave.value["known"] is True
+    assert gave.value["sent"] == "${credential:tickets}"
+    kept = [path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept
+    for told in (gave.text, failed.text, str(gave.value), *kept):
+        assert value not in told
+    assert "401 for ${credential:tickets}" in failed.text
+
+
+def test_a_credential_that_is_not_set_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    @tool
+    async def tickets(context: ToolContext) -> str:
+        """Look at tickets."""
+        return context.credential("tickets").reveal()
+
+    gave = call(RunTools("r", "ada", Toolbox([tickets]), files(tmp_path)), "tickets", 1, node(tools=["tickets"]))
+    assert (gave.is_error, "hive-mind credentials set tickets" in gave.text) == (True, True)
