@@ -1,6 +1,7 @@
 """The tools of a run: which a node may call, what a call gives, and the file that its result is kept in."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ from hive_mind.runs.wanted import REPORTING_TOOLS
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 
 DELEGATE = "delegate_to_sub_agent"
+OUTPUT_BYTES_MAX = 500_000
+"""A step of a run has at most a megabyte, and an output stands in the state of each run that is looked at."""
 _TEXT = {"type": "string"}
 _BUILT_IN = {
     "set_output": ToolSpec(
@@ -82,12 +85,18 @@ class RunTools:
             return _error(self.credentials.hidden.text(str(error)))
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is told to whoever called it
             return _error(self.credentials.hidden.text(f"{call.name} failed: {type(error).__name__}: {error}"))
-        return await asyncio.to_thread(self._kept, call.name, number, self.credentials.hidden.value(value))
+        return await asyncio.to_thread(self._kept, node, call.name, number, self.credentials.hidden.value(value))
 
-    def _kept(self, name: str, number: int, value: Any) -> ToolResult:
+    def _kept(self, node: NodeSpec, name: str, number: int, value: Any) -> ToolResult:
+        """A loop has the text; only a node that is this one call sets its output to what came."""
+        plain = json.loads(json.dumps(value, default=str)) if node.kind == "tool" else None
+        size = len(json.dumps(plain).encode())
+        if size > OUTPUT_BYTES_MAX:
+            told = f"{name} gave {size:,} bytes, and an output has at most {OUTPUT_BYTES_MAX:,}"
+            return _error(f"{told}: let it write a file, and give the name")
         text = as_text(value)
         file = self.files.keep_result(name, number, text)
-        return ToolResult(shown(name, text, file), value, file=file)
+        return ToolResult(shown(name, text, file), plain, file=file)
 
     def _allowed(self, node: NodeSpec, name: str) -> Tool | None:
         names: Sequence[str] = [node.tool] if node.kind == "tool" else node.tools

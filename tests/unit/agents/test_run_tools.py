@@ -196,7 +196,7 @@ def test_a_tool_has_a_credential_by_name_and_its_value_is_kept_nowhere(tmp_path:
     used = UsedCredentials(lambda name: Secret(name, value) if name == "tickets" else None)
     one = files(tmp_path)
     tools = RunTools("r", "ada", Toolbox([tickets]), one, credentials=used)
-    at = node(tools=["tickets"])
+    at = node(kind="tool", tool="tickets", tools=[])
     gave, failed = call(tools, "tickets", 1, at), call(tools, "tickets", 2, at, fail=True)
     assert gave.value["known"] is True
     assert gave.value["sent"] == "${credential:tickets}"
@@ -215,3 +215,22 @@ def test_a_credential_that_is_not_set_is_an_error_that_says_what_to_do(tmp_path:
 
     gave = call(RunTools("r", "ada", Toolbox([tickets]), files(tmp_path)), "tickets", 1, node(tools=["tickets"]))
     assert (gave.is_error, "hive-mind credentials set tickets" in gave.text) == (True, True)
+
+
+def test_what_a_tool_gives_becomes_plain_data_and_too_much_of_it_is_an_error(tmp_path: Path) -> None:
+    @tool
+    async def odd() -> Any:
+        """Give something odd."""
+        return {"when": Path("x"), "many": (1, 2)}
+
+    @tool
+    async def huge() -> str:
+        """Give too much."""
+        return "x" * 600_000
+
+    tools = run_tools(tmp_path, more=[odd, huge])
+    assert call(tools, "odd", at=node(id="n", kind="tool", tool="odd", tools=[])).value == {"when": "x", "many": [1, 2]}
+    gave = call(tools, "huge", at=node(id="n", kind="tool", tool="huge", tools=[]))
+    assert (gave.is_error, "an output has at most 500,000" in gave.text) == (True, True)
+    in_a_loop = call(tools, "huge", 3, at=node(tools=["huge"]))
+    assert (in_a_loop.is_error, in_a_loop.value, in_a_loop.file) == (False, None, "huge_3.txt")
