@@ -49,13 +49,14 @@ _EXTRAS = {
     ("ann", "quantised"): "ann",
     ("llm", "providers"): "llm",
     ("credentials", "fernet"): "credentials",
+    ("tools", "mcp"): "mcp",
 }
 
 # Settings and manifests of older versions name the database that a memory was kept in then; what is in it is converted.
 _FORMER_NAMES = {("store", "kuzu"): "sqlite"}
 
 # Modules that are no back end: what those of a kind have in common.
-SHARED = frozenset({"base", "address", "codec", "graph", "key", "mailbox", "redaction"})
+SHARED = frozenset({"base", "address", "codec", "functions", "graph", "key", "mailbox", "redaction"})
 
 
 def _is_public(module: str) -> bool:

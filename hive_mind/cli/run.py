@@ -3,6 +3,7 @@
 import asyncio
 import re
 import secrets
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.agents.executor import RunExecutor
+    from hive_mind.tools.base import McpServer
 
 _EPILOG = examples(
     "hive-mind run incident-review --input notes=incidents/",
@@ -39,6 +41,10 @@ Inputs = Annotated[
     typer.Option("--input", "-i", metavar="KEY=VALUE", help="What the run is given; KEY=@FILE takes the text of a file."),
 ]
 Name = Annotated[str, typer.Option("--name", help="What the run is called.", show_default="eight random digits")]
+Mcp = Annotated[
+    list[str] | None,
+    typer.Option("--mcp", metavar="NAME=COMMAND", help="An MCP server to start; workers name its tools mcp:NAME/TOOL."),
+]
 Wait = Annotated[
     bool, typer.Option("--wait", help="Wait for people's decisions, instead of coming back when only they can go on.")
 ]
@@ -55,6 +61,7 @@ async def run(
     inputs: Inputs = None,
     name: Name = "",
     wait: Wait = False,
+    mcp: Mcp = None,
     agent: Agent = "",
     fleet: Fleet = "",
     home: options.Home = None,
@@ -81,7 +88,7 @@ async def run(
     if not worker:
         raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
     agent = agent or DEFAULT_AGENT
-    async with open_goal_seeking(settings, agent) as opened:
+    async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller(output))
@@ -118,6 +125,20 @@ def inputs_of(given: Sequence[str]) -> dict[str, Any]:
         if not (key and equals):
             raise InvalidInput(f"--input is KEY=VALUE, not {one[:60]!r}")
         found[key] = _text_of(value[1:]) if value.startswith("@") else value
+    return found
+
+
+def servers_of(given: Sequence[str]) -> list["McpServer"]:
+    """MCP servers by name. Raises `InvalidInput`."""
+    from hive_mind.tools.base import McpServer
+
+    found = []
+    for one in given:
+        name, equals, command = one.partition("=")
+        if not (name and equals and command.strip()):
+            raise InvalidInput(f"--mcp is NAME=COMMAND, not {one[:60]!r}")
+        is_url = command.startswith(("http://", "https://"))
+        found.append(McpServer(name, () if is_url else tuple(shlex.split(command)), command if is_url else ""))
     return found
 
 

@@ -12,7 +12,7 @@ from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.inbox_desk import ledger_of, person
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
-from hive_mind.cli.run import Wait, driven, teller
+from hive_mind.cli.run import Mcp, Wait, driven, servers_of, teller
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
@@ -133,6 +133,7 @@ async def watch(
 async def resume(
     run: RunId,
     wait: Wait = False,
+    mcp: Mcp = None,
     worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Go on with a newer definition.")] = "",
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
@@ -156,7 +157,7 @@ async def resume(
             await running.call("run_resumed", run=run)
             await look_on(running, run, output, is_waiting=wait)
             return
-    async with open_goal_seeking(settings_for(home, embed, model), agent) as opened:
+    async with open_goal_seeking(settings_for(home, embed, model), agent, mcp=servers_of(mcp or ())) as opened:
         executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=teller(output))
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
         await driven(executor, agent, output)

@@ -6,7 +6,8 @@ facts carries it to and fro, else it is done here.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,8 +27,9 @@ from hive_mind.runtime.run_keeper import RunKeeper
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.triggers import Triggers
 from hive_mind.runtime.wiring import ledger_path, open_ledger
-from hive_mind.runtime.worker_config import AgentConfig, DeskConfig, WatchConfig
-from hive_mind.runtime.worker_runs import allowed, run_parts
+from hive_mind.runtime.worker_config import AgentConfig, DeskConfig, McpConfig, WatchConfig
+from hive_mind.runtime.worker_runs import allowed, run_parts, served_tools
+from hive_mind.tools.base import McpServer
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class RunsConfig:
     posts: bool
     model: str
     watch: WatchConfig
+    mcp: tuple[McpConfig, ...]
 
 
 class AgentRuns:
@@ -60,6 +63,7 @@ class AgentRuns:
         self._ledger: Ledger | None = None
         self._post: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
+        self._stack = AsyncExitStack()
 
     @property
     def trouble(self) -> str:
@@ -111,6 +115,7 @@ class AgentRuns:
         if self._post is not None:
             self._post.cancel()
             await asyncio.wait([self._post])
+        await self._stack.aclose()
         if self._ledger is not None:
             await self._ledger.close()
 
@@ -123,7 +128,8 @@ class AgentRuns:
         ledger = self._ledger = await self._open_ledger()
         model = await self._model(self._config.model) if self._config.model else None
         tools = queens_tools(self._config.watch, self._settings, agent.name, ledger)
-        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, tools)
+        served = await served_tools(self._servers(), self._stack)
+        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
@@ -136,6 +142,13 @@ class AgentRuns:
             self._post = asyncio.create_task(self._carry(ledger, self._member), name=f"questions of the runs of {agent.name}")
         self._keeper = keeper
         return keeper
+
+    def _servers(self) -> Iterator[McpServer]:
+        """Those that its worker names: nobody else's processes are started for it."""
+        named = str(self._config.agent.worker)
+        for one in self._config.mcp:
+            if f"mcp:{one.name}/" in named:
+                yield McpServer(one.name, one.command, one.url, one.env, one.idempotent)
 
     async def _open_ledger(self) -> Ledger:
         if self._is_kept:

@@ -191,6 +191,10 @@ class AgentCalls:
     async def _do_run_told(self, call: Call) -> Any:
         return await (await self._runs()).told(call.run, call.text)
 
+    async def _do_tools(self, call: Call) -> Any:
+        del call
+        return (await self._runs()).tools()
+
     async def _do_hook(self, call: Call) -> Any:
         """Somebody outside calls the hook `title`; calls with the same `source` begin one run."""
         if self._given_runs is None or (run := await self._given_runs.hook(call.title, call.inputs, call.source)) is None:

@@ -49,6 +49,11 @@ class RunCalls:
         await self._keeper.cancel(found, by)
         return {"run": found}
 
+    def tools(self) -> Reply:
+        """Those that its workers may name, with what each is for and whether it may be called twice."""
+        shown = {one.name: {"description": one.spec.description, "idempotent": one.traits.is_idempotent} for one in self._toolbox}
+        return {"tools": shown}
+
     async def told(self, run: str, text: str) -> Reply:
         """A word for one that waits for one."""
         found = await run_called(self._ledger, run)

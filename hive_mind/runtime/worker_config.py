@@ -141,6 +141,16 @@ class WatchConfig(msgspec.Struct, frozen=True):
     agents: dict[str, tuple[str, ...]] = {}
 
 
+class McpConfig(msgspec.Struct, frozen=True):
+    """A server whose tools workers may name `mcp:NAME/…`. What `env` refers to is resolved when it is started."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: dict[str, str] = {}
+    idempotent: tuple[str, ...] = ()
+
+
 class SeenConfig(msgspec.Struct, frozen=True):
     """What can be seen from outside. `port` 0: any free one."""
 
@@ -165,6 +175,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gate: PromotionSettings = PromotionSettings()
     review: ReviewConfig = ReviewConfig()
     watch: WatchConfig = WatchConfig()
+    mcp: tuple[McpConfig, ...] = ()
     tuning: HiveSettings = HiveSettings()
     membership: MembershipSettings = MembershipSettings()
     ranking: RankingSettings = RankingSettings()

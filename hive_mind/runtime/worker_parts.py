@@ -31,7 +31,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.sources_learned import LearnedSources
 from hive_mind.runtime.wiring import database_path, memory_with, open_embedder, open_model, vector_arms
 from hive_mind.runtime.worker_agents import WorkerAgent
-from hive_mind.runtime.worker_config import AgentConfig, ModelsConfig, WorkerConfig
+from hive_mind.runtime.worker_config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.worker_nodes import WorkerNode
 
 # A predecessor may still be writing its log back.
@@ -45,6 +45,7 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
         config,
         bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
         models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
+        mcp=tuple(_served(one, home) for one in config.mcp),
         agents=tuple(msgspec.structs.replace(agent, **_values(agent, home, "prompt")) for agent in config.agents),
     )
     _check(given)
@@ -100,7 +101,12 @@ class WorkerParts:
     def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
         review, member = self.config.review, node.running if node else None
         told = RunsConfig(
-            config, review.desk, posts=review.facts == "off", model=config.model or self.settings.llm, watch=self.config.watch
+            config,
+            review.desk,
+            posts=review.facts == "off",
+            model=config.model or self.settings.llm,
+            watch=self.config.watch,
+            mcp=self.config.mcp,
         )
         return AgentRuns(told, self.settings, agent, member, self._model)
 
@@ -140,6 +146,11 @@ async def open_parts(config: WorkerConfig) -> WorkerParts:
         embedder = await open_embedder(settings, config.models.embed_key)
         stack.push_async_callback(embedder.close)
         return WorkerParts(config, settings, embedder, stack.pop_all())
+
+
+def _served(server: McpConfig, home: Path) -> McpConfig:
+    env = {name: resolved_here(value, home=home) for name, value in server.env.items()}
+    return msgspec.structs.replace(server, env=env, url=resolved_here(server.url, home=home))
 
 
 def _values(part: msgspec.Struct, home: Path, *fields: str) -> dict[str, str]:

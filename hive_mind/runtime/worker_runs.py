@@ -1,11 +1,12 @@
 """Putting together what runs stand on: an agent with its memory, its ledger, its tools, its judge and its model."""
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from hive_mind import backends
 from hive_mind.agents.decision_log import LedgerLog
 from hive_mind.agents.file_tools import file_tools
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
@@ -27,24 +28,40 @@ from hive_mind.runtime.credentials import credentials_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.text_files import Unreadable, read_text
 from hive_mind.runtime.wiring import database_path, open_agent, open_ledger, open_model
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools.base import McpServer, Tool, Toolbox
 
 
 @asynccontextmanager
 async def open_goal_seeking(
-    settings: Settings, agent: str, tools: Sequence[Tool] = (), *, model: LanguageModel | None = None
+    settings: Settings,
+    agent: str,
+    tools: Sequence[Tool] = (),
+    *,
+    model: LanguageModel | None = None,
+    mcp: Iterable[McpServer] = (),
 ) -> AsyncIterator[GoalSeekingAgent]:
     """An agent that can run workers, with `tools` beside those there are. Raises like `open_agent` and `open_ledger`.
 
-    `model` stays its owner's; without one, that of the settings is used, if they name one.
+    `model` stays its owner's; without one, that of the settings is used, if they name one. `mcp`: servers whose tools it may use.
     """
     async with AsyncExitStack() as stack:
         learner = await stack.enter_async_context(await open_agent(settings, agent))
         ledger = await open_ledger(settings, agent, is_shared=True)
         stack.push_async_callback(ledger.close)
         model = model or await _model(settings, stack)
-        parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, tools)
+        served = await served_tools(mcp, stack)
+        parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, (*tools, *served))
         yield GoalSeekingAgent(agent, learner.memory, learner.reader, runs=parts)
+
+
+async def served_tools(servers: Iterable[McpServer], stack: AsyncExitStack) -> list[Tool]:
+    """The tools of MCP servers, which end with `stack`. Raises `BackendNotInstalled` and `BackendUnavailable`."""
+    found: list[Tool] = []
+    for server in servers:
+        opened = await backends.load("tools", "mcp").open(server)
+        stack.push_async_callback(opened.close)
+        found += opened.tools
+    return found
 
 
 def run_parts(

@@ -1,6 +1,6 @@
 """A tool, a box of them, and what a tool is told of the call that it answers."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -51,6 +51,20 @@ class Tool:
     def name(self) -> str:
         """What a worker calls it."""
         return self.spec.name
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """`command` starts it, or `url` is where it is. `env`: the variables it sees besides the system's most common ones.
+
+    `idempotent`: tools that may be called twice, by name or pattern ("get_*").
+    """
+
+    name: str
+    command: Sequence[str] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    idempotent: Sequence[str] = ()
 
 
 class Toolbox:

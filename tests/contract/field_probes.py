@@ -5,13 +5,16 @@ Fields that don't disturb each other are changed together, because a fleet takes
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Item
 from hive_mind.runtime.domain_routing import ByDomain
+from hive_mind.tools.base import ToolContext
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 
 Spec = Callable[[Ground], dict[str, Any]]
@@ -274,6 +277,62 @@ def limit_of(name: str) -> Callable[[Fleet], Any]:
     return see
 
 
+def served(name: str, idempotent: str, variable: str, place: Mapping[str, Any]) -> Spec:
+    """An agent that may use the tools of a server."""
+
+    def spec(ground: Ground) -> dict[str, Any]:
+        nodes = "[{id: a, tools: ['mcp:tickets/*', 'mcp:letters/*']}]"
+        head = "apiVersion: hive-mind/v1\nkind: Worker\nspec: "
+        (ground.folder / "tools.yaml").write_text(f"{head}{{id: w, entry: a, nodes: {nodes}}}\n", "utf-8")
+        server = {"name": name, "env": {"PYTHONPATH": str(ROOT), variable: "1"}, "idempotent": [idempotent], **place}
+        return {"gossip": QUICK, "agents": [{"name": "ada", "worker": "tools.yaml"}], "mcp": [server]}
+
+    return spec
+
+
+async def tools_of_servers(fleet: Fleet) -> dict[str, bool]:
+    """By name, whether each may be called twice."""
+    tools = (await fleet.call("tools"))["tools"]
+    return {name: bool(one["idempotent"]) for name, one in tools.items() if name.startswith("mcp:")}
+
+
+async def names_of_servers(fleet: Fleet) -> set[str]:
+    return {name.partition("/")[0] for name in await tools_of_servers(fleet)}
+
+
+async def may_repeat(fleet: Fleet) -> set[str]:
+    return {name.partition("/")[2] for name, may in (await tools_of_servers(fleet)).items() if may}
+
+
+async def seen_by_server(fleet: Fleet) -> bool:
+    """Whether its process has the variable of the second step."""
+    runs = fleet.agent().runs
+    box = (await runs.calls())._toolbox  # type: ignore[union-attr]
+    tool = next(one for one in box if one.name.endswith("/environment"))
+    return "SECOND" in str(await tool.call(ToolContext(), {}))
+
+
+ROOT = Path(__file__).parents[2]
+SERVER = [sys.executable, "-m", "tests.servers.mcp_server", "."]
+SERVERS = Story(
+    "servers",
+    served("tickets", "get_*", "FIRST", {"command": SERVER}),
+    served("letters", "open_*", "SECOND", {"command": [*SERVER, "more"]}),
+    {
+        "spec.mcp.name": Sight(names_of_servers, {"mcp:tickets"}, {"mcp:letters"}),
+        "spec.mcp.idempotent": Sight(may_repeat, {"get_ticket"}, {"open_ticket"}),
+        "spec.mcp.env": Sight(seen_by_server, False, True),
+        "spec.mcp.command": Sight(lambda f: f.worker.config.mcp[0].command[-1], ".", "more"),
+    },
+)
+ADDRESS = Story(
+    "address",
+    # No worker names it, so nobody looks for it there.
+    served("unused", "get_*", "FIRST", {"url": "http://127.0.0.1:9/mcp"}),
+    served("unused", "get_*", "FIRST", {"url": "http://127.0.0.1:10/mcp"}),
+    {"spec.mcp.url": Sight(lambda f: f.worker.config.mcp[0].url, "http://127.0.0.1:9/mcp", "http://127.0.0.1:10/mcp")},
+)
+
 ABOUT = {"about": "pumps"}
 RUNS = Story(
     "runs",
@@ -526,5 +585,5 @@ JUDGED_BY_A_MODEL = Story(
 
 STORIES = (
     *(OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE),
-    *(AGENTS, RUNS, HEALTH, EVERY, CRON, KIND, FEDERATED, SHARDED),
+    *(AGENTS, RUNS, HEALTH, EVERY, CRON, SERVERS, ADDRESS, KIND, FEDERATED, SHARDED),
 )

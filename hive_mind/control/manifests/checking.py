@@ -45,6 +45,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _settings(manifest)
     yield from _runs(manifest)
     yield from _watched(manifest)
+    yield from _served(manifest)
     yield from _judged(manifest)
     yield from _retrieval(manifest.spec.retrieval)
     yield from _models(manifest)
@@ -170,6 +171,14 @@ def _runs(manifest: HiveManifest) -> Iterator[Finding]:
             yield from _trigger(trigger, (*path, "triggers", at))
         for at, hook in _repeated([trigger.hook for trigger in agent.triggers if trigger.hook]):
             yield Finding((*path, "triggers", at, "hook"), f"hook {hook} stands in the list twice; keep one of them")
+
+
+def _served(manifest: HiveManifest) -> Iterator[Finding]:
+    for number, server in enumerate(manifest.spec.mcp):
+        if bool(server.command) == bool(server.url):
+            yield Finding(("spec", "mcp", number), "needs a command or a url, and not both")
+    for number, name in _repeated([server.name for server in manifest.spec.mcp]):
+        yield Finding(("spec", "mcp", number, "name"), f"server {name} stands in the list twice; keep one of them")
 
 
 def _watched(manifest: HiveManifest) -> Iterator[Finding]:

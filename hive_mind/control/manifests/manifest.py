@@ -197,6 +197,16 @@ class Judge(_Part):
     audit: Share = Field(0.05, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
+class Mcp(_Part):
+    """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
+
+    name: Name = Field(description="What workers call it.")
+    command: list[str] = Field(default_factory=list, description="The program that is started, and its arguments.")
+    url: str = Field("", description="Where it is, instead of a command.")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables that its process sees; may be references.")
+    idempotent: list[str] = Field(default_factory=list, description='Tools that may be called twice, such as "get_*".')
+
+
 class Queen(_Part):
     """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
 
@@ -311,6 +321,7 @@ class Spec(_Part):
     rule_files: list[str] = Field(
         default_factory=list, description="Files with more rules (kind: Rules), folders and globs, seen from the manifest."
     )
+    mcp: list[Mcp] = Field(default_factory=list, description="Servers whose tools workers may use.")
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())

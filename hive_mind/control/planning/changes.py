@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.memory.sensitive import credential_in
-from hive_mind.runtime.worker_config import AgentConfig, TriggerConfig, WorkerConfig
+from hive_mind.runtime.worker_config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
 
 Read = Callable[[WorkerConfig], Any]
 
@@ -68,6 +68,7 @@ READ: Mapping[str, Read] = {
     "spec.judge.unattended": lambda c: c.review.model.unattended,
     "spec.judge.audit": lambda c: c.review.model.audit,
     "spec.rules": lambda c: c.review.rules,
+    "spec.mcp": lambda c: [_server(one) for one in c.mcp],
     "spec.queen.agent": lambda c: c.watch.queen or c.review.desk.agent,
     "spec.health.agent": lambda c: c.watch.watcher,
     "spec.health.everyS": lambda c: c.watch.every_s,
@@ -102,6 +103,13 @@ _OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
     "resources.memoryMb": lambda a: a.memory_mb or None,
     "resources.sleepAfterS": lambda a: a.sleep_after_s,
 }
+
+
+def _server(server: McpConfig) -> str:
+    """Values of its variables are references, where they are secret."""
+    told = " ".join(server.command) or server.url
+    more = [f"{name}={value}" for name, value in server.env.items()] + [f"idempotent {one}" for one in server.idempotent]
+    return f"{server.name}: {told}" + (f" ({', '.join(more)})" if more else "")
 
 
 def _trigger(trigger: TriggerConfig) -> str:

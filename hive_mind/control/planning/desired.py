@@ -13,7 +13,7 @@ from types import MappingProxyType
 import msgspec
 
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests.manifest import HiveManifest, Mcp
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
 from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
@@ -24,6 +24,7 @@ from hive_mind.runtime.worker_config import (
     AgentConfig,
     BusConfig,
     HiveConfig,
+    McpConfig,
     ModelsConfig,
     NodeConfig,
     ReviewConfig,
@@ -138,6 +139,7 @@ class _Shared:
             gate=gate(spec.promotion),
             review=self.review,
             watch=watch(spec, mine),
+            mcp=tuple(self._mcp(one) for one in spec.mcp),
             tuning=tuning(spec),
             membership=membership(spec.gossip),
             ranking=ranking(spec.retrieval),
@@ -146,6 +148,11 @@ class _Shared:
             seen=seen(spec.observability),
             env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
         )
+
+    def _mcp(self, server: Mcp) -> McpConfig:
+        env = {name: self._seen_from_here(value) for name, value in sorted(server.env.items())}
+        url = self._seen_from_here(server.url)
+        return McpConfig(server.name, tuple(server.command), url, env, tuple(server.idempotent))
 
     def _node(self, name: str, names: tuple[str, ...], agents: Iterable[AgentSpec]) -> NodeConfig:
         is_joining = self.hive.topology != SINGLE and (name not in founders_of(self.hive) or name in self.left)

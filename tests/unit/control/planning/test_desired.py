@@ -139,6 +139,20 @@ CASES = {
     "promotion.holdBackSecrets": ({}, section("promotion.holdBackSecrets", False), None),
     "promotion.holdBackPersonal": ({}, section("promotion.holdBackPersonal", False), None),
     "promotion.open": ({}, section("promotion.open", True), None),
+    **{
+        f"mcp.{field}": (
+            {"mcp": [{"name": "tickets", "command": ["tickets-mcp"]}]},
+            {"mcp": [{"name": "tickets", "command": ["tickets-mcp"]} | change]},
+            "spec.mcp",
+        )
+        for field, change in {
+            "name": {"name": "letters"},
+            "command": {"command": ["letters-mcp"]},
+            "url": {"command": [], "url": "http://127.0.0.1:1/mcp"},
+            "env": {"env": {"TOKEN": "${credential:tickets}"}},
+            "idempotent": {"idempotent": ["get_*"]},
+        }.items()
+    },
     "queen.agent": ({}, {"queen": {"agent": "ben"}}, None),
     **{
         f"health.{field}": (

@@ -1,0 +1,134 @@
+"""Tools of servers that speak the Model Context Protocol: started as a child process, or reached by an address.
+
+They are called `mcp:SERVER/TOOL`. A server says nothing that could be believed of what its tools do: each counts as one that must
+not happen twice, unless whoever named the server says otherwise. A child sees the variables it is given, and few others.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.types import CallToolResult, ContentBlock
+from mcp.types import Tool as ServedTool
+
+from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError
+from hive_mind.model.dialogue import Arguments, ToolSpec
+from hive_mind.runs.effects import ToolTraits
+from hive_mind.tools.base import McpServer, Tool, ToolContext
+
+_BEGIN_S = 30.0
+_CALL_S = timedelta(minutes=5).total_seconds()
+_DESCRIPTION_CHARACTERS = 2_000
+
+
+class McpTools:
+    """The tools of one server. Open with `open`; closing ends its process. Closing twice is fine."""
+
+    def __init__(self, server: McpServer) -> None:
+        self._server = server
+        self._client: Client | None = None
+        self._holding: asyncio.Task[None] | None = None
+        self._ready, self._over = asyncio.Event(), asyncio.Event()
+        self.tools: Sequence[Tool] = ()
+
+    async def begin(self) -> None:
+        """Connect. Raises `BackendUnavailable` for a server that does not answer."""
+        self._holding = asyncio.create_task(self._hold(), name=f"MCP server {self._server.name}")
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            await asyncio.wait([self._holding, ready], timeout=_BEGIN_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
+        if not self._ready.is_set():
+            why = self._holding.exception() if self._holding.done() and not self._holding.cancelled() else None
+            await self.close()
+            raise BackendUnavailable(
+                f"mcp:{self._server.name}", f"the server does not answer: {_cause(why) or 'it took too long'}"
+            )
+
+    async def close(self) -> None:
+        """End the connection, and the process that was started for it."""
+        self._over.set()
+        if self._holding is not None:
+            await asyncio.wait([self._holding], timeout=_BEGIN_S)
+            self._holding.cancel()
+
+    async def _hold(self) -> None:
+        """The connection belongs to one task: it is opened and closed in it, whoever calls in between."""
+        async with Client(_reached(self._server), read_timeout_seconds=_CALL_S) as client:
+            self._client = client
+            self.tools = [self._tool(one) for one in await _listed(client)]
+            self._ready.set()
+            await self._over.wait()
+
+    def _tool(self, served: ServedTool) -> Tool:
+        server = self._server
+        told = (served.description or served.title or served.name)[:_DESCRIPTION_CHARACTERS]
+        may_repeat = any(fnmatchcase(served.name, pattern) for pattern in server.idempotent)
+        spec = ToolSpec(f"mcp:{server.name}/{served.name}", told, served.input_schema)
+
+        async def call(context: ToolContext, arguments: Arguments) -> Any:
+            del context
+            return await self._called(served.name, dict(arguments))
+
+        return Tool(spec, call, ToolTraits(is_idempotent=may_repeat), _CALL_S)
+
+    async def _called(self, name: str, arguments: dict[str, Any]) -> Any:
+        where = f"mcp:{self._server.name}"
+        if self._client is None or self._over.is_set() or self._holding is None or self._holding.done():
+            raise BackendUnavailable(where, "the server is not there any more; resume the run to start it again")
+        try:
+            result = await self._client.call_tool(name, arguments)
+        except TimeoutError as error:
+            raise BackendTimeout(where, f"{name} gave nothing in {_CALL_S:g} s") from error
+        except MCPError as error:
+            raise BackendRejected(where, str(error)) from error
+        except (OSError, RuntimeError) as error:
+            raise BackendUnavailable(where, f"the connection broke: {error}") from error
+        return _value(where, name, result)
+
+
+async def open(server: McpServer) -> McpTools:
+    """Its tools, once it has answered. Raises `BackendUnavailable`."""
+    found = McpTools(server)
+    await found.begin()
+    return found
+
+
+def _reached(server: McpServer) -> StdioServerParameters | str:
+    if server.url:
+        return server.url
+    program, *arguments = server.command
+    return StdioServerParameters(command=program, args=arguments, env=dict(server.env))
+
+
+async def _listed(client: Client) -> list[ServedTool]:
+    found: list[ServedTool] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        if not (cursor := page.next_cursor):
+            return found
+
+
+def _value(where: str, name: str, result: CallToolResult) -> Any:
+    """Structured where the server gives that, else its texts."""
+    text = "\n".join(_text(one) for one in result.content)
+    if result.is_error:
+        raise BackendRejected(where, text or f"{name} failed and does not say why")
+    return result.structured_content if result.structured_content is not None else text
+
+
+def _text(block: ContentBlock) -> str:
+    return block.text if block.type == "text" else f"[{block.type}: it can't be shown as text]"
+
+
+def _cause(error: BaseException | None) -> str:
+    """What is at the bottom of it: libraries wrap it into groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) if isinstance(error, HiveError | OSError) or str(error or "") else type(error).__name__ if error else ""

@@ -1,0 +1,41 @@
+"""A small MCP server over standard input and output: `python -m tests.servers.mcp_server [FOLDER]`."""
+
+import os
+import sys
+from pathlib import Path
+
+from mcp.server import MCPServer
+
+server = MCPServer("tickets")
+
+
+@server.tool()
+def get_ticket(number: int) -> dict[str, object]:
+    """Look at a ticket."""
+    return {"number": number, "about": "sluice gate 2"}
+
+
+@server.tool()
+def open_ticket(about: str) -> str:
+    """Open a ticket."""
+    if not about:
+        raise ValueError("a ticket is about something")
+    with (Path(sys.argv[1]) / "opened").open("a", encoding="utf-8") as file:
+        file.write(f"{about}\n")
+    return f"opened: {about}"
+
+
+@server.tool()
+def environment() -> list[str]:
+    """Tell which variables there are."""
+    return sorted(os.environ)
+
+
+@server.tool()
+def crash() -> str:
+    """End the server."""
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    server.run()
