@@ -25,7 +25,7 @@ from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, C
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.member import Report, open_node
 from hive_mind.runtime.metrics import NodeFigures
-from hive_mind.runtime.redacting import redacted_status, redaction_of
+from hive_mind.runtime.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.transitions import Transitions
 from hive_mind.runtime.worker_agents import WorkerAgent
 from hive_mind.runtime.worker_config import AgentConfig, WorkerConfig
@@ -110,7 +110,11 @@ class Worker:
             raise BackendUnavailable(self.config.process, "it is about to stop; ask again when it runs")
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
-        return await running.call(what, fields)
+        try:
+            return await running.call(what, fields)
+        except HiveError as error:
+            redact_error(error, self._hidden)
+            raise
 
     async def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
         """What happens in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
