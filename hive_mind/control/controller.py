@@ -93,7 +93,7 @@ class HiveController:
         changed.
         """
         self._check(source)
-        refuse_unresolved(source)
+        refuse_unresolved(source, self._folder.home)
         patience = self._around.patience(timeout_s)
         revision = self._revision()
         async with self._changing() as has_waited:
@@ -175,7 +175,7 @@ class HiveController:
         self._refuse_unknown()
         patience = self._around.patience(timeout_s)
         source = self.source()
-        refuse_unresolved(source)
+        refuse_unresolved(source, self._folder.home)
         async with self._changing():
             converging = await self._converging(source)
             names = [self.process_of(agent)] if agent else None
@@ -299,7 +299,7 @@ class HiveController:
             return []
         try:
             given = BusConfig(bus.url, bus.searches, bus.credential, bus.searches_credential)
-            for address in await self._around.purge_bus(given, hives):
+            for address in await self._around.purge_bus(given, hives, self._folder.home):
                 self._report(f"what {', '.join(hives)} left on {address} stays until it expires, or is deleted there by hand")
         except (HiveError, OSError) as error:
             advice = f"where that server is gone for good, delete {self._folder.path}"

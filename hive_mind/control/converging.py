@@ -100,7 +100,7 @@ class Converging:
         if look.wanted.needs_redis:
             return
         for bus in {config.bus for config in look.wanted.processes.values()}:
-            await self.around.reach_bus(bus)
+            await self.around.reach_bus(bus, self.remembered.folder.home)
 
     async def run(self, patience: Patience) -> Outcome:
         """Until nothing is left to do, nothing helps, or the time is over. Raises `DataLoss` before anything is changed."""

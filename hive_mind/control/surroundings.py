@@ -96,8 +96,8 @@ class Surroundings:
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
     private_bus: PrivateBus = field(default_factory=PrivateRedis)
     move: Move = generations.move
-    reach_bus: Callable[[BusConfig], Awaitable[None]] = reach
-    purge_bus: Callable[[BusConfig, Sequence[str]], Awaitable[list[str]]] = purge
+    reach_bus: Callable[[BusConfig, Path], Awaitable[None]] = reach
+    purge_bus: Callable[[BusConfig, Sequence[str], Path], Awaitable[list[str]]] = purge
     now_ms: Callable[[], int] = _wall_ms
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

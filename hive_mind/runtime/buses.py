@@ -25,9 +25,12 @@ async def open_bus(url: str, state: Path | None = None, credential: str = "") ->
     return cast(EventBus, await backends.load("bus", address.backend).open(address, given))
 
 
-async def reach(config: BusConfig) -> None:
-    """Connect to the bus of a worker, and to that of its searches, and let go. Raises what a worker would end with."""
-    for address, given in _named_in(config):
+async def reach(config: BusConfig, home: Path) -> None:
+    """Connect to the bus of a worker, and to that of its searches, and let go. `home`: of the credentials it refers to.
+
+    Raises what a worker would end with.
+    """
+    for address, given in _named_in(config, home):
         backend = backends.load("bus", address.backend)
         bus = cast(EventBus, await backend.open(address, given))
         await bus.close(drain_s=0)
@@ -35,13 +38,13 @@ async def reach(config: BusConfig) -> None:
             await refuse_full(address, given)
 
 
-async def purge(config: BusConfig, hives: Sequence[str]) -> list[str]:
+async def purge(config: BusConfig, hives: Sequence[str], home: Path) -> list[str]:
     """Delete what hives left on the bus of a worker and on that of its searches. The addresses where that has to be done by hand.
 
     Nobody may use the hives. Raises `BackendError`.
     """
     left: list[str] = []
-    for address, given in _named_in(config):
+    for address, given in _named_in(config, home):
         delete = getattr(backends.load("bus", address.backend), "purge", None)
         if delete is not None:
             await delete(address, given, hives)
@@ -50,11 +53,14 @@ async def purge(config: BusConfig, hives: Sequence[str]) -> list[str]:
     return left
 
 
-def _named_in(config: BusConfig) -> list[tuple[BusAddress, BusSettings]]:
+def _named_in(config: BusConfig, home: Path) -> list[tuple[BusAddress, BusSettings]]:
     asked = [(config.url, config.credential or secret("BUS_CREDENTIAL"))]
     asked += [(config.searches, config.searches_credential or secret("SEARCHES_CREDENTIAL"))] if config.searches else []
     return [
-        (address_of(resolved_here(url)), BusSettings(credential=resolved_here(credential), connect_timeout_s=_REACHED_WITHIN_S))
+        (
+            address_of(resolved_here(url, home=home)),
+            BusSettings(credential=resolved_here(credential, home=home), connect_timeout_s=_REACHED_WITHIN_S),
+        )
         for url, credential in asked
     ]
 

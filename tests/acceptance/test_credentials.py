@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.credentials.key import new_key
 from tests.acceptance.hive_mind_command import HiveMind
 
 VALUE = "sw0rdfish-7"
@@ -168,3 +169,39 @@ def test_two_processes_that_set_at_once_lose_nothing(hive_mind: HiveMind, tmp_pa
     assert hive_mind("credentials", "list").out == "".join(f"name-{number}\n" for number in range(6))
     assert re.search("name-5", (hive_mind.home / "credentials" / "credentials.json").read_text())
     assert list(tmp_path.rglob("*.part")) == []
+
+
+MANIFEST = """
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {name: town}
+spec:
+  topology: single
+  agents: [{name: ada, env: {TOKEN: "${credential:tickets}"}}]
+"""
+
+
+def test_a_manifest_is_told_what_is_not_set_and_looks_into_the_home_that_is_meant(hive_mind: HiveMind, tmp_path: Path) -> None:
+    town, other = tmp_path / "town.yaml", tmp_path / "other"
+    town.write_text(MANIFEST)
+    hive_mind("credentials", "set", "tickets", "--home", other, stdin=VALUE)
+
+    for words in (("manifest", "validate", town), ("plan", "-f", town)):
+        ended = hive_mind(*words)
+        assert ended.code == 2
+        assert (
+            "spec.agents[0].env.TOKEN: ${credential:tickets} is not set: hive-mind credentials set tickets"
+            in ended.out + ended.err
+        )
+    assert hive_mind("plan", "-f", town, "--home", other).code == 0
+    assert hive_mind("manifest", "validate", "--form", town).code == 0
+
+
+def test_a_wrong_key_is_one_of_the_faults_of_a_manifest(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "town.yaml").write_text(MANIFEST)
+    hive_mind("credentials", "set", "tickets", stdin=VALUE)
+
+    ended = hive_mind.with_environment(HIVE_MIND_CREDENTIALS_KEY=new_key())("manifest", "validate", tmp_path / "town.yaml")
+
+    assert ended.code == 2
+    assert "spec.agents[0].env.TOKEN: credentials: the key of HIVE_MIND_CREDENTIALS_KEY does not open" in ended.out

@@ -77,7 +77,7 @@ def apply(
     It may be stopped and run again at any moment: it goes on where it was, and nothing is lost. Exit code 1 means that something
     did not become what it should in time, and what that is; or that --gate refused it, with the evidence, and nothing was done.
     """
-    source, folder = fleets.source_of(file), fleets.home_of(home)
+    source, folder = fleets.source_of(file, home), fleets.home_of(home)
     if gate:
         from hive_mind.cli.fleet.apply_gate import pass_or_end
 

@@ -52,7 +52,7 @@ def controller(
     It may be stopped, killed and started again: the fleet runs on without it. SIGTERM ends it with exit code 0.
     """
     folder = fleets.home_of(home)
-    source = fleets.source_of(file) if file else None
+    source = fleets.source_of(file, home) if file else None
     name = source.manifest.metadata.name if source else fleets.chosen_fleet(folder, fleet)
     return _keep(folder, name, source, Ways(timeout, FleetFormat.TABLE, is_losing_allowed=allow_data_loss))
 
@@ -88,7 +88,7 @@ async def _watch(opened: "HiveController", source: "Source | None", stop: asynci
         await opened.watch(stop)
         return None
     is_over = asyncio.Event()
-    looking = asyncio.create_task(_changed(source))
+    looking = asyncio.create_task(_changed(source, opened.folder.home))
     looking.add_done_callback(lambda _: is_over.set())
     telling = asyncio.create_task(stop.wait())
     telling.add_done_callback(lambda _: is_over.set())
@@ -101,7 +101,7 @@ async def _watch(opened: "HiveController", source: "Source | None", stop: asynci
         await asyncio.wait([looking, telling])
 
 
-async def _changed(source: "Source") -> "Source":
+async def _changed(source: "Source", home: Path) -> "Source":
     """The manifest, as soon as its file says something else that can be read. What can't be is told once."""
     from hive_mind.control.manifests.reading import read_manifest
 
@@ -113,7 +113,7 @@ async def _changed(source: "Source") -> "Source":
             if text == seen:
                 continue
             seen = text
-            return await asyncio.to_thread(read_manifest, path)
+            return await asyncio.to_thread(read_manifest, path, home)
         except ConfigError as error:
             say(f"{path} changed, and is not applied: {error}", style="red")
         except (OSError, UnicodeDecodeError):

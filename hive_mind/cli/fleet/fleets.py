@@ -156,14 +156,14 @@ def is_stopped(home: Path, fleet: str) -> bool:
     return FleetFolder(home, fleet).state().is_stopped
 
 
-def source_of(file: str) -> "Source":
+def source_of(file: str, home: Path | None = None) -> "Source":
     """The manifest in a file or on standard input; not for a coroutine, see `files.read_stdin`. Raises `ManifestError`."""
     from hive_mind.control.manifests.reading import read_manifest, read_text
 
     if file == STDIN:
-        source = read_text(_text_of(file), Path.cwd(), "standard input", is_to_be_applied=True)
+        source = read_text(_text_of(file), Path.cwd(), "standard input", is_to_be_applied=True, home=home)
     else:
-        source = read_manifest(Path(file))
+        source = read_manifest(Path(file), home)
     say_without_effect(source)
     return source
 

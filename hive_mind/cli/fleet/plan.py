@@ -32,7 +32,7 @@ def plan(
 
     Every step is shown with what it does to memory. Not a single step means that everything is as the manifest says.
     """
-    return show_planned(fleets.source_of(file), fleets.home_of(home), output)
+    return show_planned(fleets.source_of(file, home), fleets.home_of(home), output)
 
 
 async def show_planned(source: "Source", home: Path, output: FleetFormat) -> None:

@@ -14,13 +14,13 @@ from hive_mind.forms.tree import Tree
 from hive_mind.runtime.references import resolved_here
 
 
-def missing(manifest: HiveManifest, tree: Tree, folder: Path) -> Iterator[Finding]:
+def missing(manifest: HiveManifest, tree: Tree, folder: Path, home: Path | None = None) -> Iterator[Finding]:
     """All of it. What a container is to find in its own world is not looked for in this one."""
-    yield from unresolved(manifest, tree, folder)
+    yield from unresolved(manifest, tree, folder, home)
     yield from _unmatched(manifest, folder)
 
 
-def unresolved(manifest: HiveManifest, tree: Tree, folder: Path) -> Iterator[Finding]:
+def unresolved(manifest: HiveManifest, tree: Tree, folder: Path, home: Path | None = None) -> Iterator[Finding]:
     """References that stand for nothing here."""
     if is_in_cloud(manifest):
         return
@@ -29,7 +29,7 @@ def unresolved(manifest: HiveManifest, tree: Tree, folder: Path) -> Iterator[Fin
             if reference.kind == "file" and leads_out(reference.name):
                 continue
             try:
-                resolved_here(str(reference), folder)
+                resolved_here(str(reference), folder, home)
             except (InvalidInput, BackendNotInstalled, BackendError) as error:
                 yield Finding(path, str(error))
 

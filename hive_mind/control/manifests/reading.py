@@ -40,10 +40,13 @@ class Source:
     """Of the file."""
 
 
-def read_manifest(path: pathlib.Path) -> Source:
-    """A manifest to be applied. References, files and sources it names have to be there. Raises `ManifestError`."""
+def read_manifest(path: pathlib.Path, home: pathlib.Path | None = None) -> Source:
+    """A manifest to be applied. References, files and sources it names have to be there. Raises `ManifestError`.
+
+    `home` has the credentials it refers to; without one it is that of the settings.
+    """
     text = _text_of(path)
-    return _read(text, path.absolute().parent, str(path), is_to_be_applied=True)
+    return _read(text, path.absolute().parent, str(path), is_to_be_applied=True, home=home)
 
 
 def read_form(path: pathlib.Path) -> Source:
@@ -51,17 +54,19 @@ def read_form(path: pathlib.Path) -> Source:
     return _read(_text_of(path), path.absolute().parent, str(path), is_to_be_applied=False)
 
 
-def read_text(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool = False) -> Source:
+def read_text(
+    text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool = False, home: pathlib.Path | None = None
+) -> Source:
     """A manifest without a file. One that was applied before may name what is gone by now. Raises `ManifestError`."""
-    return _read(text, folder, name, is_to_be_applied=is_to_be_applied)
+    return _read(text, folder, name, is_to_be_applied=is_to_be_applied, home=home)
 
 
-def refuse_unresolved(source: Source) -> None:
+def refuse_unresolved(source: Source, home: pathlib.Path) -> None:
     """Its references have to stand for something, or what is stopped could not be started again. Raises `ManifestError`."""
     tree, _ = tree_of(source.text, MANIFEST)
     if tree is None:
         return
-    _refuse(unresolved(source.manifest, tree, source.folder), tree, source)
+    _refuse(unresolved(source.manifest, tree, source.folder, home), tree, source)
 
 
 def settled(source: Source) -> Source:
@@ -95,7 +100,7 @@ def _text_of(path: pathlib.Path) -> str:
     return text
 
 
-def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool) -> Source:
+def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool, home: pathlib.Path | None = None) -> Source:
     if is_to_be_applied:
         # It is remembered with the fleet.
         refuse_unwritable_name(folder, "rename the folder, or put the manifest into another")
@@ -109,7 +114,7 @@ def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool)
     shown = news(errors, problems, MANIFEST)
     faults = [*problems, *(worded(error, tree, MANIFEST) for error in shown)]
     whole = manifest or (_mended(tree.value, errors) if len(errors) <= PROBLEMS_MAX else None)
-    findings = _findings(whole, tree, folder if is_to_be_applied else None)
+    findings = _findings(whole, tree, folder if is_to_be_applied else None, home)
     broken = _broken(faults, shown)
     faults += [located(one, tree, MANIFEST) for one in islice(findings, PROBLEMS_MAX) if not _rests_on(one, broken)]
     if faults or manifest is None:
@@ -118,12 +123,14 @@ def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool)
     return settled(source) if is_to_be_applied else source
 
 
-def _findings(manifest: HiveManifest | None, tree: Tree, folder: pathlib.Path | None) -> Iterator[Finding]:
+def _findings(
+    manifest: HiveManifest | None, tree: Tree, folder: pathlib.Path | None, home: pathlib.Path | None
+) -> Iterator[Finding]:
     yield from text_findings(tree)
     if manifest is not None:
         yield from contradictions(manifest)
         if folder is not None:
-            yield from missing(manifest, tree, folder)
+            yield from missing(manifest, tree, folder, home)
             yield from _file_findings(manifest, folder)
 
 

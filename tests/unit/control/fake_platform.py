@@ -245,12 +245,12 @@ def surroundings(world: World) -> Surroundings:
     async def sleep(seconds: float) -> None:
         world.now_s += seconds
 
-    async def purge_bus(bus: BusConfig, hives: Sequence[str]) -> list[str]:
-        del bus, hives
+    async def purge_bus(bus: BusConfig, hives: Sequence[str], home: Path) -> list[str]:
+        del bus, hives, home
         return []
 
-    async def reach_bus(bus: BusConfig) -> None:
-        del bus
+    async def reach_bus(bus: BusConfig, home: Path) -> None:
+        del bus, home
 
     return Surroundings(
         open_platform=open_platform,

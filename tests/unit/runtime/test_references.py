@@ -1,5 +1,6 @@
 """References to variables, files and credentials: what they stand for, and what is said of those that stand for nothing."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from hive_mind.credentials.base import Secret
 from hive_mind.credentials.key import new_key
 from hive_mind.errors import CredentialUnreadable, InvalidInput
+from hive_mind.runtime.buses import purge, reach
 from hive_mind.runtime.credentials import credentials_of
 from hive_mind.runtime.references import FILE_BYTES_MAX, Reference, credentials_in, references_in, resolved, resolved_here
+from hive_mind.runtime.worker_config import BusConfig
 
 VALUES = {"KEY": "s3cret", "EMPTY": "", "LOOP": "${env:KEY}"}
 
@@ -131,3 +134,15 @@ def test_where_nothing_refers_to_a_credential_none_is_looked_for(tmp_path: Path,
     assert resolved_here("plain", home=tmp_path) == "plain"
     with pytest.raises(InvalidInput, match="is file or keyring, not 'a drawer'"):
         resolved_here("${credential:tickets}", home=tmp_path)
+
+
+def test_a_bus_is_reached_with_the_credentials_of_its_home(tmp_path: Path) -> None:
+    bus = BusConfig("memory:", credential="${credential:bus}")
+
+    for work in (lambda: reach(bus, tmp_path), lambda: purge(bus, ["town"], tmp_path)):
+        with pytest.raises(InvalidInput, match="credentials set bus"):
+            asyncio.run(work())
+    credentials_of(tmp_path).set("bus", "sw0rdfish-7")
+
+    asyncio.run(reach(bus, tmp_path))
+    assert asyncio.run(purge(bus, ["town"], tmp_path)) == []

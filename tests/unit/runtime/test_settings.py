@@ -26,6 +26,7 @@ def test_every_setting_can_be_given():
         "TOKEN_BUDGET": "7",
         "LOCK_WAIT_S": "9",
         "BUS": "redis://127.0.0.1:6379",
+        "CREDENTIALS_KEY_IN": "keyring",
         "HTTP_HOST": "0.0.0.0",  # noqa: S104 - only read here
     }
 
