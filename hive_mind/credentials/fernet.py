@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from hive_mind.credentials.base import CREDENTIALS_MAX, Secret, checked_name, checked_value
 from hive_mind.credentials.key import KeyPlace, WriteWhole, new_key
-from hive_mind.errors import CredentialUnreadable, InvalidInput
+from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput
 from hive_mind.sqlite.lock import turn
 
 _VERSION = 1
@@ -61,8 +61,7 @@ class FernetFile:
     def set(self, name: str, value: str) -> bool:
         """See `CredentialStore`."""
         sealed = _Sealed(checked_name(name), checked_value(name, value))
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._taken() as book:
+        with self._taken(is_making=True) as book:
             if name not in book.tokens and len(book.tokens) >= CREDENTIALS_MAX:
                 raise InvalidInput(f"{CREDENTIALS_MAX} credentials are kept already: delete one that nobody needs")
             ring = self._ring(book)
@@ -72,7 +71,8 @@ class FernetFile:
 
     def names(self) -> tuple[str, ...]:
         """See `CredentialStore`."""
-        return tuple(sorted(self._read().tokens))
+        with _told(self._path):
+            return tuple(sorted(self._read().tokens))
 
     def delete(self, name: str) -> bool:
         """See `CredentialStore`."""
@@ -97,13 +97,16 @@ class FernetFile:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _taken(self) -> Iterator[_Book]:
-        """The file as it is, and nobody else changes it or its key in the block."""
-        if not self._path.parent.is_dir():
-            yield _nothing()
-            return
-        with turn(self._path):
-            yield self._read()
+    def _taken(self, *, is_making: bool = False) -> Iterator[_Book]:
+        """The file as it is, and nobody else changes it or its key in the block. What the disk refuses is a `BackendError`."""
+        with _told(self._path):
+            if is_making:
+                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self._path.parent.exists():
+                yield _nothing()
+                return
+            with turn(self._path):
+                yield self._read()
 
     def _read(self) -> _Book:
         try:
@@ -160,6 +163,15 @@ class FernetFile:
         what = f"{name} in {self._path} is damaged, or of a key that was taken away"
         advice = f"bring the key back, set it anew (hive-mind credentials set {name}), or delete it"
         return CredentialUnreadable(f"{what}: {advice}; nothing was changed")
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = "make room or see to its permissions, and try again"
+        raise BackendError("credentials", f"{error.filename or path}: {error.strerror}; {advice}") from error
 
 
 def _nothing() -> _Book:

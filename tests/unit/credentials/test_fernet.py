@@ -3,6 +3,7 @@
 import json
 import stat
 from collections.abc import Callable, Iterator
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,31 @@ def test_a_missing_package_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(BackendNotInstalled, match=r"hive-mind\[credentials\]"):
         backends.load("credentials", "fernet")
+
+
+@pytest.mark.parametrize("change", [*CHANGES, lambda store: store.names()])
+@pytest.mark.parametrize("part", ["credentials.json", ""])
+def test_what_the_disk_refuses_is_told_with_its_place(
+    tmp_path: Path, part: str, change: Callable[[CredentialStore], object]
+) -> None:
+    folder = tmp_path / "credentials"
+    if part:
+        (folder / part).mkdir(parents=True)
+    else:
+        folder.write_text("no folder")
+
+    with pytest.raises(BackendError, match=r"credentials: .*credentials.*see to its permissions"):
+        change(store_in(folder))
+
+
+def test_a_full_disk_keeps_what_there_was(folder: Path) -> None:
+    def write(path: Path, body: bytes) -> None:
+        del body
+        raise OSError(ENOSPC, "No space left on device", str(path))
+
+    store = backends.load("credentials", "fernet").open(file_of(folder), FileKey(folder / "key", write), write)
+    for change in CHANGES[1:]:
+        with pytest.raises(BackendError, match="No space left on device; make room"):
+            change(store)
+
+    assert revealed(store_in(folder)) == KEPT
