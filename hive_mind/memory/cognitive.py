@@ -312,7 +312,8 @@ class CognitiveMemory:
         """What is durable now, shown to searches."""
         self._revision += 1
         for fact in facts:
-            awake.recall.keep(fact, new.by_id.get(fact.id))
+            has_one = awake.recall.is_searchable(fact.id) or not awake.embeds_with(self._vectors)
+            awake.recall.keep(fact, new.by_id.get(fact.id) if has_one else self._vectors.known(fact, new))
         self._vectors.remember(new.cache)
         if new.record:
             awake.recorded = self._vectors.model

@@ -90,6 +90,11 @@ class VectorSource:
         """These are in the store now."""
         self._remember({put.key: put.vector for put in cached})
 
+    def known(self, fact: Fact, new: NewVectors) -> Vector | None:
+        """Its vector, a new one or one made a moment ago: what is kept anew was perhaps taken back after it was looked at."""
+        found = new.by_id.get(fact.id)
+        return self.mixed(fact, self._recent) if found is None and self.is_on else found
+
     async def of_texts(self, texts: Sequence[str]) -> list[PutVector]:
         """Texts embedded, for the cache. Raises `BackendError` when the model fails."""
         vectors = await self._embed(texts)
