@@ -11,12 +11,15 @@ from hive_mind.control.controller import HiveController, fleets
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.platforms import kubernetes
 from hive_mind.forms.fields import everywhere, section_of
-from tests.contract import field_probes, field_processes, field_servers
+from tests.contract import field_probes, field_processes, field_runs, field_servers
 from tests.contract.field_fleets import PATIENCE_S, VARIABLES, Story, Told, source_of, told
 from tests.unit.control.cloud import IMAGE, configs_of, fleet
 from tests.unit.control.cloud import source_of as cloud_source
 
-STORIES: tuple[Story, ...] = (*field_probes.STORIES, *field_servers.STORIES, *field_processes.STORIES)
+STORIES: tuple[Story, ...] = (
+    *(*field_probes.STORIES, *field_runs.STORIES),
+    *(*field_servers.STORIES, *field_processes.STORIES),
+)
 SEEN = {field: story for story in STORIES for field in story.sights}
 
 
