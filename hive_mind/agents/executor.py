@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hive_mind.agents.run_effects import RunEffects
-from hive_mind.agents.run_journal import RunJournal
+from hive_mind.agents.run_journal import RunJournal, checked_name
 from hive_mind.agents.run_parts import RunParts, plan_of
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.errors import InvalidInput
@@ -49,6 +49,8 @@ class RunExecutor:
 
     async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "") -> None:
         """The first steps. Raises `InvalidInput` for inputs that are missing, and where there is a run of this name."""
+        if not parent:
+            checked_name(self.run)
         if missing := [key for key in spec.inputs if key not in inputs]:
             raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
         if (await self.journal.load()).seq:

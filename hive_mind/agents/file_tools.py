@@ -32,7 +32,7 @@ def file_tools(files: RunFiles) -> Sequence[Tool]:
     @tool
     async def edit_data(filename: str, old: str, new: str) -> str:
         """Replace a text in a file of this run. It has to stand there exactly once."""
-        text = await asyncio.to_thread(lambda: files.adapt() if filename == FILE else files.read(filename))
+        text = await asyncio.to_thread(files.whole, filename)
         if (times := text.count(old)) != 1 or not old:
             raise InvalidInput(f"that text stands {times} times in {filename}; give one that stands there once")
         changed = text.replace(old, new)

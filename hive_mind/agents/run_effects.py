@@ -145,5 +145,5 @@ def _turn(place: Place, outputs: object, attempts: int) -> JudgedTurn:
         calls=[call.call.name for call in place.calls.values()],
         outputs=tuple(outputs) if isinstance(outputs, list | tuple) else (),
         iteration=place.attempt * 1_000 + place.turns,
-        attempts_left=attempts - place.attempt,
+        attempts_left=attempts - place.tries,
     )

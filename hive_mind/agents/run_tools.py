@@ -5,16 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from hive_mind.agents.run_files import RunFiles
-from hive_mind.errors import HiveError
+from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
 from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.plain import plain
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.wanted import REPORTING_TOOLS
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 
 DELEGATE = "delegate_to_sub_agent"
+_VALUE_BYTES_MAX = 500_000
+"""An entry of a ledger has at most a megabyte."""
 _TEXT = {"type": "string"}
 _BUILT_IN = {
     "set_output": ToolSpec(
@@ -71,21 +76,28 @@ class RunTools:
             there = ", ".join(one.name for one in self.offered(node))
             return _error(f"there is no tool {call.name!r} here; tools: {there}")
         context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent)
+        timeout = asyncio.timeout(tool.timeout_s)
         try:
-            async with asyncio.timeout(tool.timeout_s):
+            async with timeout:
                 value = await tool.call(context, call.arguments)
-        except TimeoutError:
-            return _error(f"{call.name} did not end within {tool.timeout_s:g} s")
         except HiveError as error:
             return _error(str(error))
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is told to whoever called it
+            # A tool may give up waiting for something else before its own time is over.
+            if timeout.expired():
+                return _error(f"{call.name} did not end within {tool.timeout_s:g} s")
             return _error(f"{call.name} failed: {type(error).__name__}: {error}")
-        return await asyncio.to_thread(self._kept, call.name, number, value)
+        return await asyncio.to_thread(self._kept, node, call.name, number, value)
 
-    def _kept(self, name: str, number: int, value: Any) -> ToolResult:
-        text = as_text(value)
+    def _kept(self, node: NodeSpec, name: str, number: int, value: Any) -> ToolResult:
+        """Only an output of a tool node needs the value itself; a conversation has its text."""
+        try:
+            kept = _keepable(value) if node.kind == "tool" else None
+            text = plain(as_text(value))
+        except (TypeError, ValueError, RecursionError, InvalidInput) as error:
+            return _error(f"what {name} gave can't be kept: {error}")
         file = self.files.keep_result(name, number, text)
-        return ToolResult(shown(name, text, file), value, file=file)
+        return ToolResult(shown(name, text, file), kept, file=file)
 
     def _allowed(self, node: NodeSpec, name: str) -> Tool | None:
         names: Sequence[str] = [node.tool] if node.kind == "tool" else node.tools
@@ -118,6 +130,14 @@ class RunTools:
             return _error(f"{node.id} may not set {key!r}; it may set: {allowed}")
         self.files.remember_output(key, given["value"])
         return ToolResult(f"{key} is set", outputs={key: given["value"]})
+
+
+def _keepable(value: Any) -> Any:
+    """A value as a step holds it, the same now and after a restart."""
+    body = msgspec.json.encode(plain(value))
+    if len(body) > _VALUE_BYTES_MAX:
+        raise InvalidInput(f"it has {len(body):,} bytes, at most {_VALUE_BYTES_MAX:,}; write it to a file")
+    return msgspec.json.decode(body)
 
 
 def _delegate(node: NodeSpec) -> ToolSpec:

@@ -10,7 +10,7 @@ _FEW_TURNS = 3
 
 
 def judgment_of(state: RunState, place: Place) -> Judgment:
-    """It is done when its outputs are set, or when it says that it is; else it is told what is missing, and how much time is left."""
+    """It is done when its outputs are set, or when it says so; else it is told what is missing, and how much time is left."""
     node = state.spec.by_id[place.node]
     if any(call.call.name == "mark_complete" and call.phase == "done" for call in place.calls.values()):
         return Judgment(action=JudgmentAction.ACCEPT, reasoning="it says that it is complete")

@@ -8,7 +8,6 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.runs.spec import WorkerSpec
 
-
 AskKind = Literal["judgment", "tool", "question"]
 
 

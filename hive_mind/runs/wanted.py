@@ -133,11 +133,12 @@ def _wakes(state: RunState) -> Iterator[Effect]:
     yield WakeIn(id="time", place="", ms=ms_left(state))
     for place in state.places.values():
         left = place_ms_left(place, state.spec.by_id[place.node])
-        if left is not None and place.phase in ("think", "act", "judge"):
+        if left is not None and place.phase in ("think", "act", "judge") and not state.waits(place):
             yield WakeIn(id=f"{place.id}.{place.attempt}.w", place=place.id, ms=left)
 
 
-def _ask(place: Place, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
+def _ask(
+    place: Place, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
 ) -> AskPerson:
     count = call.asked if call else place.asked
     about = call.call.id if call else _turn(place)
