@@ -24,7 +24,7 @@ def as_text(value: Any) -> str:
         return value
     try:
         return json.dumps(json.loads(value), ensure_ascii=False, indent=2)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 

@@ -4,6 +4,7 @@ from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.runs import effects as e
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.steps import Resumed
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
 from tests.unit.runs.flow import RETRY, Flow, call, worker
@@ -147,8 +148,6 @@ def test_a_place_that_waits_is_not_charged_for_what_another_branch_does_meanwhil
 
 
 def test_time_in_which_no_process_had_the_run_does_not_count() -> None:
-    from hive_mind.runs.steps import Resumed
-
     flow = Flow(worker(TALK))
     flow.keep([Resumed()], after_ms=60_000)
     assert flow.state.active_ms == 0
