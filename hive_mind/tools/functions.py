@@ -53,8 +53,11 @@ def tool(
 def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -> Tool:
     if not (description := inspect.getdoc(function)):
         raise InvalidInput(f"tool {name!r} needs a docstring: a model chooses tools by what they say")
-    model, context = _model_of(function, name)
-    schema = model.model_json_schema()
+    try:
+        model, context = _model_of(function, name)
+        schema = model.model_json_schema()
+    except (PydanticUserError, NameError) as error:
+        raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error}") from None
     schema.pop("title", None)
 
     async def call(told: ToolContext, arguments: Arguments) -> Any:
@@ -77,10 +80,7 @@ def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
         else:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[parameter.name] = (hints[parameter.name], default)
-    try:
-        return create_model(name, __config__=_FORBID, **fields), context
-    except PydanticUserError as error:
-        raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error.message}") from None
+    return create_model(name, __config__=_FORBID, **fields), context
 
 
 def _validated(model: type[BaseModel], name: str, arguments: Arguments) -> dict[str, Any]:
