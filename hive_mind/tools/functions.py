@@ -75,8 +75,9 @@ def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
     for parameter in inspect.signature(function).parameters.values():
         if hints.get(parameter.name) is ToolContext:
             context = parameter.name
-        elif parameter.kind not in _PLAIN or parameter.name not in hints:
-            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} needs a type, and may be no *args")
+        elif parameter.kind not in _PLAIN or parameter.name not in hints or parameter.name.startswith("_"):
+            told = "needs a type, may be no *args, and may not begin with an underscore"
+            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} {told}")
         else:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[parameter.name] = (hints[parameter.name], default)

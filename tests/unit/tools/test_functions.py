@@ -149,7 +149,7 @@ def unknown(what: "Nobody") -> str:  # type: ignore[name-defined]  # noqa: F821 
         (named, "may be no \\*args"),
         (opaque, "no schema can describe"),
         (returning, "no schema can describe"),
-        (private, "no schema can describe"),
+        (private, "may not begin with an underscore"),
         (unknown, "no schema can describe"),
     ],
 )
