@@ -41,6 +41,7 @@ class RunExecutor:
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._changed = asyncio.Event()
         self._events: list[Event] = []
+        self._early: list[Event] = []
 
     @property
     def state(self) -> RunState:
@@ -132,10 +133,14 @@ class RunExecutor:
 
     async def _take_told(self, plan: Plan) -> None:
         self._changed.clear()
-        events, self._events = self._events, []
+        events, self._events = [*self._early, *self._events], []
+        self._early = []
         for event in events:
             if steps := accepted(self.state, plan, event):
                 await self.journal.append(steps)
+            elif isinstance(event, Word) and event.id not in self.state.heard:
+                # Whom it is for may still be thinking: it is heard in its turn.
+                self._early.append(event)
 
     def _happened(self, event: Event) -> None:
         self._events.append(event)
