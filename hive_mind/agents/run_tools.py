@@ -94,9 +94,9 @@ class RunTools:
         try:
             kept = _keepable(value) if node.kind == "tool" else None
             text = plain(as_text(value))
+            file = self.files.keep_result(name, number, text)
         except (TypeError, ValueError, RecursionError, InvalidInput) as error:
             return _error(f"what {name} gave can't be kept: {error}")
-        file = self.files.keep_result(name, number, text)
         return ToolResult(shown(name, text, file), kept, file=file)
 
     def _allowed(self, node: NodeSpec, name: str) -> Tool | None:

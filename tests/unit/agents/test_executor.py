@@ -313,6 +313,36 @@ def test_without_a_model_a_loop_is_a_persons_business() -> None:
     story(tell)
 
 
+def test_a_conversation_that_grows_too_long_is_moved_to_a_file_and_goes_on(tmp_path: Path) -> None:
+    async def tell(ledger: Ledger) -> None:
+        turns: list[Turn] = []
+
+        def replied(turn: Turn) -> Any:
+            turns.append(turn)
+            return said(f"{len(turns)} " + "word " * 300) if len(turns) < 6 else sets("x", 1)
+
+        spec = worker(TALK | {"attempts": 9}, context_tokens=1_000)
+        state = await driven(parts_over(ledger, conversation=replied, folder=tmp_path), spec)
+        moved = (tmp_path / "runs" / "r" / "conversation_1.md").read_text()
+        assert state.outcome == "accepted"
+        assert "1 word" in moved
+        assert "conversation_1.md" in turns[-1].instructions
+        assert "1 word" not in str(turns[-1].messages)
+
+    story(tell)
+
+
+def test_where_no_files_are_kept_a_conversation_that_is_too_long_is_a_persons_business() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger, conversation=lambda _: said("word " * 300))
+        state = await driven(parts, worker(TALK | {"attempts": 9}, context_tokens=1_000))
+        assert state.is_waiting
+        (view,) = await parts.desk.open()
+        assert "no files are kept to move it to" in view.item.title
+
+    story(tell)
+
+
 def test_a_model_that_chooses_no_edge_is_a_persons_business() -> None:
     async def tell(ledger: Ledger) -> None:
         edges = [{"source": "a", "target": one, "on": "model"} for one in "bc"]

@@ -115,6 +115,11 @@ def test_a_value_that_no_step_can_hold_is_an_error_of_its_tool(value: Any) -> No
     assert result.text.startswith("what give gave can't be kept: ")
 
 
+def test_a_result_that_is_too_large_for_a_file_is_an_error_of_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_mind.agents.run_files._FILE_BYTES_MAX", 10)
+    assert gave("x" * 11, folder=tmp_path).text == "what give gave can't be kept: give_7.txt would have 11 bytes: at most 10"
+
+
 @pytest.mark.parametrize("value", [{(1, 2): 3}, CYCLE], ids=["keys", "cycle"])
 def test_what_is_no_json_is_an_error_also_in_a_conversation(value: Any) -> None:
     assert gave(value).is_error
