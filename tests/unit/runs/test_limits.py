@@ -26,6 +26,16 @@ def test_a_run_that_used_its_turns_is_exhausted() -> None:
     assert flow.ended == ("exhausted", "all 2 turns of the run are used")
 
 
+def test_branches_that_think_at_once_do_not_take_more_turns_than_there_are() -> None:
+    flow = Flow(worker("s", "a", "b", edges=["s a", "s b"], limits={"turns": 2}))
+    flow.do("s")
+    assert [one.is_last for one in flow.all(e.CallModel)] == [True]
+    flow.do("a")
+    flow.go_on()
+    assert flow.ended == ("exhausted", "all 2 turns of the run are used")
+    assert flow.state.turns == 2
+
+
 def test_a_run_that_used_its_tokens_is_exhausted() -> None:
     flow = Flow(worker(TALK, limits={"tokens": 1_000}))
     flow.says("a", call("look", q="1"), tokens=1_000)
