@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hive_mind.agents.run_effects import RunEffects
-from hive_mind.agents.run_journal import RunJournal
+from hive_mind.agents.run_journal import RunJournal, checked_name
 from hive_mind.agents.run_parts import RunParts, plan_of
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.agents.used_credentials import UsedCredentials
@@ -42,6 +42,7 @@ class RunExecutor:
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._changed = asyncio.Event()
         self._events: list[Event] = []
+        self._early: list[Event] = []
 
     @property
     def state(self) -> RunState:
@@ -50,6 +51,8 @@ class RunExecutor:
 
     async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "") -> None:
         """The first steps. Raises `InvalidInput` for inputs that are missing, and where there is a run of this name."""
+        if not parent:
+            checked_name(self.run)
         if missing := [key for key in spec.inputs if key not in inputs]:
             raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
         if (await self.journal.load()).seq:
@@ -132,10 +135,14 @@ class RunExecutor:
 
     async def _take_told(self, plan: Plan) -> None:
         self._changed.clear()
-        events, self._events = self._events, []
+        events, self._events = [*self._early, *self._events], []
+        self._early = []
         for event in events:
             if steps := accepted(self.state, plan, event):
                 await self.journal.append(steps)
+            elif isinstance(event, Word) and event.id not in self.state.heard:
+                # Whom it is for may still be thinking: it is heard in its turn.
+                self._early.append(event)
 
     def _happened(self, event: Event) -> None:
         self._events.append(event)

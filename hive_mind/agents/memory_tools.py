@@ -4,13 +4,18 @@ What a run states is vouched for by the run. What it says again of facts that it
 himself by way of a hive.
 """
 
-from collections.abc import Sequence
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hive_mind.agents.answering import AnsweringSteps
-from hive_mind.agents.learning import LearningSteps
+from hive_mind.agents.learning import LearningPlan, LearningSteps
 from hive_mind.agents.loop import turn
-from hive_mind.cognition.reader import Reader
+from hive_mind.agents.run_files import RunFiles
+from hive_mind.cognition.reader import LeftOut, Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.memory.disputes import dispute_told
@@ -24,11 +29,36 @@ from hive_mind.tools.functions import tool
 
 _CONFIDENCE = 0.8
 _LIMIT_MAX = 100
+_RESULT = re.compile(r"(?:recall|ask)_\d+\.txt")
 
 
-def memory_tools(memory: Memory, reader: Reader, run: str) -> Sequence[Tool]:
-    """All six, for one run."""
-    return [*_reading(memory, reader, recalled := set[str]()), *_writing(memory, reader, run, recalled)]
+def memory_tools(memory: Memory, reader: Reader, run: str, files: RunFiles | None = None) -> Sequence[Tool]:
+    """All six, for one run. `files`: its folder, which knows what was recalled before a restart."""
+    recalled = _Recalled(files or RunFiles(None))
+    return [*_reading(memory, reader, recalled), *_writing(memory, reader, run, recalled)]
+
+
+class _Recalled:
+    """What was recalled in a run, in this process and in those before it."""
+
+    def __init__(self, files: RunFiles) -> None:
+        self._files, self._texts, self._is_loaded = files, set[str](), False
+
+    def add(self, hits: Iterable[Hit]) -> None:
+        self._texts.update(canonical(hit.fact.content) for hit in hits)
+
+    async def has(self, statement: str) -> bool:
+        if not self._is_loaded:
+            self._texts.update(await asyncio.to_thread(lambda: set(_recalled_before(self._files))))
+            self._is_loaded = True
+        return canonical(statement) in self._texts
+
+
+def _recalled_before(files: RunFiles) -> Iterator[str]:
+    for name in files.data_files():
+        if _RESULT.fullmatch(name):
+            found = json.loads(files.read(name))
+            yield from (canonical(one["text"]) for one in (found if isinstance(found, list) else found["facts"]))
 
 
 def source_of(run: str) -> str:
@@ -42,35 +72,37 @@ def told(fact: Fact) -> dict[str, Any]:
     return shown | ({"said_at": fact.said_at} if fact.said_at else {})
 
 
-def _reading(memory: Memory, reader: Reader, recalled: set[str]) -> Sequence[Tool]:
+def _reading(memory: Memory, reader: Reader, recalled: _Recalled) -> Sequence[Tool]:
     @tool
     async def recall(query: str, limit: int = 10) -> list[dict[str, Any]]:
         """Search what is remembered, here and in the hive. Gives facts with their sources, the best first."""
         hits = await memory.search_facts(query, max(1, min(limit, _LIMIT_MAX)))
-        recalled.update(canonical(hit.fact.content) for hit in hits)
+        recalled.add(hits)
         return [_told_hit(hit) for hit in hits]
 
     @tool
     async def ask(question: str) -> dict[str, Any]:
         """Ask what is remembered. Gives an answer that rests on facts alone, with them, or says that it is not known."""
         answer = await turn(AnsweringSteps(memory, reader), Question(question))
-        recalled.update(canonical(hit.fact.content) for hit in answer.sources)
+        recalled.add(answer.sources)
         return {"answer": answer.text, "is_known": answer.is_known, "facts": [_told_hit(hit) for hit in answer.sources]}
 
     return [recall, ask]
 
 
-def _writing(memory: Memory, reader: Reader, run: str, recalled: set[str]) -> Sequence[Tool]:
+def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> Sequence[Tool]:
     @tool
     async def learn(text: str, source: str = "") -> dict[str, Any]:
         """Learn from a text: its facts are kept. `source` says where the text comes from."""
-        learned = await turn(LearningSteps(memory, reader), Content(text, source or source_of(run)))
+        steps = LearningSteps(memory, reader)
+        plan = await steps.decide(await steps.orient(await steps.observe(Content(text, source or source_of(run)))))
+        learned = await steps.act(plan if source else await _news(plan, recalled))
         return {"facts": [told(fact) for fact in learned.facts], "added": learned.added, "left_out": dict(learned.reasons)}
 
     @tool
     async def remember(statement: str, about: str) -> dict[str, Any]:
         """Keep one statement about a topic."""
-        if canonical(statement) in recalled:
+        if await recalled.has(statement):
             return {"kept": False, "why": "it was recalled in this run: it is known already"}
         return {"kept": True, "fact": told(await memory.store_fact(about, statement, _CONFIDENCE, source=source_of(run)))}
 
@@ -87,6 +119,13 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: set[str]) -> Se
         return told(await memory.retract_fact((await _known(memory, fact_id)).id))
 
     return [learn, remember, correct, retract]
+
+
+async def _news(plan: LearningPlan, recalled: _Recalled) -> LearningPlan:
+    """What a run itself says, without what it only says again."""
+    again = [one for one in plan.candidates if await recalled.has(one.content)]
+    left_out = (*plan.left_out, *(LeftOut(one.content, "it was recalled in this run") for one in again))
+    return replace(plan, candidates=tuple(one for one in plan.candidates if one not in again), left_out=left_out)
 
 
 async def _known(memory: Memory, fact_id: str) -> Fact:

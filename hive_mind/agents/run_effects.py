@@ -8,7 +8,7 @@ from hive_mind.agents.model_turn import ModelTurns
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.agents.run_tools import DELEGATE, RunTools
-from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
+from hive_mind.errors import BackendError, ModelOutputError
 from hive_mind.goals.goal import Goal
 from hive_mind.judge.item_context import fitted
 from hive_mind.judge.items import Item
@@ -66,17 +66,14 @@ class RunEffects:
                 return await self._asked(effect, state)
             case e.AwaitDecision():
                 return await self._decided(effect)
+            case e.Compact() if self._files.folder is None:
+                return e.Failed(effect.id, "the conversation is longer than its context, and no files are kept to move it to")
             case e.Compact():
                 text = told(state.places[effect.place].messages[: effect.messages])
-                await asyncio.to_thread(self._moved, effect.file, text)
+                await asyncio.to_thread(self._files.write, effect.file, text)
             case e.WakeIn():
                 await asyncio.sleep(effect.ms / 1_000)
         return e.Done(effect.id)
-
-    def _moved(self, file: str, text: str) -> None:
-        if self._files.folder is None:
-            raise InvalidInput("the conversation is longer than its context, and this run keeps no files to move it to")
-        self._files.write(file, text)
 
     async def _modelled(self, effect: e.CallModel | e.Choose, state: RunState) -> e.Event:
         if self._turns is None:
@@ -145,5 +142,5 @@ def _turn(place: Place, outputs: object, attempts: int) -> JudgedTurn:
         calls=[call.call.name for call in place.calls.values()],
         outputs=tuple(outputs) if isinstance(outputs, list | tuple) else (),
         iteration=place.attempt * 1_000 + place.turns,
-        attempts_left=attempts - place.attempt,
+        attempts_left=attempts - place.tries,
     )

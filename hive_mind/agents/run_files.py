@@ -52,7 +52,7 @@ class RunFiles:
         if path.is_symlink() or not path.is_file():
             there = ", ".join((*self.data_files(), *self.conversations())) or "none"
             raise InvalidInput(f"there is no file {name!r}; files: {there}")
-        return path.read_text("utf-8", "replace")
+        return _decoded(path)
 
     def data_files(self) -> list[str]:
         """Results and what was saved, in the order of their numbers."""
@@ -70,15 +70,31 @@ class RunFiles:
             return ""
         if not self._memory.exists() and self._may_remember:
             self.write(adapt.FILE, adapt.seeded(self._identity))
-        return self._memory.read_text("utf-8", "replace")[: adapt.CHARACTERS_MAX] if self._memory.exists() else ""
+        return _decoded(self._memory)[: adapt.CHARACTERS_MAX] if self._memory.exists() else ""
+
+    def whole(self, name: str) -> str:
+        """All of a file that is to be changed. Raises `InvalidInput` for one that would not be the same when written back."""
+        path = self._path(name)
+        if path != self._memory:
+            return self.read(name)
+        self.adapt()
+        try:
+            return path.read_bytes().decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{name} is not UTF-8; save it as UTF-8") from None
 
     def remember_output(self, key: str, value: Any) -> None:
         """Its line in the agent's memory."""
-        if self._memory is not None and self._may_remember:
-            before = self.adapt()
-            after = adapt.with_output(before, key, value)
-            if after != before:
-                self.write(adapt.FILE, after)
+        if self._memory is None or not self._may_remember:
+            return
+        try:
+            before = self.whole(adapt.FILE)
+        except InvalidInput:
+            # Somebody wrote there what this program can't write back.
+            return
+        after = adapt.with_output(before, key, value)
+        if after != before:
+            self.write(adapt.FILE, after)
 
     def _path(self, name: str) -> Path:
         if name == adapt.FILE and self._memory is not None:
@@ -94,4 +110,13 @@ class RunFiles:
     def _names(self) -> list[str]:
         if self.folder is None or not self.folder.is_dir():
             return []
-        return [one.name for one in self.folder.iterdir() if one.is_file() and not one.name.startswith(".")]
+        return [one.name for one in self.folder.iterdir() if _is_own(one)]
+
+
+def _is_own(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and not path.name.startswith(".")
+
+
+def _decoded(path: Path) -> str:
+    """With its own line ends: text mode would change them."""
+    return path.read_bytes().decode("utf-8", "replace")

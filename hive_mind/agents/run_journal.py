@@ -1,5 +1,6 @@
 """A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,16 @@ _JUDGEMENTS_TOLD = 5
 
 class RunTaken(HiveError):
     """Another process goes on with this run."""
+
+
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+def checked_name(run: str) -> str:
+    """The name of a run, which is also that of its folder. Raises `InvalidInput` for one that leads elsewhere."""
+    if not _NAME.fullmatch(run):
+        raise InvalidInput(f"the name of a run is letters, digits, dashes and underscores, at most 63 of them, not {run[:80]!r}")
+    return run
 
 
 def wall_clock_ms() -> int:
@@ -44,7 +55,9 @@ class RunJournal:
         entries = [entry_of(step, now_ms) for step in steps]
         if not await self._ledger.append(PREFIX + self.run, self.state.seq, entries):
             raise RunTaken(f"another process goes on with run {self.run}")
-        for step in steps:
+        for entry in entries:
+            # As it is read after a restart: a tuple is a list there, and a date a text.
+            step = step_of(entry)
             self.state = fold(self.state, step, now_ms)
             if self._tell:
                 self._tell(step)

@@ -1,16 +1,19 @@
 """The tools of a run: which a node may call, what a call gives, and the file that its result is kept in."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
+
+import msgspec
 
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.used_credentials import UsedCredentials
-from hive_mind.errors import HiveError
+from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
 from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.plain import plain
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.wanted import REPORTING_TOOLS
@@ -76,27 +79,29 @@ class RunTools:
             there = ", ".join(one.name for one in self.offered(node))
             return _error(f"there is no tool {call.name!r} here; tools: {there}")
         context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
+        timeout = asyncio.timeout(tool.timeout_s)
         try:
-            async with asyncio.timeout(tool.timeout_s):
+            async with timeout:
                 value = await tool.call(context, call.arguments)
-        except TimeoutError:
-            return _error(f"{call.name} did not end within {tool.timeout_s:g} s")
         except HiveError as error:
             return _error(self.credentials.hidden.text(str(error)))
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is told to whoever called it
+            # A tool may give up waiting for something else before its own time is over.
+            if timeout.expired():
+                return _error(f"{call.name} did not end within {tool.timeout_s:g} s")
             return _error(self.credentials.hidden.text(f"{call.name} failed: {type(error).__name__}: {error}"))
-        return await asyncio.to_thread(self._kept, node, call.name, number, self.credentials.hidden.value(value))
+        return await asyncio.to_thread(self._kept, node, call.name, number, value)
 
     def _kept(self, node: NodeSpec, name: str, number: int, value: Any) -> ToolResult:
         """A loop has the text; only a node that is this one call sets its output to what came."""
-        plain = json.loads(json.dumps(value, default=str)) if node.kind == "tool" else None
-        size = len(json.dumps(plain).encode())
-        if size > OUTPUT_BYTES_MAX:
-            told = f"{name} gave {size:,} bytes, and an output has at most {OUTPUT_BYTES_MAX:,}"
-            return _error(f"{told}: let it write a file, and give the name")
-        text = as_text(value)
-        file = self.files.keep_result(name, number, text)
-        return ToolResult(shown(name, text, file), plain, file=file)
+        try:
+            value = self.credentials.hidden.value(value)
+            kept = _keepable(value) if node.kind == "tool" else None
+            text = plain(as_text(value))
+            file = self.files.keep_result(name, number, text)
+        except (TypeError, ValueError, RecursionError, InvalidInput) as error:
+            return _error(f"what {name} gave can't be kept: {error}")
+        return ToolResult(shown(name, text, file), kept, file=file)
 
     def _allowed(self, node: NodeSpec, name: str) -> Tool | None:
         names: Sequence[str] = [node.tool] if node.kind == "tool" else node.tools
@@ -129,6 +134,20 @@ class RunTools:
             return _error(f"{node.id} may not set {key!r}; it may set: {allowed}")
         self.files.remember_output(key, given["value"])
         return ToolResult(f"{key} is set", outputs={key: given["value"]})
+
+
+def _keepable(value: Any) -> Any:
+    """A value as a step holds it, the same now and after a restart."""
+    body = msgspec.json.encode(plain(value), enc_hook=_path)
+    if len(body) > OUTPUT_BYTES_MAX:
+        raise InvalidInput(f"it has {len(body):,} bytes, and an output has at most {OUTPUT_BYTES_MAX:,}; write it to a file")
+    return msgspec.json.decode(body)
+
+
+def _path(value: Any) -> str:
+    if isinstance(value, PathLike):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no plain data")
 
 
 def _delegate(node: NodeSpec) -> ToolSpec:

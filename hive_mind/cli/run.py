@@ -1,7 +1,6 @@
 """`hive-mind run`: start a worker, follow what it does, and stop where it has ended or waits for a person."""
 
 import asyncio
-import re
 import secrets
 import shlex
 from collections.abc import Sequence
@@ -26,7 +25,6 @@ _EPILOG = examples(
     "hive-mind run incident-review --input notes=incidents/ -o json",
 )
 _VALUE_BYTES_MAX = 500_000
-_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 WorkerName = Annotated[
     str,
@@ -143,9 +141,9 @@ def servers_of(given: Sequence[str]) -> list["McpServer"]:
 
 
 def _named(name: str) -> str:
-    if name and not _NAME.fullmatch(name):
-        raise InvalidInput(f"--name is letters, digits, dashes and underscores, at most 63 of them, not {name!r}")
-    return name or secrets.token_hex(4)
+    from hive_mind.agents.run_journal import checked_name
+
+    return checked_name(name) if name else secrets.token_hex(4)
 
 
 def _text_of(name: str) -> str:

@@ -1,5 +1,7 @@
 """A conversation in pydantic-ai's words, and its reply in ours."""
 
+import json
+import re
 from dataclasses import replace
 from itertools import groupby
 
@@ -57,10 +59,11 @@ def parameters_of(turn: Turn) -> ModelRequestParameters:
     return ModelRequestParameters(function_tools=tools)
 
 
-def reply_of(response: ModelResponse) -> Reply:
-    """What it said."""
+def reply_of(response: ModelResponse, turn: Turn) -> Reply:
+    """What it said, with the names that the tools of the turn have here."""
+    names = {_sent(one.name): one.name for one in turn.tools}
     calls = tuple(
-        ToolCall(part.tool_call_id, _received(part.tool_name), _arguments(part))
+        ToolCall(part.tool_call_id, names.get(part.tool_name, part.tool_name), _arguments(part))
         for part in response.parts
         if isinstance(part, ToolCallPart)
     )
@@ -69,7 +72,11 @@ def reply_of(response: ModelResponse) -> Reply:
 
 def _said(message: Message) -> list[TextPart | ToolCallPart]:
     text = [TextPart(sendable(message.text))] if message.text or not message.calls else []
-    return [*text, *(ToolCallPart(_sent(one.name), dict(one.arguments), tool_call_id=one.id) for one in message.calls)]
+    return [*text, *(ToolCallPart(_sent(one.name), _json(one.arguments), tool_call_id=one.id) for one in message.calls)]
+
+
+def _json(arguments: Arguments) -> str:
+    return sendable(json.dumps(arguments, ensure_ascii=False, default=str))
 
 
 def _given(message: Message) -> UserPromptPart | ToolReturnPart:
@@ -88,9 +95,6 @@ def _arguments(part: ToolCallPart) -> Arguments:
 
 
 def _sent(name: str) -> str:
-    """Providers take letters, digits, dashes and underscores."""
-    return name.replace(":", "__c__").replace("/", "__s__").replace(".", "__d__")
-
-
-def _received(name: str) -> str:
-    return name.replace("__c__", ":").replace("__s__", "/").replace("__d__", ".")
+    """Providers take at most 64 letters, digits, dashes and underscores, also of a tool that a model made up."""
+    told = name.replace(":", "__c__").replace("/", "__s__").replace(".", "__d__")
+    return re.sub("[^A-Za-z0-9_-]", "_", told)[:64] or "_"

@@ -91,7 +91,7 @@ class ProviderModel:
     async def converse(self, turn: Turn) -> Reply:
         """One turn. Arguments that are no JSON object come as they are, under one name, so that their tool refuses them."""
         response = await self._request(conversation_of(turn), parameters_of(turn), turn.max_output_tokens)
-        return reply_of(response)
+        return reply_of(response, turn)
 
     async def _request(self, messages: list[ModelMessage], parameters: ModelRequestParameters, most: int) -> ModelResponse:
         settings = ModelSettings(max_tokens=most, timeout=self._timeout_s)

@@ -12,6 +12,7 @@ from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
 from hive_mind.runs.arguments import resolved
 from hive_mind.runs.deciding import answered, gave_up, judged, judged_whole, on
+from hive_mind.runs.plain import plain
 from hive_mind.runs.repetition import TURNS, WARNING
 from hive_mind.runs.state import RunState
 from hive_mind.runs.wanted import wanted
@@ -35,28 +36,32 @@ def accepted(state: RunState, plan: e.Plan, event: e.Event) -> tuple[s.Step, ...
 def _heard(writing: Writing, event: e.Word) -> None:
     waiting = next((place for place in writing.state.places.values() if place.phase == "wait"), None)
     if waiting is not None and event.id not in writing.state.heard:
-        writing.add(s.Heard(waiting.id, event.text, event.id))
+        writing.add(s.Heard(waiting.id, plain(event.text), event.id))
 
 
 def _model_said(writing: Writing, effect: e.CallModel, event: e.ModelSaid) -> None:
     place, reply = writing.state.places[effect.place], event.reply
     turn = f"{place.id}.{place.attempt}.{place.turns}"
     # Names of our own: those of a model may come twice, and differ after a crash.
-    calls = tuple(changed(call, id=f"{turn}.{number}") for number, call in enumerate(reply.calls))
-    writing.add(s.Replied(place.id, reply.text, calls, reply.input_tokens + reply.output_tokens))
+    calls = tuple(
+        changed(call, id=f"{turn}.{number}", name=plain(call.name), arguments=plain(call.arguments))
+        for number, call in enumerate(reply.calls)
+    )
+    writing.add(s.Replied(place.id, plain(reply.text), calls, reply.input_tokens + reply.output_tokens))
 
 
 def _tool_gave(writing: Writing, effect: e.CallTool, event: e.ToolGave) -> None:
     result = event.result
     for key, value in result.outputs.items():
-        writing.add(s.OutputSet(effect.place, key, value))
+        writing.add(s.OutputSet(effect.place, key, plain(value)))
     if result.report:
-        writing.add(s.Reported(effect.place, result.report[0], result.report[1]))
-    given = (result.text, result.value, result.is_error, result.file, result.completes, result.tokens)
+        writing.add(s.Reported(effect.place, plain(result.report[0]), plain(result.report[1])))
+    text = plain(result.text)
+    given = (text, plain(result.value), result.is_error, result.file, result.completes, result.tokens)
     writing.add(s.Returned(effect.place, effect.call.id, *given))
     place = writing.state.places[effect.place]
     if result.is_error and writing.state.spec.by_id[place.node].kind == "tool":
-        judged(writing, place, Judgment(action=JudgmentAction.RETRY, reasoning=result.text, cause="outputs"))
+        judged(writing, place, Judgment(action=JudgmentAction.RETRY, reasoning=text, cause="outputs"))
 
 
 def _judge_said(writing: Writing, effect: e.AskJudge, event: e.JudgeSaid) -> None:
@@ -80,7 +85,7 @@ def _said(writing: Writing, effect: e.AwaitDecision, event: e.Said) -> None:
 
 def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
     """Whatever could not be had is a person's business."""
-    said = Judgment(action=JudgmentAction.ESCALATE, reasoning=event.why, cause="broken")
+    said = Judgment(action=JudgmentAction.ESCALATE, reasoning=plain(event.why), cause="broken")
     if effect.place:
         judged(writing, writing.state.places[effect.place], said)
     else:

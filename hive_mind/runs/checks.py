@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator
 
 from hive_mind.forms.finding import Finding
 from hive_mind.runs.arguments import keys_in
+from hive_mind.runs.branches import branch_faults
 from hive_mind.runs.spec import NodeSpec, WorkerSpec
 
 BUILT_IN = frozenset(("set_output", "ask_person", "delegate_to_sub_agent"))
 """Tools that every loop has, or that its node declares otherwise."""
-_ALWAYS = ("success", "always")
 
 
 def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Finding]:
@@ -24,7 +24,7 @@ def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Findi
             for fault in _sub_agent(node, ("spec", "subagents", number), tools)
         ),
         *_reached(spec),
-        *_branches(spec),
+        *branch_faults(spec),
         *_inputs(spec),
     ]
 
@@ -94,7 +94,7 @@ def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iter
     for field, number, name in named:
         if not is_known(name, tools):
             yield Finding((*where, field, number), f"there is no tool {name!r}; tools: {', '.join(sorted(tools))}")
-    if node.tool and not is_known(node.tool, tools):
+    if node.tool and node.tool not in tools:
         yield Finding((*where, "tool"), f"there is no tool {node.tool!r}; tools: {', '.join(sorted(tools))}")
 
 
@@ -121,36 +121,11 @@ def _reached(spec: WorkerSpec) -> Iterator[Finding]:
             yield Finding(("spec", "nodes", number, "id"), f"no edge leads to {one.id!r}; add one, or leave the node out")
 
 
-def _branches(spec: WorkerSpec) -> Iterator[Finding]:
-    """Nodes of two branches must not set the same key: whichever came last would win."""
-    for node in spec.nodes:
-        targets = dict.fromkeys(edge.target for edge in spec.from_(node.id) if edge.on in _ALWAYS)
-        owners: dict[str, str] = {}
-        for target in targets if len(targets) > 1 else ():
-            for id in _branch(spec, target):
-                for key in spec.by_id[id].may_write if id in spec.by_id else ():
-                    if owners.setdefault(key, target) != target:
-                        number = [one.id for one in spec.nodes].index(id)
-                        yield Finding(
-                            ("spec", "nodes", number, "outputs"),
-                            f"{key!r} is set in the branches of {owners[key]!r} and {target!r}, which run at once",
-                        )
-
-
-def _branch(spec: WorkerSpec, begin: str) -> list[str]:
-    """The nodes of a branch, until others join it."""
-    found, frontier = dict.fromkeys([begin]), [begin]
-    while frontier:
-        for edge in spec.from_(frontier.pop()):
-            if edge.target in spec.by_id and edge.target not in found and not spec.by_id[edge.target].join:
-                found[edge.target] = None
-                frontier.append(edge.target)
-    return [id for id in found if id in spec.by_id and not spec.by_id[id].join]
-
-
 def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
     known = {*spec.inputs, "feedback_context", *(key for node in spec.nodes for key in node.may_write)}
-    for number, node in enumerate(spec.nodes):
-        for place, key in enumerate(node.inputs):
-            if key not in known:
-                yield Finding(("spec", "nodes", number, "inputs", place), f"nobody sets {key!r}: add it to the worker's inputs")
+    for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
+        for number, node in enumerate(nodes):
+            for place, key in enumerate(node.inputs):
+                if key not in known:
+                    where: _Where = ("spec", kind, number, "inputs", place)
+                    yield Finding(where, f"nobody sets {key!r}: add it to the worker's inputs")

@@ -3,6 +3,7 @@
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs.effects import Said
 from hive_mind.runs.feedback import feedback_context
+from hive_mind.runs.pointers import as_text
 from hive_mind.runs.routing import enter, give_up, leave, options
 from hive_mind.runs.state import Place, RunState, Waiting
 from hive_mind.runs.steps import Answered, Judged, Replanned, Returned
@@ -11,6 +12,7 @@ from hive_mind.runs.writing import Writing
 
 _RETRY, _REPLAN = JudgmentAction.RETRY, JudgmentAction.REPLAN
 _ACCEPT, _ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
+_WANTS_PLAN = "a person wants another plan"
 
 
 def judged(writing: Writing, place: Place, said: Judgment) -> None:
@@ -34,7 +36,7 @@ def judged_whole(writing: Writing, said: Judgment) -> None:
     if said.action is _ACCEPT:
         writing.end("accepted", said.reasoning)
     elif said.action in (_RETRY, _REPLAN):
-        _once_more(writing, f"[Judge feedback]: {said.feedback or said.reasoning}")
+        _once_more(writing, "Judge feedback", said.feedback or said.reasoning)
 
 
 def gave_up(writing: Writing, place: Place, why: str) -> None:
@@ -46,7 +48,8 @@ def gave_up(writing: Writing, place: Place, why: str) -> None:
 
 def on(writing: Writing, place: Place, chosen: str = "") -> None:
     """The place is done with, and well. A choice that is none of the options is a person's business."""
-    if chosen and chosen not in [edge.target for edge in options(writing.state, place)]:
+    among = [edge.target for edge in options(writing.state, place)]
+    if among and chosen not in among:
         writing.add(Judged(place.id, _ESCALATE, f"{chosen!r} was chosen, which is no edge from {place.node}", cause="broken"))
         return
     leave(writing, place, "success", chosen)
@@ -61,25 +64,26 @@ def answered(writing: Writing, item: str, said: Said) -> None:
         _answered_whole(writing, said)
     elif waiting.call:
         _answered_call(writing, place, waiting, said)
-    elif place.phase == "paused" or (place.phase == "think" and writing.state.spec.by_id[place.node].kind == "person"):
-        if place.phase == "paused" and said.action is _ESCALATE:
-            writing.end("rejected", _because(said))
-    elif place.phase == "choose" and place.node and _is_choice(writing.state, place):
-        on(writing, writing.state.places[place.id], str(said.edit or said.because))
+    elif place.phase == "paused":
+        _answered_pause(writing, said)
+    elif place.phase == "think":
+        _answered_question(writing, place, said)
+    elif said.action is _ACCEPT and _is_choice(writing.state, place, said):
+        on(writing, writing.state.places[place.id], _chosen(said))
     elif said.action is _ACCEPT:
         _on_if_free(writing, place.id)
     elif said.action is _REPLAN and _may_replan(writing.state):
-        replan(writing, said.because)
+        replan(writing, said.because or _WANTS_PLAN, "Person")
     elif said.action is not _RETRY:
         _rejected(writing, writing.state.places[place.id], said)
 
 
-def replan(writing: Writing, why: str) -> None:
+def replan(writing: Writing, why: str, who: str = "Judge feedback") -> None:
     """The planner begins, told what came of it so far; everything else is given up."""
     told = feedback_context(writing.state, why)
     give_up(writing, list(writing.state.places.values()))
     writing.add(Replanned(told))
-    enter(writing, writing.state.spec.planner, f"[Judge feedback]: {why}")
+    enter(writing, writing.state.spec.planner, f"[{who}]: {why}")
 
 
 def _kept(place: str, said: Judgment, action: JudgmentAction | None = None, *, is_again: bool = True) -> Judged:
@@ -90,7 +94,7 @@ def _may_try_again(writing: Writing, place: Place) -> bool:
     """A tool that must not run twice is not called again because a judge wants it."""
     node = writing.state.spec.by_id[place.node]
     traits = writing.plan.traits.get(node.tool)
-    return place.attempt < node.attempts and not (node.kind == "tool" and traits and not traits.is_idempotent)
+    return place.tries < node.attempts and not (node.kind == "tool" and traits and not traits.is_idempotent)
 
 
 def _may_replan(state: RunState) -> bool:
@@ -105,14 +109,14 @@ def _on_if_free(writing: Writing, place_id: str) -> None:
         on(writing, place)
 
 
-def _once_more(writing: Writing, told: str) -> None:
+def _once_more(writing: Writing, who: str, why: str) -> None:
     """The whole is not good enough: plan anew, or do the last node again while it may be entered; else a person decides."""
     state = writing.state
     last = state.done[-1] if state.done else state.spec.entry
     if _may_replan(state):
-        replan(writing, told)
+        replan(writing, why, who)
     elif state.visits.get(last, 0) < state.spec.by_id[last].visits:
-        enter(writing, last, told)
+        enter(writing, last, f"[{who}]: {why}")
 
 
 def _answered_whole(writing: Writing, said: Said) -> None:
@@ -121,7 +125,7 @@ def _answered_whole(writing: Writing, said: Said) -> None:
     elif said.action is _ESCALATE:
         writing.end("rejected", _because(said))
     else:
-        _once_more(writing, f"[Person]: {said.because or 'try again'}")
+        _once_more(writing, "Person", said.because or "try again")
         if writing.state.is_whole:
             writing.end("rejected", f"it can't be tried again: {_because(said)}")
 
@@ -131,16 +135,41 @@ def _answered_call(writing: Writing, place: Place, waiting: Waiting, said: Said)
     answer = said.edit if said.edit is not None else said.because
     is_question = call.call.name in PERSON_TOOLS
     if is_question or said.edit is not None:
-        told = str(answer) if answer else "approved" if said.action is _ACCEPT else "no answer: a person declined"
+        declined = "approved" if said.action is _ACCEPT else "no answer: a person declined"
+        told = declined if answer in ("", None) else as_text(answer)
         writing.add(Returned(place.id, waiting.call, f"[Person]: {told}" if is_question else told, value=answer))
     elif said.action is not _ACCEPT:
-        why = f": {said.because}" if said.because else ""
-        writing.add(Returned(place.id, waiting.call, f"a person decided that this must not run{why}", is_error=True))
+        why = f"a person decided that this must not run{f': {said.because}' if said.because else ''}"
+        writing.add(Returned(place.id, waiting.call, why, is_error=True))
+        if writing.state.spec.by_id[place.node].kind == "tool":
+            gave_up(writing, place, why)
 
 
-def _is_choice(state: RunState, place: Place) -> bool:
-    node = state.spec.by_id[place.node]
-    return bool(options(state, place)) and not (node.requires_approval and not place.is_approved)
+def _answered_pause(writing: Writing, said: Said) -> None:
+    """Whether to go on: with another plan, if that is what a person wants."""
+    if said.action is _REPLAN and _may_replan(writing.state):
+        replan(writing, said.because or _WANTS_PLAN, "Person")
+    elif said.action in (_REPLAN, _ESCALATE):
+        writing.end("rejected", _because(said))
+
+
+def _answered_question(writing: Writing, place: Place, said: Said) -> None:
+    """A node of kind person: what was decided is its output. Where nobody could see a no there, it ends here."""
+    node = writing.state.spec.by_id[place.node]
+    is_no = said.edit is None and said.action is not _ACCEPT
+    if is_no and (not node.outputs or (said.action is _ESCALATE and writing.state.spec.fails_over(node.id))):
+        _rejected(writing, writing.state.places[place.id], said)
+
+
+def _is_choice(state: RunState, place: Place, said: Said) -> bool:
+    """Whether an edge was asked for, or is named where something else was."""
+    node, targets = state.spec.by_id[place.node], [edge.target for edge in options(state, place)]
+    is_asked = place.phase == "choose" and not (node.requires_approval and not place.is_approved)
+    return bool(targets) and (is_asked or _chosen(said) in targets)
+
+
+def _chosen(said: Said) -> str:
+    return str(said.edit or said.because)
 
 
 def _rejected(writing: Writing, place: Place, said: Said) -> None:

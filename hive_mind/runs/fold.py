@@ -15,7 +15,7 @@ from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import Call, Frame, Phase, Place, RunState, Waiting
 
 # What came before them was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
-_AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Answered, steps.Heard, steps.Paused, steps.Continued)
+_AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Paused, steps.Continued)
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -24,10 +24,17 @@ def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:
     """The state after a step that was kept at this time."""
     spent = 0 if isinstance(step, _AFTER_A_WAIT) else max(0, at_ms - state.at_ms)
     if spent and not state.is_waiting:
-        places = {id: replace(place, active_ms=place.active_ms + spent) for id, place in state.places.items()}
-        state = replace(state, active_ms=state.active_ms + spent, places=places)
+        state = _spent(state, spent)
     begun = state.begun_ms or at_ms
     return replace(_MEANINGS[type(step)](state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun)
+
+
+def _spent(state: RunState, ms: int) -> RunState:
+    """Time in which something was done: waiting for a person costs a place nothing, whatever others do meanwhile."""
+    places = {
+        id: place if state.waits(place) else replace(place, active_ms=place.active_ms + ms) for id, place in state.places.items()
+    }
+    return replace(state, active_ms=state.active_ms + ms, places=places)
 
 
 def folded(entries: Iterable[Entry]) -> RunState:
@@ -125,8 +132,7 @@ def _returned(state: RunState, step: steps.Returned) -> RunState:
     node = state.spec.by_id[place.node]
     if node.kind == "tool":
         outputs = {**place.outputs, **{key: step.value for key in node.outputs[:1] if not step.is_error}}
-        errors = (*place.errors, step.text) if step.is_error else place.errors
-        return _put(state, replace(place, outputs=outputs, errors=errors, phase="judge"))
+        return _put(state, replace(place, outputs=outputs, phase="judge"))
     if any(call.phase != "done" for call in place.calls.values()) and not step.completes:
         return state
     # In the order of the calls, not of arrival; what was not waited for has no result.
@@ -154,17 +160,15 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
         state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
     if not step.place:
         return replace(state, is_judged=True, reason=step.reasoning)
-    place = state.places[step.place]
+    # What a planner may be told of it later: feedback names no hidden criteria, reasoning does.
+    place, error = state.places[step.place], step.feedback or step.reasoning
     match step.action:
         case JudgmentAction.ACCEPT:
             return _put(state, replace(place, phase="choose", why=step.reasoning))
         case JudgmentAction.RETRY if step.is_again:
-            return _put(state, _again(place, f"[Judge feedback]: {step.feedback or step.reasoning}", step.reasoning))
-        case JudgmentAction.RETRY:
-            errors = (*place.errors, step.reasoning)
-            return _put(state, replace(place, phase="parked", errors=errors, why=step.reasoning))
+            return _put(state, _again(place, f"[Judge feedback]: {error}", error))
         case _:
-            return _put(state, replace(place, phase="parked", why=step.reasoning))
+            return _put(state, replace(place, phase="parked", errors=(*place.errors, error), why=step.reasoning))
 
 
 def _again(place: Place, told: str, why: str) -> Place:
@@ -210,15 +214,17 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
     place, said = state.places[item.place], step.because or _text(step.edit)
     node = state.spec.by_id[place.node]
     if place.phase == "paused":
-        return _put(state, replace(place, phase="think"))
+        messages = (*place.messages, Message("user", f"[Person]: {said}")) if said else place.messages
+        return _put(state, replace(place, phase="think", messages=messages))
     if node.kind == "person" and place.phase == "think":
         value = step.edit if step.edit is not None else {"decision": str(step.action), "because": step.because}
         outputs = dict.fromkeys(node.outputs[:1], value)
         return _put(state, replace(place, outputs=outputs, phase="judge"))
     if step.action is JudgmentAction.RETRY:
-        return _put(state, replace(_again(place, f"[Person]: {said or 'try again'}", said), attempt=1, is_warned=False))
+        again = _again(place, f"[Person]: {said or 'try again'}", said or "a person wants it done again")
+        return _put(state, replace(again, forgiven=place.attempt, is_warned=False, is_approved=False))
     if step.action is JudgmentAction.ACCEPT:
-        edit = step.edit if isinstance(step.edit, dict) and place.phase == "parked" else {}
+        edit = step.edit if isinstance(step.edit, dict) else {}
         outputs = {**place.outputs, **{key: value for key, value in edit.items() if key in node.may_write}}
         return _put(state, replace(place, outputs=outputs, phase="choose", is_approved=True))
     return state

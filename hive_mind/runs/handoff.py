@@ -13,16 +13,18 @@ VALUE_CHARACTERS = 200
 _LAST_CHARACTERS = 500
 
 
-def marker(state: RunState, place: Place) -> str:
+def marker(state: RunState, place: Place, *, has_failed: bool = False) -> str:
     """For a node that goes on with the conversation. Files, tools and the agent's memory stand in its prompt."""
-    return f"[Phase {place.node} is complete.]\nOutputs so far:\n{values(state.buffer)}\n{REFLECT}"
+    ended = f"has failed{_why(place)}" if has_failed else "is complete"
+    return f"[Phase {place.node} {ended}.]\nOutputs so far:\n{values(state.buffer)}\n{REFLECT}"
 
 
-def handoff(state: RunState, place: Place) -> str:
+def handoff(state: RunState, place: Place, *, has_failed: bool = False) -> str:
     """For a node with a conversation of its own."""
     said = [message.text for message in place.messages if message.role == "assistant" and message.text]
     last = f"\nWhat it said last: {_cut(said[-1], _LAST_CHARACTERS)}" if said else ""
-    return f"[{place.node} handed over.]\nOutputs so far:\n{values(state.buffer)}{last}"
+    ended = f"has failed{_why(place)}" if has_failed else "handed over"
+    return f"[{place.node} {ended}.]\nOutputs so far:\n{values(state.buffer)}{last}"
 
 
 def values(known: Any) -> str:
@@ -34,6 +36,10 @@ def one_line(value: Any, characters: int = VALUE_CHARACTERS) -> str:
     """A value as JSON, or a text as it is, in one line and cut."""
     told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return _cut(" ".join(told.split()), characters)
+
+
+def _why(place: Place) -> str:
+    return f": {one_line(place.errors[-1])}" if place.errors else ""
 
 
 def _cut(text: str, characters: int) -> str:

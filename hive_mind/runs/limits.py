@@ -23,7 +23,7 @@ def is_last(state: RunState, place: Place, node: NodeSpec) -> bool:
     return (
         state.turns + 1 >= limits.turns
         or state.tokens >= _ALMOST * limits.tokens
-        or (place.turns + 1 >= node.turns and place.attempt >= node.attempts)
+        or (place.turns + 1 >= node.turns and place.tries >= node.attempts)
     )
 
 

@@ -10,7 +10,9 @@ LINE_CHARACTERS = 2_000
 """`load_data` counts a longer line as several, so that every file can be read to its end"""
 NEVER_SAVED = frozenset(("load_data", "set_output", "report_to_parent", "mark_complete", "ask_person", "wait_for_response"))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_SHOWN_POINTER = re.compile(r"\n\[(?:Saved to '|Result from )[^\n]*\]\Z")
 _NUMBERED = re.compile(r".+_(\d+)\.txt")
+_TOOL_CHARACTERS = 60
 _HINT = "Use offset/limit parameters to read smaller chunks."
 
 
@@ -22,13 +24,14 @@ def as_text(value: Any) -> str:
         return value
     try:
         return json.dumps(json.loads(value), ensure_ascii=False, indent=2)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 
 def file_of(tool: str, number: int) -> str:
-    """The file of a result."""
-    return f"{re.sub('[^A-Za-z0-9_-]', '_', tool)}_{number}.txt"
+    """The file of a result: a plain name, whatever the tool is called."""
+    name = re.sub(r"\.{2,}|[^A-Za-z0-9_.-]", "_", tool)[:_TOOL_CHARACTERS].lstrip("_.-")
+    return f"{name or 'result'}_{number}.txt"
 
 
 def number_of(file: str) -> int:
@@ -46,6 +49,11 @@ def shown(tool: str, text: str, file: str) -> str:
     told = f"{len(text):,} chars — too large for context, saved to '{file}'"
     pointer = f"[Result from {tool}: {told}. Use load_data(filename='{file}') to read the full result.]"
     return f"{text[:CHARACTERS_MAX]}\n{pointer}"
+
+
+def without_pointer(text: str) -> str:
+    """What `shown` shows without the file's name: the same result in two files is one."""
+    return _SHOWN_POINTER.sub("", text)
 
 
 def is_plain_name(file: str) -> bool:

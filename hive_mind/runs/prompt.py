@@ -58,7 +58,7 @@ def messages(place: Place) -> tuple[Message, ...]:
 def _narrative(state: RunState) -> str:
     """From what is known and the way here alone: the same run tells the same."""
     done = ", ".join(state.done) or "nothing yet"
-    return f"Done so far: {done}.\nKnown so far:\n{values(state.buffer)}"
+    return f"Done so far: {done}.\n{_fenced('Known so far.', values(state.buffer))}"
 
 
 def _focus(goal: Goal | None, node: NodeSpec) -> str:
@@ -81,9 +81,12 @@ def _inputs(state: RunState, node: NodeSpec) -> str:
     known = {key: _cut(state.buffer[key]) for key in node.inputs if key in state.buffer}
     if not known:
         return ""
-    told = "\n".join(f"{key}: {value}" for key, value in known.items())
+    return _fenced("Your inputs.", "\n".join(f"{key}: {value}" for key, value in known.items()))
+
+
+def _fenced(title: str, told: str) -> str:
     fence = f"data-{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-    return f"Your inputs. {_UNTRUSTED.format(fence=fence)}\n<{fence}>\n{told}\n</{fence}>"
+    return f"{title} {_UNTRUSTED.format(fence=fence)}\n<{fence}>\n{told}\n</{fence}>"
 
 
 def _cut(value: Any) -> str:

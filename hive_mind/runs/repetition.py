@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from hive_mind.runs.pointers import without_pointer
 from hive_mind.runs.state import Call, Place
 
 TURNS = 3
@@ -16,7 +17,7 @@ WARNING = (
 
 def digest_of(calls: Iterable[Call]) -> str:
     """Of the calls of a turn and what they gave, whatever their ids. Where files were named, their numbers do not count."""
-    told = [[one.call.name, one.call.arguments, one.text.partition("[Saved to ")[0]] for one in calls]
+    told = [[one.call.name, one.call.arguments, without_pointer(one.text)] for one in calls]
     return blake2b(json.dumps(told, sort_keys=True, default=str).encode(errors="replace"), digest_size=8).hexdigest()
 
 

@@ -31,12 +31,14 @@ def leave(writing: Writing, place: Place, how: How, chosen: str = "") -> None:
         writing.add(Judged(place.id, JudgmentAction.ESCALATE, why, cause="broken"))
         return
     writing.add(Left(place.id, how))
-    told = _told(writing.state, place)
+    told = _told(writing.state, place, how)
     if len(targets) > 1:
         frame = f"f-{place.id}"
         writing.add(Forked(frame, place.id, len(targets)))
         for branch, target in enumerate(targets):
-            _go(writing, target, frame, branch, told)
+            # A branch that went straight to where the first goes on has ended the others.
+            if frame in writing.state.frames:
+                _go(writing, target, frame, branch, told)
     elif targets:
         _go(writing, targets[0], place.frame, place.branch, told)
     else:
@@ -66,8 +68,9 @@ def _targets(state: RunState, place: Place, how: How, chosen: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _told(state: RunState, place: Place) -> str:
-    return marker(state, place) if state.spec.context == "continuous" else handoff(state, place)
+def _told(state: RunState, place: Place, how: How) -> str:
+    tell = marker if state.spec.context == "continuous" else handoff
+    return tell(state, place, has_failed=how == "failure")
 
 
 def enter(writing: Writing, node: str, told: str) -> None:

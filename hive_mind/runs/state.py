@@ -46,6 +46,9 @@ class Place:
     branch: int = 0
     phase: Phase = "think"
     attempt: int = 1
+    """Never the same twice: calls and questions are named after it."""
+    forgiven: int = 0
+    """Attempts before a person let it try again: they do not count any more."""
     turns: int = 0
     """Of this attempt."""
     messages: tuple[Message, ...] = ()
@@ -60,6 +63,11 @@ class Place:
     why: str = ""
     active_ms: int = 0
     compactions: int = 0
+
+    @property
+    def tries(self) -> int:
+        """Attempts that count."""
+        return self.attempt - self.forgiven
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +140,11 @@ class RunState:
             return self.outcome is None
         if self.outcome is not None or self.is_whole:
             return self.outcome is None and bool(self.waiting)
-        return all(_waits(place, self) for place in self.places.values())
+        return all(self.waits(place) for place in self.places.values())
 
-
-def _waits(place: Place, state: RunState) -> bool:
-    asked = {one.call for one in state.waiting.values() if one.place == place.id}
-    if place.phase == "act":
-        return all(call.phase == "done" or id in asked for id, call in place.calls.items())
-    return place.phase == "wait" or bool(asked)
+    def waits(self, place: Place) -> bool:
+        """Whether nothing happens at this place before a person says something."""
+        asked = {one.call for one in self.waiting.values() if one.place == place.id}
+        if place.phase == "act":
+            return all(call.phase == "done" or id in asked for id, call in place.calls.items())
+        return place.phase == "wait" or bool(asked)

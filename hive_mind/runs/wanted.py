@@ -1,6 +1,6 @@
 """`wanted`: what should be under way in a run. After a crash it is the same but for calls that may have happened."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hive_mind.runs import compaction
@@ -43,7 +43,16 @@ def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
         found += _of_whole(state)
     if not state.is_waiting:
         found += _wakes(state)
-    return tuple(found)
+    return tuple(_paid(state, found))
+
+
+def _paid(state: RunState, found: Sequence[Effect]) -> Iterator[Effect]:
+    """Branches that think at once share the turns that are left; who gets none is told so when they are used."""
+    left = state.spec.limits.turns - state.turns
+    for effect in found:
+        left -= isinstance(effect, CallModel)
+        if left >= 0 or not isinstance(effect, CallModel):
+            yield effect
 
 
 def _of_place(state: RunState, plan: Plan, place: Place, node: NodeSpec) -> Iterator[Effect]:
@@ -133,7 +142,7 @@ def _wakes(state: RunState) -> Iterator[Effect]:
     yield WakeIn(id="time", place="", ms=ms_left(state))
     for place in state.places.values():
         left = place_ms_left(place, state.spec.by_id[place.node])
-        if left is not None and place.phase in ("think", "act", "judge"):
+        if left is not None and place.phase in ("think", "act", "judge") and not state.waits(place):
             yield WakeIn(id=f"{place.id}.{place.attempt}.w", place=place.id, ms=left)
 
 

@@ -76,7 +76,7 @@ def run_parts(
     """What the runs of an agent share."""
 
     def toolbox_of(run: str, files: RunFiles) -> Toolbox:
-        own = (*memory_tools(memory, reader, run), *file_tools(files), *incident_tools(memory, reader, run, _text))
+        own = (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))
         return Toolbox((*own, *tools))
 
     return RunParts(

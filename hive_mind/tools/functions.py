@@ -53,8 +53,11 @@ def tool(
 def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -> Tool:
     if not (description := inspect.getdoc(function)):
         raise InvalidInput(f"tool {name!r} needs a docstring: a model chooses tools by what they say")
-    model, context = _model_of(function, name)
-    schema = model.model_json_schema()
+    try:
+        model, context = _model_of(function, name)
+        schema = model.model_json_schema()
+    except (PydanticUserError, NameError) as error:
+        raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error}") from None
     schema.pop("title", None)
 
     async def call(told: ToolContext, arguments: Arguments) -> Any:
@@ -72,15 +75,13 @@ def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
     for parameter in inspect.signature(function).parameters.values():
         if hints.get(parameter.name) is ToolContext:
             context = parameter.name
-        elif parameter.kind not in _PLAIN or parameter.name not in hints:
-            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} needs a type, and may be no *args")
+        elif parameter.kind not in _PLAIN or parameter.name not in hints or parameter.name.startswith("_"):
+            told = "needs a type, may be no *args, and may not begin with an underscore"
+            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} {told}")
         else:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[parameter.name] = (hints[parameter.name], default)
-    try:
-        return create_model(name, __config__=_FORBID, **fields), context
-    except PydanticUserError as error:
-        raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error.message}") from None
+    return create_model(name, __config__=_FORBID, **fields), context
 
 
 def _validated(model: type[BaseModel], name: str, arguments: Arguments) -> dict[str, Any]:

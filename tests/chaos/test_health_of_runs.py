@@ -148,7 +148,8 @@ def test_each_trouble_gives_one_ticket_and_the_queen_brings_a_run_on(
         # Whoever looks after runs may be killed, too.
         for name in ("watcher", "queen"):
             os.kill(pid_of(command, name), signal.SIGKILL)
-        assert status_of(command, "circler", "circle") in ("unfinished", "paused")
+        # On a busy machine it has come to the end of its turns by now, and waits for a person.
+        assert status_of(command, "circler", "circle") in ("unfinished", "paused", "parked")
         assert command("apply", "-f", tmp_path / "town.yaml", *LIMIT).code == 0
 
         item = until(lambda: question_about(command, "staller"))

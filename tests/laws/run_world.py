@@ -176,7 +176,9 @@ async def _result(world: World, state: RunState) -> Result:
     desk = LedgerDesk(world.ledger)
     views = [view for id in await desk.ids() if (view := await desk.view(id))]
     folder = world.folder
-    paths = [path for path in folder.rglob("*") if path.is_file()] if folder and folder.is_dir() else []
+    # A thread of a process that is no more may still be writing: what begins with a dot is not there yet.
+    there = folder.rglob("[!.]*") if folder and folder.is_dir() else ()
+    paths = [path for path in there if path.is_file()]
     files = {str(path.relative_to(folder)): path.read_text() for path in paths if folder}
     return Result(state, {view.item.id: view.item.title for view in views}, files, dict(world.happened), world.boundaries)
 

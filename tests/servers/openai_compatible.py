@@ -18,10 +18,20 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True)
+class Called:
+    """A tool that the chat model wants called. `arguments` is JSON, or whatever a model takes for it."""
+
+    name: str
+    arguments: str = "{}"
+    id: str = "call_1"
+
+
+@dataclass(frozen=True)
 class Reply:
-    """A normal answer. `text` is what the chat model says; embeddings are computed from the input."""
+    """A normal answer. `text` is what the chat model says beside its calls; embeddings are computed from the input."""
 
     text: str = "ok"
+    calls: tuple[Called, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,8 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
         script = self.server.script
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", "0"))) or b"null")
         match script.next_behaviour(Received(self.path, body, {k.lower(): v for k, v in self.headers.items()})):
-            case Reply(text):
-                self._send(200, json.dumps(self._answer(body, text)).encode())
+            case Reply(text, calls):
+                self._send(200, json.dumps(self._answer(body, text, calls)).encode())
             case Refusal(status, code, retry_after_s, message):
                 error = {"error": {"message": message, "type": "error", "code": code or None, "param": None}}
                 self._send(status, json.dumps(error).encode(), retry_after_s=retry_after_s)
@@ -154,12 +164,18 @@ class _Handler(BaseHTTPRequestHandler):
             case Silence():
                 script.hold()
 
-    def _answer(self, body: Any, text: str) -> dict[str, Any]:
+    def _answer(self, body: Any, text: str, calls: tuple[Called, ...] = ()) -> dict[str, Any]:
         if self.path.endswith("/embeddings"):
             return self._embeddings(body)
         usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": len(text) // 4 + 1}
         usage["total_tokens"] = sum(usage.values())
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if calls:
+            told = [
+                {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}} for one in calls
+            ]
+            message |= {"content": text or None, "tool_calls": told}
+        choice = {"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}
         return {
             "id": "chatcmpl-1",
             "object": "chat.completion",

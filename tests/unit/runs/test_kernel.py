@@ -53,7 +53,7 @@ def test_without_an_edge_for_it_a_failure_is_a_persons_business() -> None:
     assert play.asked().kind == "judgment"
     play.decided(AGAIN, "use the other table")
     place = play.state.places["p1"]
-    assert (place.phase, place.attempt, place.messages[-1].text) == ("think", 1, "[Person]: use the other table")
+    assert (place.phase, place.attempt, place.messages[-1].text) == ("think", 2, "[Person]: use the other table")
     play.sets("a", 2)
     play.judged(AGAIN, "bad")
     play.asked()
@@ -420,3 +420,44 @@ def ids(state: RunState, plan: e.Plan) -> list[str]:
 def test_nothing_happens_to_a_run_that_never_began(event: e.Event) -> None:
     plan = Play(worker(loop("a"))).plan
     assert accepted(RunState(), plan, event) in ((), (s.Ended("cancelled", "cancelled"),))
+
+
+def test_what_is_done_again_on_a_persons_word_is_asked_about_anew() -> None:
+    play = Play(worker(loop("a", tools=["pay"])), pay=e.ToolTraits(is_idempotent=False, needs_approval=True))
+    asked: list[str] = []
+    paid: list[str] = []
+    for amount in (1, 2):
+        play.says(pay={"amount": amount})
+        asked.append(play.asked().id)
+        play.decided(YES)
+        play.proceeds()
+        paid.append(play.one(e.CallTool).call.id)
+        play.gives("paid")
+        play.says("done")
+        play.judged(NO, "unsure")
+        play.asked()
+        play.decided(AGAIN, "once more")
+    assert len(set(asked)) == len(set(paid)) == 2
+
+
+def test_an_answer_may_be_nothing_or_no() -> None:
+    for answer in (0, False):
+        play = Play(worker(loop("a")))
+        play.says(ask_person={"question": "How many?"})
+        play.asked()
+        play.decided(YES, edit=answer)
+        assert play.state.places["p1"].messages[-1].text == f"[Person]: {str(answer).lower()}"
+
+
+def test_a_choice_that_names_no_edge_is_asked_about_once_more() -> None:
+    edges = [("a", "b", "model"), ("a", "c", "model")]
+    play = Play(worker({"id": "a", "kind": "person", "outputs": ["a"]}, loop("b"), loop("c"), edges=edges), model=False)
+    play.asked()
+    play.decided(YES, edit="yes")
+    play.judged()
+    first = play.asked().id
+    play.decided(YES)
+    assert (play.at, play.state.outcome) == (["a"], None)
+    assert play.asked().id != first
+    play.decided(YES, edit="c")
+    assert play.at == ["c"]

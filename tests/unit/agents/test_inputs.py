@@ -1,0 +1,85 @@
+"""Where inputs come from: a list, a file, an open stream, or a queue that somebody fills."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_mind.agents.inputs import QueueSource, lines_of, listed
+
+
+def gathered(source: AsyncIterator[Any]) -> list[Any]:
+    async def all_of() -> list[Any]:
+        return [one async for one in source]
+
+    return asyncio.run(all_of())
+
+
+def test_a_list_gives_what_it_has() -> None:
+    assert gathered(listed([1, 2])) == [1, 2]
+    assert gathered(listed([])) == []
+
+
+def test_a_file_gives_each_line_that_says_something_however_it_is_encoded(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.txt"
+    path.write_bytes(b"one\r\n\n   \n  two \xff\nthree")
+    assert gathered(lines_of(path)) == ["one", "two \ufffd", "three"]
+
+
+def test_a_file_is_closed_also_by_somebody_who_reads_only_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.txt"
+    path.write_text("one\ntwo\n")
+
+    async def first() -> str:
+        source = lines_of(path)
+        found = await anext(source)
+        await source.aclose()
+        return found
+
+    # An open file would be told: warnings are errors here.
+    assert asyncio.run(first()) == "one"
+
+
+def test_an_open_stream_stays_its_owners() -> None:
+    stream = io.StringIO("one\ntwo\n")
+    assert gathered(lines_of(stream)) == ["one", "two"]
+    assert not stream.closed
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        gathered(lines_of(tmp_path / "nothing"))
+
+
+def test_a_queue_gives_what_others_put_in_until_it_is_ended() -> None:
+    async def story() -> list[str]:
+        source = QueueSource(size=1)
+
+        async def fill() -> None:
+            for one in ("one", "two", None):
+                await source.put(one)
+
+        filling = asyncio.create_task(fill())
+        found = [one async for one in source]
+        await filling
+        return found
+
+    assert asyncio.run(story()) == ["one", "two"]
+
+
+def test_who_fills_a_queue_waits_while_it_is_full() -> None:
+    async def story() -> bool:
+        source = QueueSource(size=1)
+        await source.put("one")
+        waiting = asyncio.create_task(source.put("two"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        was_waiting = not waiting.done()
+        assert await anext(aiter(source)) == "one"
+        await waiting
+        return was_waiting
+
+    assert asyncio.run(story())

@@ -1,0 +1,171 @@
+"""A run is its steps: cut anywhere and taken up, it wants what it wanted, and what comes late or twice means nothing."""
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.judge.judgment import Judgment
+from hive_mind.model.dialogue import Reply
+from hive_mind.model.entry import Entry
+from hive_mind.runs import effects as e
+from hive_mind.runs.accepted import accepted
+from hive_mind.runs.effects import ToolTraits
+from hive_mind.runs.fold import fold, folded
+from hive_mind.runs.state import RunState
+from hive_mind.runs.steps import Resumed, Started, entry_of, step_of
+from hive_mind.runs.wanted import wanted
+from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, call, worker
+
+TRAITS = {"pay": ToolTraits(is_idempotent=False), "sign": ToolTraits(needs_approval=True)}
+NODES = (
+    {"id": "s", "outputs": ["x"]},
+    {"id": "a", "writes": ["y"], "attempts": 2, "timeout_s": 50},
+    {"id": "b", "kind": "tool", "tool": "pay", "outputs": ["z"], "attempts": 2},
+    {"id": "q", "kind": "person", "outputs": ["word"]},
+    {"id": "d", "join": "all", "requires_approval": True, "visits": 2},
+    {"id": "f"},
+)
+EDGES = ["s a", "s b", "b q", "a d", "q d", "d f", "a f failure"]
+SPEC = worker(
+    *NODES,
+    edges=EDGES,
+    planner="s",
+    pause_nodes=["f"],
+    goal={"id": "g"},
+    limits={"turns": 7, "seconds": 100},
+    context_tokens=1_000,
+)
+
+
+def events_for(effect: e.Effect, draw: st.DrawFn, number: int) -> Iterator[e.Event]:
+    """What might come of an effect."""
+    actions = st.sampled_from([ACCEPT, ACCEPT, RETRY, REPLAN, ESCALATE])
+    match effect:
+        case e.CallModel():
+            names = draw(st.lists(st.sampled_from(["look", "pay", "sign", "ask_person", "set_output"]), max_size=3))
+            yield e.ModelSaid(effect.id, Reply("t" * 900, tuple(call(name, n=number) for name in names), 5, 5))
+        case e.CallTool():
+            outputs = {"x": number} if effect.call.name == "set_output" else {}
+            yield e.ToolGave(effect.id, e.ToolResult(f"gave {number}", number, is_error=draw(st.booleans()), outputs=outputs))
+        case e.AskJudge():
+            yield e.JudgeSaid(effect.id, Judgment(action=draw(actions), reasoning=f"r{number}"))
+        case e.AskPerson():
+            yield e.Asked(effect.id, f"i{number}")
+        case e.AwaitDecision():
+            yield e.Said(effect.id, draw(actions), "ines", edit=draw(st.none() | st.just({"x": 1})))
+        case e.Compact() | e.Proceed():
+            yield e.Done(effect.id)
+        case e.WakeIn() if draw(st.integers(0, 30)) == 0:
+            yield e.Done(effect.id)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[Flow, list[e.Event]]:
+    """A run to anywhere, and the events that brought it there."""
+    flow, events = Flow(SPEC, traits=TRAITS), list[e.Event]()
+    for number in range(draw(st.integers(0, 60))):
+        if not flow.wants:
+            break
+        effect = draw(st.sampled_from(flow.wants))
+        for event in events_for(effect, draw, number):
+            flow.give(event, draw(st.integers(0, 900)))
+            events.append(event)
+    return flow, events
+
+
+def resumed(entries: list[Entry]) -> RunState:
+    return fold(folded(entries), Resumed(), entries[-1].at_ms + 1_000_000)
+
+
+def is_one_that_may_have_happened(effect: e.Effect, state: RunState) -> bool:
+    calls = {id: one for place in state.places.values() for id, one in place.calls.items()}
+    return isinstance(effect, e.CallTool) and calls[effect.call.id].phase == "intended"
+
+
+@given(runs())
+def test_a_run_that_is_cut_anywhere_wants_the_same_when_it_is_taken_up(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, _ = run
+    state = folded(flow.entries)
+    assert state == flow.state
+    before, after = wanted(state, flow.plan), wanted(resumed(flow.entries), flow.plan)
+    uncertain = [one for one in before if is_one_that_may_have_happened(one, state)]
+    assert [one for one in after if one in before] == [one for one in before if one not in uncertain]
+    new = [one for one in after if one not in before]
+    assert [(type(one), one.place) for one in new] == [(e.AskPerson, one.place) for one in uncertain]
+    assert all("may have run" in one.title for one in new if isinstance(one, e.AskPerson))
+
+
+@given(runs())
+def test_every_prefix_of_its_steps_is_a_state_it_was_in(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, _ = run
+    state = RunState()
+    for number, entry in enumerate(flow.entries, start=1):
+        state = fold(state, step_of(entry), entry.at_ms)
+        assert state == folded(flow.entries[:number])
+        assert state.seq == number
+
+
+@given(runs())
+def test_what_comes_for_the_second_time_or_too_late_means_nothing(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, events = run
+    still = {one.id for one in flow.wants}
+    for event in events:
+        if getattr(event, "effect", "") not in still:
+            assert accepted(flow.state, flow.plan, event) == ()
+
+
+@given(runs())
+def test_no_effect_that_was_done_is_ever_wanted_again_under_its_name(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, events = run
+    done = {one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.Asked | e.Said)}
+    assert not done & {one.id for one in flow.wants}
+
+
+@given(runs())
+def test_effects_that_are_wanted_together_have_names_of_their_own(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, _ = run
+    ids = [one.id for one in flow.wants]
+    assert len(ids) == len(set(ids))
+
+
+@given(runs())
+def test_a_run_that_has_not_ended_always_wants_something(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, _ = run
+    assert bool(flow.wants) == (flow.state.outcome is None)
+    if flow.state.is_waiting:
+        assert {type(one) for one in flow.wants} == {e.AwaitDecision}
+
+
+@given(runs())
+def test_no_time_is_counted_twice_and_no_limit_is_passed(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, _ = run
+    state = flow.state
+    assert state.active_ms <= state.at_ms - state.begun_ms
+    assert all(place.active_ms <= state.active_ms for place in state.places.values())
+    assert state.turns <= SPEC.limits.turns
+    assert all(count <= SPEC.by_id[node].visits for node, count in state.visits.items())
+
+
+def test_nothing_is_wanted_of_a_run_that_has_not_begun() -> None:
+    assert wanted(RunState(), Flow(SPEC).plan) == ()
+
+
+def test_events_of_nobody_mean_nothing() -> None:
+    flow = Flow(SPEC)
+    assert flow.give(e.Done("nothing")) == ()
+    assert flow.give(e.Word("hello")) == ()
+    assert flow.give(e.Said("i9", ACCEPT, "ines")) == ()
+
+
+def test_a_newer_definition_takes_over_where_the_run_is() -> None:
+    flow = Flow(worker("a", "b", edges=["a b"]))
+    newer = worker({"id": "a", "prompt": "New."}, "c", edges=["a c"])
+    flow.keep([Resumed(newer.model_dump(mode="json", by_alias=True, exclude_defaults=True))])
+    flow.do("a")
+    assert flow.nodes == ["c"]
+
+
+def test_a_step_is_the_same_when_it_is_read_again() -> None:
+    step = Started({"id": "w"}, {"x": [1, None]}, "parent")
+    assert step_of(entry_of(step, 5)) == step
