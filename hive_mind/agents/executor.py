@@ -10,7 +10,7 @@ from typing import Any
 
 from hive_mind.agents.run_effects import RunEffects
 from hive_mind.agents.run_journal import RunJournal, checked_name
-from hive_mind.agents.run_parts import RunParts, plan_of
+from hive_mind.agents.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.agents.used_credentials import UsedCredentials
 from hive_mind.errors import InvalidInput
@@ -50,13 +50,14 @@ class RunExecutor:
         return self.journal.state
 
     async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "") -> None:
-        """The first steps. Raises `InvalidInput` for inputs that are missing, and where there is a run of this name."""
+        """The first steps. Raises `InvalidInput` for missing inputs, a name that is taken, and what `check_price` refuses."""
         if not parent:
             checked_name(self.run)
         if missing := [key for key in spec.inputs if key not in inputs]:
             raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
         if (await self.journal.load()).seq:
             raise InvalidInput(f"there is a run {self.run} already; resume it")
+        check_price(spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         writing = Writing(self.state, Plan(spec))
         begin(writing, Started(worker, dict(inputs), parent))
@@ -71,6 +72,7 @@ class RunExecutor:
             return
         if spec and (gone := [place.node for place in state.places.values() if place.node not in spec.by_id]):
             raise InvalidInput(f"the new definition has no node {', '.join(gone)}, where run {self.run} is")
+        check_price(spec or state.spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
         await self.journal.append([Resumed(worker)])
 
@@ -167,7 +169,7 @@ class RunExecutor:
         text = as_text(result_of(ended, child.run))
         file = await asyncio.to_thread(files.keep_result, call.name, number, text)
         failed = ended.outcome not in ("accepted", "exhausted")
-        return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens)
+        return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
 
 
 async def _stopped(tasks: _Tasks) -> None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.agents.run_tools import RunTools
+from hive_mind.cognition.prices import usd_of
 from hive_mind.errors import ModelOutputError
-from hive_mind.llm.base import LanguageModel
+from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
 from hive_mind.runs.effects import CallModel, Choose
@@ -49,6 +50,10 @@ class ModelTurns:
             if target in [node for node, _ in effect.among]:
                 return str(target)
         raise ModelOutputError(f"{self.model.name} did not choose one of {', '.join(node for node, _ in effect.among)}")
+
+    def usd_of(self, reply: Reply) -> float:
+        """What it cost; nothing where no price is known."""
+        return usd_of(self.model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
 
     async def _converse(self, turn: Turn) -> Reply:
         return await retried(lambda: self.model.converse(turn), self.parts.retry, rng=self.parts.rng)

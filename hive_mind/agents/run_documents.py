@@ -27,6 +27,7 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
         "steps": state.seq,
         "turns": state.turns,
         "tokens": state.tokens,
+        "usd": round(state.usd, 6),
         "begun": _time(state.begun_ms),
         "changed": _time(state.at_ms),
     }

@@ -9,10 +9,11 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.hybrid_judge import HybridJudge, JudgeProtocol
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_journal import wall_clock_ms
+from hive_mind.cognition.prices import usd_of
 from hive_mind.credentials.base import Secret
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
-from hive_mind.llm.base import LanguageModel
+from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.adapt import FILE
 from hive_mind.runs.effects import Plan
@@ -63,6 +64,16 @@ class RunParts:
 def plan_of(spec: WorkerSpec, toolbox: Toolbox, *, has_model: bool) -> Plan:
     """The worker with what a run has to know of its tools."""
     return Plan(spec, toolbox.traits, has_model)
+
+
+def check_price(spec: WorkerSpec, parts: RunParts) -> None:
+    """Raises `InvalidInput` for a limit in dollars that nothing could be counted against."""
+    if spec.limits.usd is None or parts.model is None or usd_of(parts.model.name, Usage(1, 1, 1)) is not None:
+        return
+    raise InvalidInput(
+        f"limits.usd: no price is known for {parts.model.name}; limit tokens instead, or name it provider:model, "
+        "with genai-prices installed (extra llm)"
+    )
 
 
 def needs_model(spec: WorkerSpec) -> list[str]:

@@ -47,7 +47,7 @@ def _model_said(writing: Writing, effect: e.CallModel, event: e.ModelSaid) -> No
         changed(call, id=f"{turn}.{number}", name=plain(call.name), arguments=plain(call.arguments))
         for number, call in enumerate(reply.calls)
     )
-    writing.add(s.Replied(place.id, plain(reply.text), calls, reply.input_tokens + reply.output_tokens))
+    writing.add(s.Replied(place.id, plain(reply.text), calls, reply.input_tokens + reply.output_tokens, usd=event.usd))
 
 
 def _tool_gave(writing: Writing, effect: e.CallTool, event: e.ToolGave) -> None:
@@ -57,7 +57,7 @@ def _tool_gave(writing: Writing, effect: e.CallTool, event: e.ToolGave) -> None:
     if result.report:
         writing.add(s.Reported(effect.place, plain(result.report[0]), plain(result.report[1])))
     text = plain(result.text)
-    given = (text, plain(result.value), result.is_error, result.file, result.completes, result.tokens)
+    given = (text, plain(result.value), result.is_error, result.file, result.completes, result.tokens, result.usd)
     writing.add(s.Returned(effect.place, effect.call.id, *given))
     place = writing.state.places[effect.place]
     if result.is_error and writing.state.spec.by_id[place.node].kind == "tool":

@@ -117,6 +117,7 @@ class ToolResult:
     report: tuple[str, Mapping[str, Any]] | None = None
     completes: bool = False
     tokens: int = 0
+    usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class ModelSaid:
 
     effect: str
     reply: Reply
+    usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

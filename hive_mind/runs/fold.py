@@ -118,7 +118,7 @@ def _replied(state: RunState, step: steps.Replied) -> RunState:
     phase: Phase = "act" if calls else "wait" if node.client_facing and not _is_done(place, node.outputs) else "judge"
     place = replace(place, messages=messages, calls=calls, phase=phase, turns=place.turns + step.is_model)
     turns, tokens = state.turns + step.is_model, state.tokens + step.tokens
-    return replace(_put(state, place), turns=turns, tokens=tokens, files=state.files + len(calls))
+    return replace(_put(state, place), turns=turns, tokens=tokens, usd=state.usd + step.usd, files=state.files + len(calls))
 
 
 def _intended(state: RunState, step: steps.Intended) -> RunState:
@@ -127,7 +127,7 @@ def _intended(state: RunState, step: steps.Intended) -> RunState:
 
 def _returned(state: RunState, step: steps.Returned) -> RunState:
     state = _put_call(state, step.place, step.call, phase="done", text=step.text, is_error=step.is_error)
-    state = replace(state, tokens=state.tokens + step.tokens)
+    state = replace(state, tokens=state.tokens + step.tokens, usd=state.usd + step.usd)
     place = state.places[step.place]
     node = state.spec.by_id[place.node]
     if node.kind == "tool":

@@ -1,10 +1,10 @@
-"""What a run may spend: turns, tokens and time. The last turn of a budget can only report what is known."""
+"""What a run may spend: turns, tokens, money and time. The last turn of a budget can only report what is known."""
 
 from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.state import Place, RunState
 
 _ALMOST = 0.9
-"""From this share of the tokens on, a turn may be the last that can be paid."""
+"""From this share of the tokens or the money on, a turn may be the last that can be paid."""
 
 
 def is_spent(state: RunState) -> str:
@@ -14,6 +14,8 @@ def is_spent(state: RunState) -> str:
         return f"all {limits.turns} turns of the run are used"
     if state.tokens >= limits.tokens:
         return f"{state.tokens:,} of {limits.tokens:,} tokens are used"
+    if limits.usd is not None and state.usd >= limits.usd:
+        return f"{state.usd:.4f} of {limits.usd:g} US dollars are used"
     return ""
 
 
@@ -23,6 +25,7 @@ def is_last(state: RunState, place: Place, node: NodeSpec) -> bool:
     return (
         state.turns + 1 >= limits.turns
         or state.tokens >= _ALMOST * limits.tokens
+        or (limits.usd is not None and state.usd >= _ALMOST * limits.usd)
         or (place.turns + 1 >= node.turns and place.tries >= node.attempts)
     )
 

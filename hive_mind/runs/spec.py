@@ -22,6 +22,7 @@ class Limits(Part):
 
     turns: int = Field(200, ge=1, description="Turns of a language model, over all nodes.")
     tokens: int = Field(200_000, ge=1, description="Tokens of a language model, in and out.")
+    usd: float | None = Field(None, gt=0, description="US dollars for a language model, at its provider's published price.")
     seconds: float = Field(3_600.0, gt=0, description="Time in which something is done; waiting for a person does not count.")
 
 

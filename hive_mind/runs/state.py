@@ -108,6 +108,7 @@ class RunState:
     conversations: int = 0
     turns: int = 0
     tokens: int = 0
+    usd: float = 0.0
     replans: int = 0
     reports: tuple[Reported, ...] = ()
     heard: frozenset[str] = frozenset()

@@ -79,13 +79,14 @@ class Closed(_Step, frozen=True):
 
 
 class Replied(_Step, frozen=True):
-    """A model's turn. `tokens` are what it took, in and out."""
+    """A model's turn. `tokens` are what it took, in and out; `usd` what these cost, where a price is known."""
 
     place: str
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     tokens: int = 0
     is_model: bool = True
+    usd: float = 0.0
 
 
 class Intended(_Step, frozen=True):
@@ -108,6 +109,7 @@ class Returned(_Step, frozen=True):
     """Nothing more is to be done at this place: it is judged now."""
     tokens: int = 0
     """What a sub-agent's turns took."""
+    usd: float = 0.0
 
 
 class OutputSet(_Step, frozen=True):

@@ -156,12 +156,12 @@ ADDRESS = Story(
 ABOUT = {"about": "pumps"}
 RUNS = Story(
     "runs",
-    workers("first", {}, [{"hook": "mail", "inputs": ABOUT}], {"turns": 5, "tokens": 1_000, "seconds": 60.0}),
+    workers("first", {}, [{"hook": "mail", "inputs": ABOUT}], {"turns": 5, "tokens": 1_000, "usd": 1.0, "seconds": 60.0}),
     workers(
         "second",
         {"tools": ["learn"]},
         [{"hook": "news", "inputs": {"about": "boats"}}],
-        {"turns": 7, "tokens": 2_000, "seconds": 90.0},
+        {"turns": 7, "tokens": 2_000, "usd": 2.0, "seconds": 90.0},
     ),
     {
         "spec.agents.worker": Sight(own_worker, "first", "second"),
@@ -170,7 +170,7 @@ RUNS = Story(
         "spec.agents.triggers.inputs": Sight(told_by_triggers, {"pumps"}, {"boats"}),
         **{
             f"spec.agents.limits.{name}": Sight(limit_of(name), before, after)
-            for name, before, after in (("turns", 5, 7), ("tokens", 1_000, 2_000), ("seconds", 60.0, 90.0))
+            for name, before, after in (("turns", 5, 7), ("tokens", 1_000, 2_000), ("usd", 1.0, 2.0), ("seconds", 60.0, 90.0))
         },
     },
 )

@@ -83,6 +83,7 @@ class RunLimits(_Part):
 
     turns: int | None = Field(None, ge=1, description="Turns of a language model.")
     tokens: int | None = Field(None, ge=1, description="Tokens of a language model.")
+    usd: float | None = Field(None, gt=0, description="US dollars for a language model.")
     seconds: float | None = Field(None, gt=0, description="Time in which something is done.")
 
 

@@ -1,6 +1,7 @@
 """The executor: one for a run at a time, stopped anywhere without loss, and nothing begins twice."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from hive_mind.agents.executor import RunExecutor
 from hive_mind.agents.run_journal import RunTaken
 from hive_mind.agents.run_parts import RunParts
+from hive_mind.cognition.prices import usd_of
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
+from hive_mind.llm.base import Usage
+from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Turn
 from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.functions import tool
@@ -313,5 +317,31 @@ def test_a_task_that_is_given_again_after_a_person_wanted_it_done_again_is_a_run
         state = await resumed(parts)
         assert (state.outcome, state.buffer) == ("accepted", {"x": 2})
         assert len(await ledger.heads("run/r.")) == 2
+
+    story(tell)
+
+
+def test_a_turn_costs_what_its_tokens_cost_and_a_sub_agents_are_its_parents() -> None:
+    async def tell(ledger: Ledger) -> None:
+        task = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
+        parts, spec = delegating(ledger)
+        model = ScriptedModel(name="openai:gpt-5-mini", conversation=[task, sets("found", 1), sets("x", 2)])
+        state = await driven(replace(parts, model=model), spec)
+        one = usd_of("openai:gpt-5-mini", Usage(3, 2, 1))
+        assert one
+        assert (state.outcome, state.usd) == ("accepted", pytest.approx(3 * one))
+
+    story(tell)
+
+
+def test_dollars_are_a_limit_only_where_a_price_is_known() -> None:
+    async def tell(ledger: Ledger) -> None:
+        spec = worker(TALK, limits={"usd": 1})
+        parts = parts_over(ledger, conversation=[sets("x", 1)])
+        with pytest.raises(InvalidInput, match=r"limits\.usd: no price is known for scripted; limit tokens instead"):
+            await RunExecutor("r", parts).start(spec, {})
+        await RunExecutor("r", replace(parts, model=None)).start(spec, {})
+        with pytest.raises(InvalidInput, match="no price is known"):
+            await RunExecutor("r", parts).resume()
 
     story(tell)

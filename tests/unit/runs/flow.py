@@ -91,9 +91,9 @@ class Flow:
         """Where the run is."""
         return sorted(place.node for place in self.state.places.values())
 
-    def says(self, node: str, *calls: ToolCall, text: str = "", tokens: int = 0, after_ms: int = 0) -> None:
+    def says(self, node: str, *calls: ToolCall, text: str = "", tokens: int = 0, usd: float = 0, after_ms: int = 0) -> None:
         """A model's turn."""
-        self.give(e.ModelSaid(self.one(e.CallModel, node).id, Reply(text, calls, tokens, 0)), after_ms)
+        self.give(e.ModelSaid(self.one(e.CallModel, node).id, Reply(text, calls, tokens, 0), usd), after_ms)
 
     def gives(self, node: str, *results: e.ToolResult, after_ms: int = 0) -> None:
         """What its calls gave, in the order of the calls."""

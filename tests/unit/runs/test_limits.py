@@ -1,4 +1,4 @@
-"""What a run may spend: turns, tokens and time. The last turn only reports, and waiting for a person costs nothing."""
+"""What a run may spend: turns, tokens, money and time. The last turn only reports, and waiting for a person costs nothing."""
 
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_tools import RunTools
@@ -50,6 +50,20 @@ def test_what_a_sub_agent_took_counts() -> None:
     flow.gives("a", e.ToolResult("ok", tokens=900))
     assert flow.state.tokens == 1_000
     assert flow.one(e.Proceed, "a").kind == "exhausted"
+
+
+def test_a_run_that_used_its_money_can_report_once_more_and_is_exhausted() -> None:
+    flow = Flow(worker(TALK, limits={"usd": 1}))
+    flow.says("a", call("look", q="1"), usd=0.5)
+    flow.gives("a", e.ToolResult("ok"))
+    assert not flow.one(e.CallModel).is_last
+    flow.says("a", call("look", q="2"), usd=0.25)
+    flow.gives("a", e.ToolResult("ok", usd=0.2))
+    assert flow.one(e.CallModel).is_last
+    flow.says("a", call("look", q="3"), usd=0.25)
+    flow.gives("a", e.ToolResult("ok"))
+    flow.go_on()
+    assert flow.ended == ("exhausted", "1.2000 of 1 US dollars are used")
 
 
 def test_a_run_that_used_its_time_is_exhausted() -> None:

@@ -92,7 +92,7 @@ CASES = {
             agents_with(worker='{"id": "a"}', limits={field: 7}),
             "spec.agents[ada].limits",
         )
-        for field in ("turns", "tokens", "seconds")
+        for field in ("turns", "tokens", "usd", "seconds")
     },
     **{
         f"agents.triggers.{field}": (
