@@ -13,11 +13,12 @@ from hive_mind.agents.run_journal import RunJournal, checked_name
 from hive_mind.agents.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.agents.used_credentials import UsedCredentials
+from hive_mind.agents.words import words_for
 from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
-from hive_mind.runs.effects import Cancelled, Effect, Event, Plan, ToolResult, Word
+from hive_mind.runs.effects import Effect, Event, Plan, ToolResult, Word
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
@@ -41,8 +42,9 @@ class RunExecutor:
         self.run, self.parts, self._is_waiting = run, parts, is_waiting
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._changed = asyncio.Event()
-        self._events: list[Event] = []
-        self._early: list[Event] = []
+        self._words: list[Word] = []
+        """Not heard yet: whom they are for may still be thinking."""
+        self._is_said = True
 
     @property
     def state(self) -> RunState:
@@ -76,13 +78,10 @@ class RunExecutor:
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
         await self.journal.append([Resumed(worker)])
 
-    def tell(self, text: str, id: str = "") -> None:
-        """A person says something to whoever waits for a word."""
-        self._happened(Word(text, id))
-
-    def cancel(self, by: str = "") -> None:
-        """Nobody wants it any more."""
-        self._happened(Cancelled(by))
+    def listen(self) -> None:
+        """Somebody said something (`say_to`): it is looked for while the run is driven."""
+        self._is_said = True
+        self._changed.set()
 
     async def drive(self) -> RunState:
         """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
@@ -96,7 +95,7 @@ class RunExecutor:
         pending: set[str] = set()
         try:
             while self.state.outcome is None:
-                await self._take_told(plan)
+                await self._hear(plan)
                 self._begin(wanted(self.state, plan), tasks, pending, does)
                 if not await self._advance(plan, tasks, pending):
                     break
@@ -116,7 +115,7 @@ class RunExecutor:
     async def _advance(self, plan: Plan, tasks: _Tasks, pending: set[str]) -> bool:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
-        if not busy and not self._events:
+        if not busy and not self._changed.is_set():
             return self._is_waiting and await self._told()
         told = asyncio.create_task(self._changed.wait())
         try:
@@ -135,20 +134,15 @@ class RunExecutor:
         await self._changed.wait()
         return True
 
-    async def _take_told(self, plan: Plan) -> None:
+    async def _hear(self, plan: Plan) -> None:
         self._changed.clear()
-        events, self._events = [*self._early, *self._events], []
-        self._early = []
-        for event in events:
-            if steps := accepted(self.state, plan, event):
+        if self._is_said:
+            self._is_said = False
+            self._words = await words_for(self.parts.ledger, self.run)
+        for word in self._words:
+            if steps := accepted(self.state, plan, word):
                 await self.journal.append(steps)
-            elif isinstance(event, Word) and event.id not in self.state.heard:
-                # Whom it is for may still be thinking: it is heard in its turn.
-                self._early.append(event)
-
-    def _happened(self, event: Event) -> None:
-        self._events.append(event)
-        self._changed.set()
+        self._words = [word for word in self._words if word.id not in self.state.heard]
 
     async def _delegated(self, state: RunState, call: ToolCall, number: int) -> ToolResult | None:
         """A run of its own, under a name that follows from the call: after a crash it is the same one."""

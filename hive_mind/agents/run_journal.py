@@ -11,7 +11,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.runs.fold import fold, folded
 from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.state import RunState
-from hive_mind.runs.steps import PREFIX, Answered, Judged, Replied, Returned, Step, entry_of, step_of
+from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, step_of
 
 _JUDGEMENTS_TOLD = 5
 
@@ -61,6 +61,15 @@ class RunJournal:
             self.state = fold(self.state, step, now_ms)
             if self._tell:
                 self._tell(step)
+
+    async def cancel(self, by: str = "") -> RunState:
+        """Give it up, whoever is at it; durable when it returns. A run that has ended stays as it is."""
+        while (await self.load()).outcome is None:
+            try:
+                await self.append([Ended("cancelled", f"cancelled by {by}" if by else "cancelled")])
+            except RunTaken:
+                continue
+        return self.state
 
 
 async def run_called(ledger: Ledger, given: str) -> str:

@@ -172,18 +172,12 @@ async def cancel(
     home: options.Home = None,
 ) -> None:
     """Give a run up. A process that is at it stops; what was done stays done."""
-    from hive_mind.agents.run_journal import RunJournal, RunTaken, run_called
-    from hive_mind.runs.steps import Ended
+    from hive_mind.agents.run_journal import RunJournal, run_called
 
     async with _ledger(home, agent) as ledger:
         journal = RunJournal(ledger, await run_called(ledger, run))
-        by = person(name)
-        while (await journal.load()).outcome is None:
-            try:
-                await journal.append([Ended("cancelled", f"cancelled by {by}")])
-            except RunTaken:
-                continue
-        show(f"run {journal.run}: {journal.state.outcome} — {journal.state.reason}")
+        state = await journal.cancel(person(name))
+        show(f"run {journal.run}: {state.outcome} — {state.reason}")
 
 
 @asynccontextmanager

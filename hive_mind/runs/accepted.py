@@ -22,9 +22,7 @@ from hive_mind.runs.writing import Writing
 def accepted(state: RunState, plan: e.Plan, event: e.Event) -> tuple[s.Step, ...]:
     """The steps to keep, all or none; () if nothing like this is waited for."""
     writing = Writing(state, plan)
-    if isinstance(event, e.Cancelled):
-        writing.end("cancelled", f"cancelled by {event.by}" if event.by else "cancelled")
-    elif isinstance(event, e.Word):
+    if isinstance(event, e.Word):
         _heard(writing, event)
     else:
         effect = next((one for one in wanted(state, plan) if one.id == event.effect), None)

@@ -195,11 +195,4 @@ class Word:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
-    """Somebody wants no more of it."""
-
-    by: str
-
-
-Event = ModelSaid | ToolGave | JudgeSaid | Chose | Asked | Said | Done | Failed | Word | Cancelled
+Event = ModelSaid | ToolGave | JudgeSaid | Chose | Asked | Said | Done | Failed | Word

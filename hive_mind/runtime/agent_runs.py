@@ -95,9 +95,7 @@ class AgentRuns:
 
     async def events(self, since: int) -> AsyncIterator[bytes]:
         """What happens in them behind this position. Raises what a ledger raises."""
-        await self.calls()
-        assert self._ledger is not None  # noqa: S101 - it was opened now
-        return events_of(self._ledger, since)
+        return events_of((await self.calls()).ledger, since)
 
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
         """The run that a hook of this name begins; None where this agent has none such."""

@@ -9,6 +9,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.run_documents import document_of
 from hive_mind.agents.run_journal import RunJournal, run_called, run_ids
 from hive_mind.errors import InvalidInput
+from hive_mind.ledger.base import Ledger
 from hive_mind.runs.checks import faults
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.run_keeper import RunKeeper
@@ -30,22 +31,22 @@ class RunCalls:
 
     async def listed(self, limit: int) -> Reply:
         """The last ones, the one that changed last first, and how many there are."""
-        ids = await run_ids(self._ledger)
+        ids = await run_ids(self.ledger)
         return {"runs": [await self._document(run) for run in ids[: max(limit, 0)]], "count": len(ids)}
 
     async def shown(self, run: str) -> Reply:
         """One of them."""
-        return await self._document(await run_called(self._ledger, run))
+        return await self._document(await run_called(self.ledger, run))
 
     async def resumed(self, run: str) -> Reply:
         """Look whether it can go on."""
-        found = await run_called(self._ledger, run)
+        found = await run_called(self.ledger, run)
         self._keeper.resume(found)
         return {"run": found}
 
     async def cancelled(self, run: str, by: str) -> Reply:
         """Give it up."""
-        found = await run_called(self._ledger, run)
+        found = await run_called(self.ledger, run)
         await self._keeper.cancel(found, by)
         return {"run": found}
 
@@ -56,17 +57,18 @@ class RunCalls:
 
     async def told(self, run: str, text: str) -> Reply:
         """A word for one that waits for one."""
-        found = await run_called(self._ledger, run)
+        found = await run_called(self.ledger, run)
         await self._keeper.say(found, text)
         return {"run": found}
 
     async def _document(self, run: str) -> Reply:
-        state = await RunJournal(self._ledger, run).load()
+        state = await RunJournal(self.ledger, run).load()
         trouble = self._keeper.troubles.get(run, "")
-        return await document_of(run, state, LedgerDesk(self._ledger)) | ({"trouble": trouble} if trouble else {})
+        return await document_of(run, state, LedgerDesk(self.ledger)) | ({"trouble": trouble} if trouble else {})
 
     @property
-    def _ledger(self) -> Any:
+    def ledger(self) -> Ledger:
+        """Where they are kept."""
         return self._keeper.parts.ledger
 
     def _spec(self, worker: Mapping[str, Any]) -> WorkerSpec:

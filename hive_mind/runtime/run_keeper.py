@@ -13,11 +13,11 @@ from hive_mind.agents.assigning import ASSIGNED, TASKS, task_of
 from hive_mind.agents.executor import RunExecutor
 from hive_mind.agents.run_journal import RunJournal, RunTaken, run_ids
 from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.words import say_to
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runs.steps import Ended
 
 _log = logging.getLogger(__name__)
 
@@ -79,38 +79,34 @@ class RunKeeper:
 
     async def cancel(self, run: str, by: str) -> None:
         """Give it up; what was done stays done."""
-        if executor := self._executors.get(run):
-            executor.cancel(by)
-            return
-        journal = RunJournal(self.parts.ledger, run, self.parts.clock_ms)
-        if (await journal.load()).outcome is None:
-            await journal.append([Ended("cancelled", f"cancelled by {by}" if by else "cancelled")])
+        await self._stop(run)
+        await RunJournal(self.parts.ledger, run, self.parts.clock_ms).cancel(by)
 
-    async def say(self, run: str, text: str, id: str = "") -> None:
-        """A word for a run that waits for one."""
-        executor = self._executors.get(run) or RunExecutor(run, self.parts)
-        executor.tell(text, id)
-        if run not in self._executors:
-            self._drive(run, executor)
+    async def say(self, run: str, text: str) -> None:
+        """A word for a run, which hears it as soon as it waits for one. Durable when it returns."""
+        await say_to(self.parts.ledger, run, text)
+        if executor := self._executors.get(run):
+            executor.listen()
+        self._drive(run)
 
     @property
     def under_way(self) -> Sequence[str]:
         """Runs at which something is done now."""
         return [run for run, task in self._tasks.items() if not task.done()]
 
-    def _drive(self, run: str, executor: RunExecutor | None = None) -> None:
+    def _drive(self, run: str) -> None:
         """One task for each; asked again while it runs, it looks once more when it is through."""
         if run in self._tasks and not self._tasks[run].done():
             self._again.add(run)
             return
-        self._tasks[run] = asyncio.create_task(self._driven(run, executor), name=f"run {run}")
+        self._tasks[run] = asyncio.create_task(self._driven(run), name=f"run {run}")
 
-    async def _driven(self, run: str, executor: RunExecutor | None) -> None:
+    async def _driven(self, run: str) -> None:
         try:
             while True:
                 self._again.discard(run)
                 try:
-                    await self._once(run, executor or RunExecutor(run, self.parts))
+                    await self._once(run, RunExecutor(run, self.parts))
                 except RunTaken as error:
                     _log.warning("%s: %s", self.parts.agent, error)
                     return
@@ -120,7 +116,6 @@ class RunKeeper:
                     await asyncio.sleep(_AGAIN_S)
                     continue
                 self.troubles.pop(run, None)
-                executor = None
                 if run not in self._again:
                     return
         finally:

@@ -139,43 +139,6 @@ def test_a_process_that_is_stopped_leaves_a_run_that_goes_on(idempotent: bool) -
     story(tell)
 
 
-def test_a_run_that_is_cancelled_ends_at_once_and_stops_what_is_under_way() -> None:
-    async def tell(ledger: Ledger) -> None:
-        stopped = asyncio.Event()
-
-        @tool
-        async def wait() -> str:
-            """Wait for ever."""
-            try:
-                await asyncio.Event().wait()
-            finally:
-                stopped.set()
-            return ""
-
-        executor = RunExecutor("r", parts_over(ledger, wait))
-        await executor.start(worker({"id": "w", "kind": "tool", "tool": "wait"}), {})
-        task = asyncio.create_task(executor.drive())
-        await until(lambda: bool(executor.state.places) and executor.state.places["p1"].phase == "act")
-        executor.cancel("ines")
-        state = await task
-        assert (state.outcome, state.reason) == ("cancelled", "cancelled by ines")
-        assert stopped.is_set()
-
-    story(tell)
-
-
-def test_a_run_that_waits_can_be_cancelled_too() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger)
-        await driven(parts, worker(ASK))
-        executor = RunExecutor("r", parts)
-        await executor.resume()
-        executor.cancel("")
-        assert (await executor.drive()).outcome == "cancelled"
-
-    story(tell)
-
-
 def test_a_node_that_takes_too_long_is_given_up_while_it_runs() -> None:
     async def tell(ledger: Ledger) -> None:
         @tool

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.executor import RunExecutor
+from hive_mind.agents.words import say_to
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger
@@ -30,16 +31,15 @@ def test_a_chat_answers_each_word_and_ends_when_its_outputs_are_set() -> None:
         executor = RunExecutor("r", parts)
         await executor.start(spec, {})
         assert (await executor.drive()).places["p1"].phase == "wait"
-        executor.tell("I sail", "w1")
+        await say_to(ledger, "r", "I sail")
+        executor.listen()
         state = await executor.drive()
         assert state.places["p1"].messages[-1].text == "You said I sail. Where?"
-        executor.tell("I sail", "w1")
+        executor.listen()
         assert (await executor.drive()).seq == state.seq
 
-        again = RunExecutor("r", parts)
-        await again.resume()
-        again.tell("to Porto", "w2")
-        assert (await again.drive()).buffer == {"x": "to Porto"}
+        await say_to(ledger, "r", "to Porto")
+        assert (await resumed(parts)).buffer == {"x": "to Porto"}
 
     story(tell)
 
@@ -65,10 +65,28 @@ def test_a_word_that_comes_while_a_chat_still_thinks_is_heard_in_its_turn() -> N
         await executor.start(worker(TALK | {"client_facing": True, "tools": ["look"]}), {})
         task = asyncio.create_task(executor.drive())
         await until(lambda: bool(executor.state.places) and executor.state.places["p1"].phase == "act")
-        executor.tell("Porto")
+        await say_to(ledger, "r", "Porto")
+        executor.listen()
         await asyncio.sleep(0)
         gate.set()
         assert (await task).buffer == {"x": "Porto"}
+
+    story(tell)
+
+
+def test_words_that_were_said_before_a_kill_are_heard_once_each_in_their_order() -> None:
+    async def tell(ledger: Ledger) -> None:
+        def replied(turn: Turn) -> Any:
+            words = [message.text for message in turn.messages if message.role == "user"]
+            return sets("x", words[-3:]) if words[-1] == "three" else said("And?")
+
+        parts = parts_over(ledger, conversation=replied)
+        executor = RunExecutor("r", parts)
+        await executor.start(worker(TALK | {"client_facing": True}), {})
+        for word in ("one", "two", "three"):
+            # Nobody drives it: it is as if whoever did was killed the moment the word was there.
+            await say_to(ledger, "r", word)
+        assert (await resumed(parts)).buffer == {"x": ["one", "two", "three"]}
 
     story(tell)
 
@@ -77,7 +95,7 @@ def test_a_word_that_nobody_waits_for_does_not_keep_a_run_from_coming_back() -> 
     async def tell(ledger: Ledger) -> None:
         executor = RunExecutor("r", parts_over(ledger))
         await executor.start(worker(ASK), {})
-        executor.tell("hello")
+        await say_to(ledger, "r", "hello")
         assert (await executor.drive()).is_waiting
 
     story(tell)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.run_journal import RunJournal
 from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.words import words_for
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
@@ -15,6 +17,7 @@ from hive_mind.runtime.run_keeper import RunKeeper
 from hive_mind.runtime.triggers import Triggers, cron_due, next_due
 from hive_mind.runtime.worker_config import TriggerConfig
 from hive_mind.tools.base import Toolbox
+from hive_mind.tools.functions import tool
 
 ASK = WorkerSpec.model_validate(
     {"id": "ask", "inputs": ["about"], "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}]}
@@ -132,6 +135,50 @@ def test_a_run_that_is_cancelled_while_it_waits_is_over_and_a_word_for_nobody_ch
         await _until(lambda: not keeper.under_way)
         assert (await keeper.parts.desk.open())[0].item.subject.startswith("r/")
         assert ledger._streams["run/r"][-1].kind == "ended"
+        await keeper.close()
+
+    asyncio.run(story())
+
+
+def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_what_is_under_way_stops() -> None:
+    async def story() -> None:
+        ledger, begun, stopped = await memory.open(), asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def wait() -> str:
+            """Wait for ever."""
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+            return ""
+
+        spec = WorkerSpec.model_validate({"id": "w", "entry": "w", "nodes": [{"id": "w", "kind": "tool", "tool": "wait"}]})
+        keeper = RunKeeper(RunParts("ada", ledger, lambda *_: Toolbox((wait,))), spec)
+        await keeper.open()
+        await keeper.start(None, {}, "r")
+        await begun.wait()
+        await keeper.cancel("r", "ines")
+        state = await RunJournal(ledger, "r").load()
+        assert (state.outcome, state.reason) == ("cancelled", "cancelled by ines")
+        assert stopped.is_set()
+        await keeper.cancel("r", "ruth")
+        assert (await RunJournal(ledger, "r").load()).reason == "cancelled by ines"
+        await keeper.close()
+
+    asyncio.run(story())
+
+
+def test_a_word_that_was_taken_is_in_the_ledger_whoever_is_killed_then() -> None:
+    async def story() -> None:
+        ledger = await memory.open()
+        keeper = keeper_over(ledger)
+        await keeper.open()
+        await keeper.start(None, {"about": "x"}, "r")
+        await keeper.say("r", "hello")
+        await keeper.say("r", "half \ud800")
+        assert [(word.id, word.text) for word in await words_for(ledger, "r")] == [("w0", "hello"), ("w1", "half ?")]
         await keeper.close()
 
     asyncio.run(story())
