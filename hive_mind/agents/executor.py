@@ -11,7 +11,7 @@ from typing import Any
 from hive_mind.agents.run_effects import RunEffects
 from hive_mind.agents.run_journal import RunJournal, checked_name
 from hive_mind.agents.run_parts import RunParts, check_price, plan_of
-from hive_mind.agents.run_tools import RunTools
+from hive_mind.agents.run_tools import DELEGATE, RunTools
 from hive_mind.agents.used_credentials import UsedCredentials
 from hive_mind.agents.words import words_for
 from hive_mind.errors import InvalidInput
@@ -19,6 +19,7 @@ from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
 from hive_mind.runs.effects import Effect, Event, Plan, ToolResult, Word
+from hive_mind.runs.limits import part_of
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
@@ -150,7 +151,7 @@ class RunExecutor:
         if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
             return ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
         child = RunExecutor(f"{self.run}.{call.id}", self.parts, is_waiting=self._is_waiting)
-        spec = sub_agent(state.spec, str(name), task)
+        spec = sub_agent(state.spec, str(name), task, part_of(state, _sub_agents_at_work(state)))
         if (await child.journal.load()).seq:
             await child.resume()
         else:
@@ -164,6 +165,11 @@ class RunExecutor:
         file = await asyncio.to_thread(files.keep_result, call.name, number, text)
         failed = ended.outcome not in ("accepted", "exhausted")
         return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
+
+
+def _sub_agents_at_work(state: RunState) -> int:
+    calls = [call for place in state.places.values() for call in place.calls.values()]
+    return sum(one.call.name == DELEGATE and one.phase != "done" for one in calls)
 
 
 async def _stopped(tasks: _Tasks) -> None:

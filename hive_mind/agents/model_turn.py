@@ -11,7 +11,7 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
-from hive_mind.runs.effects import CallModel, Choose
+from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
 from hive_mind.runs.prompt import Surroundings, instructions, messages
 from hive_mind.runs.state import RunState
 
@@ -28,18 +28,19 @@ class ModelTurns:
     tools: RunTools
     files: RunFiles
 
-    async def reply(self, state: RunState, effect: CallModel) -> Reply:
-        """Raises `BackendError` when the model can't be had, however often it was tried."""
+    async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
+        """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
         place = state.places[effect.place]
         node = state.spec.by_id[place.node]
         around = Surroundings(self.files.adapt(), self.files.data_files(), self.files.conversations())
         told = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
         most = min(_REPLY_TOKENS, max(1, state.spec.limits.tokens - state.tokens))
-        return await self._converse(Turn(told, messages(place), tuple(specs), most))
+        reply = await self._converse(Turn(told, messages(place), tuple(specs), most))
+        return ModelSaid(effect.id, reply, self._usd_of(reply))
 
-    async def choose(self, state: RunState, effect: Choose) -> str:
-        """The node to go on with. Raises `ModelOutputError` for a reply that names none, and `BackendError`."""
+    async def choose(self, state: RunState, effect: Choose) -> Chose:
+        """The node to go on with, and what it took. Raises `ModelOutputError` for a reply that names none, and `BackendError`."""
         place = state.places[effect.place]
         told = instructions(state, place, Surroundings(self.files.adapt()))
         spec = _choice(effect.among)
@@ -48,11 +49,10 @@ class ModelTurns:
         for call in reply.calls:
             target = call.arguments.get("target")
             if target in [node for node, _ in effect.among]:
-                return str(target)
+                return Chose(effect.id, str(target), reply.input_tokens + reply.output_tokens, self._usd_of(reply))
         raise ModelOutputError(f"{self.model.name} did not choose one of {', '.join(node for node, _ in effect.among)}")
 
-    def usd_of(self, reply: Reply) -> float:
-        """What it cost; nothing where no price is known."""
+    def _usd_of(self, reply: Reply) -> float:
         return usd_of(self.model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
 
     async def _converse(self, turn: Turn) -> Reply:

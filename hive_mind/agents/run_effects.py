@@ -79,9 +79,8 @@ class RunEffects:
         if self._turns is None:
             return e.Failed(effect.id, "there is no language model: name one with --model, or set HIVE_MIND_LLM")
         if isinstance(effect, e.Choose):
-            return e.Chose(effect.id, await self._turns.choose(state, effect))
-        reply = await self._turns.reply(state, effect)
-        return e.ModelSaid(effect.id, reply, self._turns.usd_of(reply))
+            return await self._turns.choose(state, effect)
+        return await self._turns.reply(state, effect)
 
     async def _called(self, effect: e.CallTool, state: RunState) -> e.Event | None:
         node = state.spec.by_id[state.places[effect.place].node]

@@ -70,6 +70,8 @@ def _judge_said(writing: Writing, effect: e.AskJudge, event: e.JudgeSaid) -> Non
 
 
 def _chose(writing: Writing, effect: e.Choose, event: e.Chose) -> None:
+    if event.tokens:
+        writing.add(s.Spent(effect.place, event.tokens, event.usd))
     on(writing, writing.state.places[effect.place], event.target)
 
 

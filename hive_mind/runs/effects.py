@@ -151,6 +151,8 @@ class Chose:
 
     effect: str
     target: str
+    tokens: int = 0
+    usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,11 @@ def _replied(state: RunState, step: steps.Replied) -> RunState:
     calls = {call.id: Call(call, state.files + number) for number, call in enumerate(step.calls, start=1)}
     phase: Phase = "act" if calls else "wait" if node.client_facing and not _is_done(place, node.outputs) else "judge"
     place = replace(place, messages=messages, calls=calls, phase=phase, turns=place.turns + step.is_model)
-    turns, tokens = state.turns + step.is_model, state.tokens + step.tokens
-    return replace(_put(state, place), turns=turns, tokens=tokens, usd=state.usd + step.usd, files=state.files + len(calls))
+    return replace(_paid(_put(state, place), step), turns=state.turns + step.is_model, files=state.files + len(calls))
+
+
+def _paid(state: RunState, step: steps.Spent | steps.Replied | steps.Returned) -> RunState:
+    return replace(state, tokens=state.tokens + step.tokens, usd=state.usd + step.usd)
 
 
 def _intended(state: RunState, step: steps.Intended) -> RunState:
@@ -127,7 +130,7 @@ def _intended(state: RunState, step: steps.Intended) -> RunState:
 
 def _returned(state: RunState, step: steps.Returned) -> RunState:
     state = _put_call(state, step.place, step.call, phase="done", text=step.text, is_error=step.is_error)
-    state = replace(state, tokens=state.tokens + step.tokens, usd=state.usd + step.usd)
+    state = _paid(state, step)
     place = state.places[step.place]
     node = state.spec.by_id[place.node]
     if node.kind == "tool":
@@ -303,6 +306,7 @@ _MEANINGS: Mapping[type, Callable[[RunState, Any], RunState]] = MappingProxyType
         steps.Arrived: _arrived,
         steps.Closed: _closed,
         steps.Replied: _replied,
+        steps.Spent: _paid,
         steps.Intended: _intended,
         steps.Returned: _returned,
         steps.OutputSet: _output_set,

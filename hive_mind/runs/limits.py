@@ -1,10 +1,11 @@
 """What a run may spend: turns, tokens, money and time. The last turn of a budget can only report what is known."""
 
-from hive_mind.runs.spec import NodeSpec
+from hive_mind.runs.spec import Limits, NodeSpec
 from hive_mind.runs.state import Place, RunState
 
 _ALMOST = 0.9
 """From this share of the tokens or the money on, a turn may be the last that can be paid."""
+_LEAST_USD = 1e-6
 
 
 def is_spent(state: RunState) -> str:
@@ -17,6 +18,14 @@ def is_spent(state: RunState) -> str:
     if limits.usd is not None and state.usd >= limits.usd:
         return f"{state.usd:.4f} of {limits.usd:g} US dollars are used"
     return ""
+
+
+def part_of(state: RunState, among: int) -> Limits:
+    """What one of so many sub-agents that work at once may spend: an equal part of what is left, and never nothing."""
+    limits = state.spec.limits
+    tokens = max(1, (limits.tokens - state.tokens) // among)
+    usd = None if limits.usd is None else max(_LEAST_USD, (limits.usd - state.usd) / among)
+    return limits.model_copy(update={"tokens": tokens, "usd": usd})
 
 
 def is_last(state: RunState, place: Place, node: NodeSpec) -> bool:

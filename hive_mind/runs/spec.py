@@ -116,7 +116,7 @@ SUB_AGENT_TURNS = 10
 """of a sub-agent whose node does not say otherwise"""
 
 
-def sub_agent(worker: WorkerSpec, name: str, task: str) -> WorkerSpec:
+def sub_agent(worker: WorkerSpec, name: str, task: str, limits: Limits) -> WorkerSpec:
     """What a sub-agent of a worker runs as: its one node, with the task at its prompt's end and no sub-agents of its own."""
     (node,) = [one for one in worker.subagents if one.id == name]
     turns = node.turns if "turns" in node.model_fields_set else SUB_AGENT_TURNS
@@ -130,5 +130,5 @@ def sub_agent(worker: WorkerSpec, name: str, task: str) -> WorkerSpec:
         inputs=node.inputs,
         nodes=[node.model_copy(update=alone)],
         context_tokens=worker.context_tokens,
-        limits=worker.limits.model_copy(update={"turns": min(turns, worker.limits.turns)}),
+        limits=limits.model_copy(update={"turns": min(turns, limits.turns)}),
     )

@@ -89,6 +89,14 @@ class Replied(_Step, frozen=True):
     usd: float = 0.0
 
 
+class Spent(_Step, frozen=True):
+    """What a model took to choose among edges."""
+
+    place: str
+    tokens: int
+    usd: float = 0.0
+
+
 class Intended(_Step, frozen=True):
     """A call that must not happen twice is about to happen."""
 
@@ -218,6 +226,7 @@ Step = (
     | Arrived
     | Closed
     | Replied
+    | Spent
     | Intended
     | Returned
     | OutputSet

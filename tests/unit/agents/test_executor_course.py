@@ -17,6 +17,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Turn
+from hive_mind.runs.fold import folded
 from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.functions import tool
 from tests.unit.agents.runs import decide_all, driven, kept, parts_over, resumed, said, sets, story, until
@@ -293,6 +294,19 @@ def test_a_turn_costs_what_its_tokens_cost_and_a_sub_agents_are_its_parents() ->
         one = usd_of("openai:gpt-5-mini", Usage(3, 2, 1))
         assert one
         assert (state.outcome, state.usd) == ("accepted", pytest.approx(3 * one))
+
+    story(tell)
+
+
+def test_sub_agents_that_work_at_once_share_what_is_left() -> None:
+    async def tell(ledger: Ledger) -> None:
+        task = ("delegate_to_sub_agent", {"name": "look", "task": "t"})
+        parts, spec = delegating(ledger, said("", task, task), sets("found", 1), sets("found", 2), sets("x", 3))
+        spec = spec.model_copy(update={"limits": spec.limits.model_copy(update={"tokens": 1_005})})
+        state = await driven(parts, spec)
+        assert state.outcome == "accepted"
+        children = [head.stream for head in await ledger.heads("run/r.")]
+        assert [folded(await ledger.read(one)).spec.limits.tokens for one in children] == [500, 500]
 
     story(tell)
 

@@ -42,7 +42,8 @@ def test_values_are_one_line_each_by_name_and_cut() -> None:
 
 def child(**fields: object) -> Flow:
     look = {"id": "look", "prompt": "Look.", "outputs": ["found", "where"]} | fields
-    return Flow(sub_agent(worker({"id": "lead", "subagents": ["look"]}, subagents=[look]), "look", "at gates"))
+    spec = worker({"id": "lead", "subagents": ["look"]}, subagents=[look])
+    return Flow(sub_agent(spec, "look", "at gates", spec.limits))
 
 
 def test_a_sub_agent_is_told_its_task_and_what_is_missing_until_its_outputs_are_set() -> None:

@@ -3,6 +3,7 @@
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.runs import effects as e
+from hive_mind.runs.limits import part_of
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import Resumed
 from hive_mind.tools.base import Toolbox
@@ -64,6 +65,26 @@ def test_a_run_that_used_its_money_can_report_once_more_and_is_exhausted() -> No
     flow.gives("a", e.ToolResult("ok"))
     flow.go_on()
     assert flow.ended == ("exhausted", "1.2000 of 1 US dollars are used")
+
+
+def test_what_a_choice_among_edges_took_counts() -> None:
+    flow = Flow(
+        worker(
+            "a", "b", "c", edges=[{"source": "a", "target": "b", "on": "model"}, {"source": "a", "target": "c", "on": "model"}]
+        )
+    )
+    flow.do("a")
+    flow.give(e.Chose(flow.one(e.Choose, "a").id, "c", 70, 0.01))
+    assert (flow.nodes, flow.state.tokens, flow.state.usd) == (["c"], 70, 0.01)
+
+
+def test_a_sub_agent_has_an_equal_part_of_what_is_left_and_never_nothing() -> None:
+    flow = Flow(worker(TALK, limits={"tokens": 1_000, "usd": 1}))
+    flow.says("a", call("look", q="1"), tokens=400, usd=0.5)
+    assert (part_of(flow.state, 3).tokens, part_of(flow.state, 2).usd) == (200, 0.25)
+    flow.gives("a", e.ToolResult("ok", tokens=700, usd=0.6))
+    assert part_of(flow.state, 2).tokens == 1
+    assert WorkerSpec.model_validate({**flow.state.spec.model_dump(), "limits": part_of(flow.state, 2).model_dump()})
 
 
 def test_a_run_that_used_its_time_is_exhausted() -> None:

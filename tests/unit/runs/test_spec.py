@@ -32,7 +32,7 @@ def test_a_condition_that_can_never_be_asked_is_refused_with_the_worker() -> Non
 def test_a_sub_agent_runs_alone_with_its_task_and_delegates_nothing_itself() -> None:
     look = {"id": "look", "prompt": "Look closely.", "inputs": ["x"], "outputs": ["found"]}
     spec = worker({"id": "lead", "subagents": ["look"]}, subagents=[look], inputs=["x"], identity="We look.")
-    child = sub_agent(spec, "look", "at the pumps")
+    child = sub_agent(spec, "look", "at the pumps", spec.limits)
     assert [node.id for node in child.nodes] == ["look"]
     assert child.identity == "We look."
     assert child.nodes[0].prompt == "Look closely.\n\nYour task: at the pumps"
@@ -43,5 +43,5 @@ def test_a_sub_agent_runs_alone_with_its_task_and_delegates_nothing_itself() -> 
 
 def test_a_sub_agent_has_the_turns_that_its_node_says_but_never_more_than_the_worker() -> None:
     spec = worker("lead", subagents=[{"id": "look", "turns": 30}], limits={"turns": 20})
-    assert sub_agent(spec, "look", "x").nodes[0].turns == 30
-    assert sub_agent(spec, "look", "x").limits.turns == 20
+    assert sub_agent(spec, "look", "x", spec.limits).nodes[0].turns == 30
+    assert sub_agent(spec, "look", "x", spec.limits).limits.turns == 20
