@@ -1,270 +1,338 @@
-"""Runs driven for real over a ledger in memory: sub-agents, two processes at one run, newer definitions, and stops in between."""
+"""The executor: one for a run at a time, stopped anywhere without loss, and nothing begins twice."""
 
 import asyncio
-import json
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_journal import RunTaken, run_ids
+from hive_mind.agents.run_journal import RunTaken
 from hive_mind.agents.run_parts import RunParts
-from hive_mind.agents.words import say_to
-from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.judge.items import Decision
+from hive_mind.cognition.prices import usd_of
+from hive_mind.errors import InvalidInput
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
+from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Reply, Turn
-from hive_mind.retry import RetrySettings
-from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.model.dialogue import Turn
+from hive_mind.runs.fold import folded
+from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.functions import tool
-from tests.laws.run_stories import said
-from tests.unit.runs.playing import loop, worker
+from tests.unit.agents.runs import decide_all, driven, kept, parts_over, resumed, said, sets, story, until
+from tests.unit.runs.flow import worker
+
+TALK = {"id": "a", "outputs": ["x"]}
+ASK = {"id": "q", "kind": "person", "prompt": "Which?", "outputs": ["word"]}
 
 
-def parts(
-    ledger: Ledger, model: Callable[[Turn], Any] | None = None, tools: Sequence[Tool] = (), folder: Path | None = None
-) -> RunParts:
-    scripted = ScriptedModel(conversation=model) if model else None
-    return RunParts("ada", ledger, lambda *_: Toolbox(tools), model=scripted, folder=folder, retry=RetrySettings(attempts_max=1))
+def test_a_run_goes_from_its_beginning_to_its_end_and_is_in_the_ledger() -> None:
+    async def tell(ledger: Ledger) -> None:
+        state = await driven(parts_over(ledger, conversation=[sets("x", 1)]), worker(TALK))
+        assert (state.outcome, state.buffer, state.tokens) == ("accepted", {"x": 1}, 5)
+        assert await kept(ledger) == state
+
+    story(tell)
 
 
-async def driven(one: RunParts, spec: WorkerSpec, inputs: dict[str, Any] | None = None, run: str = "r") -> Any:
-    executor = RunExecutor(run, one)
-    await executor.start(spec, inputs or {})
-    return await executor.drive()
+def test_what_it_tells_is_durable_already() -> None:
+    async def tell(ledger: Ledger) -> None:
+        told: list[tuple[Step, int]] = []
+        executor: RunExecutor
+        executor = RunExecutor(
+            "r", parts_over(ledger, conversation=[sets("x", 1)]), tell=lambda step: told.append((step, executor.state.seq))
+        )
+        await executor.start(worker(TALK), {})
+        await executor.drive()
+        assert [seq for _, seq in told] == list(range(1, len(await ledger.read("run/r")) + 1))
+        assert any(isinstance(step, Entered) for step, _ in told)
+
+    story(tell)
 
 
-def spec_of(*nodes: dict[str, Any], **fields: Any) -> WorkerSpec:
-    return WorkerSpec.model_validate(worker(*nodes, **fields))
+def test_a_run_that_waits_comes_back_and_goes_on_when_somebody_decided() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger)
+        state = await driven(parts, worker(ASK))
+        assert state.outcome is None
+        assert state.is_waiting
+        assert (await resumed(parts)).is_waiting
+        (view,) = await decide_all(parts, edit="notes")
+        assert view.item.title == "Which?"
+        assert (await resumed(parts)).buffer == {"word": "notes"}
+        assert (await resumed(parts)).outcome == "accepted"
+
+    story(tell)
 
 
-SUB = {"subagents": [{"id": "look", "inputs": ["town"], "outputs": ["found"], "tools": ["peek"], "turns": 4}]}
+def test_who_waits_for_a_person_goes_on_as_soon_as_somebody_decides() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger)
+        executor = RunExecutor("r", parts, is_waiting=True)
+        await executor.start(worker(ASK), {})
+        task = asyncio.create_task(executor.drive())
+        await until(lambda: executor.state.is_waiting)
+        assert not task.done()
+        await decide_all(parts, edit="notes")
+        assert (await task).buffer == {"word": "notes"}
+
+    story(tell)
 
 
-@tool
-async def peek() -> str:
-    """Peek."""
-    return "a gate"
-
-
-def sub_worker() -> WorkerSpec:
-    return spec_of(loop("lead", inputs=["town"], subagents=["look"]), inputs=["town"], **SUB)
-
-
-def delegating(child: Callable[[Turn], Reply]) -> Callable[[Turn], Reply]:
-    def model(turn: Turn) -> Reply:
-        if "Your task: look" in turn.instructions:
-            return child(turn)
-        if not any(message.role == "tool" for message in turn.messages):
-            return said("", delegate_to_sub_agent={"name": "look", "task": "look around"})
-        return said("", set_output={"key": "lead", "value": turn.messages[-1].text})
-
-    return model
-
-
-def result_in(state: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(str(state.buffer["lead"]).partition("\n[Saved to")[0])
-    return found
-
-
-def test_a_sub_agent_works_on_a_copy_and_writes_nothing_of_its_parents() -> None:
-    seen: list[Turn] = []
-
-    def child(turn: Turn) -> Reply:
-        seen.append(turn)
-        if len(seen) == 1:
-            return said("", set_output={"key": "lead", "value": "mine"}, report_to_parent={"message": "half", "data": {"n": 1}})
-        return said("", set_output={"key": "found", "value": "a gate"})
-
-    async def story() -> None:
-        ledger = await memory.open()
-        state = await driven(parts(ledger, delegating(child), [peek]), sub_worker(), {"town": "Corrin"})
-        assert state.outcome == "accepted"
-        found = result_in(state)
-        assert sorted(found) == ["data", "message", "metadata", "reports"]
-        assert (found["data"], found["message"]) == ({"found": "a gate"}, "half")
-        assert found["reports"] == [{"message": "half", "data": {"n": 1}}]
-        assert found["metadata"]["outcome"] == "accepted"
-        assert await run_ids(ledger) == ["r"]
-
-    asyncio.run(story())
-    assert "town: Corrin" in seen[0].instructions
-    assert [one.name for one in seen[0].tools if one.name == "delegate_to_sub_agent"] == []
-    assert "may not set 'lead'" in seen[1].messages[1].text
-
-
-def test_a_sub_agent_is_told_what_is_missing_and_how_many_turns_are_left() -> None:
-    told: list[str] = []
-
-    def child(turn: Turn) -> Reply:
-        told.append(turn.messages[-1].text if turn.messages else "")
-        return said("I am thinking.")
-
-    async def story() -> None:
-        state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
-        found = result_in(state)
-        assert found["metadata"]["outcome"] == "exhausted"
-
-    asyncio.run(story())
-    assert len(told) == 4
-    assert "Still missing: found. Only 3 turns left" in told[1]
-    assert "Your task: look around" in told[1]
-
-
-def test_mark_complete_ends_a_sub_agent_at_once() -> None:
-    turns: list[Turn] = []
-
-    def child(turn: Turn) -> Reply:
-        turns.append(turn)
-        return said("", mark_complete={"message": "nothing there"}, peek={})
-
-    async def story() -> None:
-        state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
-        assert result_in(state)["metadata"]["outcome"] == "accepted"
-
-    asyncio.run(story())
-    assert len(turns) == 1
-
-
-def test_of_two_processes_at_one_run_the_second_takes_it_and_the_first_is_told() -> None:
-    gate = asyncio.Event
-
-    async def story() -> None:
-        ledger, opened = await memory.open(), gate()
+def test_when_two_processes_go_on_with_a_run_the_one_that_came_last_has_it() -> None:
+    async def tell(ledger: Ledger) -> None:
+        gate = asyncio.Event()
 
         @tool
         async def wait() -> str:
             """Wait."""
-            await opened.wait()
-            return "done"
+            await gate.wait()
+            return "waited"
 
-        one = parts(ledger, None, [wait])
-        spec = spec_of({"id": "a", "kind": "tool", "tool": "wait", "outputs": ["a"]})
-        first, second = RunExecutor("r", one), RunExecutor("r", one)
+        spec = worker({"id": "w", "kind": "tool", "tool": "wait", "outputs": ["x"]})
+        first, second = (RunExecutor("r", parts_over(ledger, wait)) for _ in range(2))
         await first.start(spec, {})
-        driving = asyncio.create_task(first.drive())
-        await asyncio.sleep(0.01)
+        one = asyncio.create_task(first.drive())
+        await until(lambda: bool(first.state.places) and first.state.places["p1"].phase == "act")
         await second.resume()
-        going_on = asyncio.create_task(second.drive())
-        await asyncio.sleep(0.01)
-        opened.set()
-        assert (await going_on).outcome == "accepted"
-        with pytest.raises(RunTaken):
-            await driving
+        other = asyncio.create_task(second.drive())
+        gate.set()
+        with pytest.raises(RunTaken, match="another process goes on with run r"):
+            await one
+        assert (await other).outcome == "accepted"
 
-    asyncio.run(story())
-
-
-def test_a_newer_definition_takes_a_run_over_and_memory_stays() -> None:
-    ask = {"id": "ask", "kind": "person", "outputs": ["word"]}
-
-    async def story() -> None:
-        ledger = await memory.open()
-        one = parts(ledger)
-        state = await driven(
-            one, spec_of({"id": "look", "kind": "tool", "tool": "peek", "outputs": ["seen"]}, ask, edges=[("look", "ask")])
-        )
-        assert state.places["p1"].phase == "parked"
-        await LedgerDesk(ledger).decide(_yes(next(iter(state.waiting)), edit={"seen": "gate"}))
-        executor = RunExecutor("r", one)
-        await executor.resume()
-        state = await executor.drive()
-        assert (dict(state.buffer), list(state.places)) == ({"seen": "gate"}, ["p2"])
-        newer = spec_of(ask, {"id": "more", "kind": "person", "outputs": ["more"]}, edges=[("ask", "more")], version="2")
-        with pytest.raises(InvalidInput, match="no node ask"):
-            await RunExecutor("r", one).resume(spec_of({"id": "other"}))
-        again = RunExecutor("r", one)
-        await again.resume(newer)
-        await LedgerDesk(ledger).decide(_yes(next(iter(again.state.waiting)), edit="yes"))
-        state = await again.drive()
-        assert (state.spec.version, [place.node for place in state.places.values()]) == ("2", ["more"])
-        assert dict(state.buffer) == {"seen": "gate", "word": "yes"}
-
-    asyncio.run(story())
+    story(tell)
 
 
-def _yes(item: str, edit: Any = None) -> Decision:
-    return Decision(item=item, action=JudgmentAction.ACCEPT, by="ines", edit=edit)
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_process_that_is_stopped_leaves_a_run_that_goes_on(idempotent: bool) -> None:
+    async def tell(ledger: Ledger) -> None:
+        calls = []
+        gate = asyncio.Event()
 
+        @tool(idempotent=idempotent)
+        async def pay() -> str:
+            """Pay."""
+            calls.append("paid")
+            await gate.wait()
+            return "a receipt"
 
-def test_who_is_stopped_in_the_middle_leaves_a_run_that_goes_on() -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        calls: list[int] = []
-
-        @tool
-        async def slow() -> str:
-            """Take long the first time."""
-            calls.append(1)
-            if len(calls) == 1:
-                await asyncio.sleep(60)
-            return "done"
-
-        one = parts(ledger, None, [slow])
-        spec = spec_of({"id": "a", "kind": "tool", "tool": "slow", "outputs": ["a"]})
-        task = asyncio.create_task(driven(one, spec))
-        await asyncio.sleep(0.02)
+        spec = worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]})
+        parts = parts_over(ledger, pay)
+        task = asyncio.create_task(driven(parts, spec))
+        await until(lambda: bool(calls))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        executor = RunExecutor("r", one)
-        await executor.resume()
-        assert (await executor.drive()).outcome == "accepted"
+        assert [one.get_name() for one in asyncio.all_tasks() if one is not asyncio.current_task()] == []
 
-    asyncio.run(story())
+        gate.set()
+        state = await resumed(parts)
+        if not idempotent:
+            assert calls == ["paid"]
+            (view,) = await decide_all(parts)
+            assert view.item.title == "pay may have run: run it again?"
+            state = await resumed(parts)
+        assert state.outcome == "accepted"
+        assert calls == ["paid", "paid"]
 
-
-def test_whoever_waits_goes_on_with_a_decision_and_a_word() -> None:
-    def model(turn: Turn) -> Reply:
-        return said("Hello.") if len(turn.messages) < 2 else said("", set_output={"key": "a", "value": turn.messages[-1].text})
-
-    async def story() -> None:
-        ledger = await memory.open()
-        executor = RunExecutor("r", parts(ledger, model), is_waiting=True)
-        await executor.start(spec_of(loop("a", clientFacing=True, requiresApproval=True)), {})
-        driving = asyncio.create_task(executor.drive())
-        await asyncio.sleep(0.02)
-        await say_to(ledger, "r", "look at gate 2")
-        executor.listen()
-        await asyncio.sleep(0.05)
-        (view,) = await LedgerDesk(ledger).open()
-        await LedgerDesk(ledger).decide(_yes(view.item.id))
-        state = await asyncio.wait_for(driving, 10)
-        assert (state.outcome, dict(state.buffer)) == ("accepted", {"a": "look at gate 2"})
-
-    asyncio.run(story())
+    story(tell)
 
 
-@pytest.mark.parametrize("with_model", [True, False])
-def test_a_model_that_fails_or_is_not_there_leaves_it_to_a_person(with_model: bool) -> None:
-    async def story() -> None:
-        model = (lambda _: BackendUnavailable("m", "it is away")) if with_model else None
-        ledger = await memory.open()
-        state = await driven(parts(ledger, model), spec_of(loop("a")))
-        (view,) = await LedgerDesk(ledger).open()
-        assert state.is_waiting
-        assert ("it is away" if with_model else "there is no language model") in dict(view.item.context)["why"]
+def test_a_node_that_takes_too_long_is_given_up_while_it_runs() -> None:
+    async def tell(ledger: Ledger) -> None:
+        @tool
+        async def wait() -> str:
+            """Wait for ever."""
+            await asyncio.Event().wait()
+            return ""
 
-    asyncio.run(story())
+        slow = {"id": "w", "kind": "tool", "tool": "wait", "timeout_s": 0.01}
+        state = await driven(parts_over(ledger, wait), worker(slow, TALK, edges=["w a failure"]))
+        assert state.failed == (("w", 1, ("it took longer than 0.01 seconds",)),)
+
+    story(tell)
 
 
-def test_a_run_needs_its_inputs_and_a_name_of_its_own() -> None:
-    async def story() -> None:
-        one = parts(await memory.open())
-        spec = spec_of({"id": "ask", "kind": "person", "outputs": ["word"]}, inputs=["about"])
+def test_a_run_is_exhausted_when_its_time_is_over_whatever_is_under_way() -> None:
+    async def tell(ledger: Ledger) -> None:
+        @tool
+        async def wait() -> str:
+            """Wait for ever."""
+            await asyncio.Event().wait()
+            return ""
+
+        state = await driven(
+            parts_over(ledger, wait), worker({"id": "w", "kind": "tool", "tool": "wait"}, limits={"seconds": 0.01})
+        )
+        assert state.outcome == "exhausted"
+
+    story(tell)
+
+
+def test_calls_of_a_turn_run_side_by_side_and_their_results_come_in_the_order_of_the_calls() -> None:
+    async def tell(ledger: Ledger) -> None:
+        gate = asyncio.Event()
+
+        @tool
+        async def meet(who: str) -> str:
+            """Wait for the other."""
+            if who == "first":
+                await gate.wait()
+            gate.set()
+            return f"{who} came"
+
+        turns: list[Turn] = []
+
+        def replied(turn: Turn) -> Any:
+            turns.append(turn)
+            return said("", ("meet", {"who": "first"}), ("meet", {"who": "second"})) if len(turns) == 1 else sets("x", 1)
+
+        await driven(parts_over(ledger, meet, conversation=replied), worker(TALK | {"tools": ["meet"]}))
+        assert [message.text for message in turns[1].messages if message.role == "tool"] == ["first came", "second came"]
+
+    story(tell)
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "", "a.b", "x" * 64])
+def test_a_name_that_leads_out_of_the_folder_of_runs_is_refused(name: str, tmp_path: Path) -> None:
+    async def tell(ledger: Ledger) -> None:
+        with pytest.raises(InvalidInput, match="the name of a run is letters"):
+            await driven(parts_over(ledger, folder=tmp_path), worker(ASK), run=name)
+        assert await ledger.heads("") == []
+
+    story(tell)
+
+
+def test_a_run_begins_once_and_with_all_its_inputs() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts, spec = parts_over(ledger), worker(ASK, inputs=["about"])
         with pytest.raises(InvalidInput, match="needs about"):
-            await RunExecutor("r", one).start(spec, {})
-        await RunExecutor("r", one).start(spec, {"about": "x"})
+            await driven(parts, spec)
+        await driven(parts, spec, {"about": 1})
         with pytest.raises(InvalidInput, match="there is a run r already"):
-            await RunExecutor("r", one).start(spec, {"about": "x"})
-        with pytest.raises(InvalidInput, match="there is no run q"):
-            await RunExecutor("q", one).resume()
+            await driven(parts, spec, {"about": 1})
+        with pytest.raises(InvalidInput, match="there is no run s"):
+            await resumed(parts, "s")
 
-    asyncio.run(story())
+    story(tell)
+
+
+def test_a_newer_definition_has_to_have_the_node_at_which_the_run_is() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger)
+        await driven(parts, worker(ASK))
+        with pytest.raises(InvalidInput, match="no node q, where run r is"):
+            await RunExecutor("r", parts).resume(worker("other"))
+        executor = RunExecutor("r", parts)
+        await executor.resume(worker(ASK | {"prompt": "Which now?"}, version="2"))
+        assert (await kept(ledger)).spec.version == "2"
+
+    story(tell)
+
+
+def test_a_newer_definition_takes_a_run_over_and_memory_stays() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger, conversation=[sets("x", 1)])
+        await driven(parts, worker(TALK, ASK, edges=["a q"]))
+        executor = RunExecutor("r", parts)
+        await executor.resume(worker(TALK, ASK, {"id": "more", "kind": "person"}, edges=["a q", "q more"], version="2"))
+        await decide_all(parts, edit="yes")
+        state = await executor.drive()
+        assert (state.spec.version, [place.node for place in state.places.values()]) == ("2", ["more"])
+        assert dict(state.buffer) == {"x": 1, "word": "yes"}
+
+    story(tell)
+
+
+def test_a_run_that_has_ended_stays_as_it_is() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger, conversation=[sets("x", 1)])
+        state = await driven(parts, worker(TALK))
+        assert await resumed(parts) == state
+
+    story(tell)
+
+
+def test_values_of_a_program_are_in_memory_what_they_are_after_a_restart() -> None:
+    async def tell(ledger: Ledger) -> None:
+        executor = RunExecutor("r", parts_over(ledger))
+        await executor.start(worker(ASK), {"pair": (1, 2), "deep": {"at": (3,)}})
+        assert executor.state == await kept(ledger)
+        with pytest.raises(InvalidInput, match="a run keeps plain values"):
+            await RunExecutor("s", parts_over(ledger)).start(worker(ASK), {"path": object()})
+
+    story(tell)
+
+
+def delegating(ledger: Ledger, *replies: Any, **fields: Any) -> tuple[RunParts, Any]:
+    look = {"id": "look", "outputs": ["found"]}
+    spec = worker({"id": "lead", "subagents": ["look"], "outputs": ["x"], **fields}, subagents=[look])
+    return parts_over(ledger, conversation=list(replies)), spec
+
+
+def test_a_sub_agent_that_nobody_declared_is_an_error_result() -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts, spec = delegating(ledger, said("", ("delegate_to_sub_agent", {"name": "fly", "task": "t"})), sets("x", 1))
+        state = await driven(parts, spec)
+        assert state.outcome == "accepted"
+        assert [head.stream for head in await ledger.heads("run/")] == ["run/r"]
+
+    story(tell)
+
+
+def test_a_task_that_is_given_again_after_a_person_wanted_it_done_again_is_a_run_of_its_own() -> None:
+    async def tell(ledger: Ledger) -> None:
+        give = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
+        parts, spec = delegating(
+            ledger, give, sets("found", 1), sets("x", 1), give, sets("found", 2), sets("x", 2), requires_approval=True
+        )
+        await driven(parts, spec)
+        await decide_all(parts, JudgmentAction.RETRY)
+        await resumed(parts)
+        await decide_all(parts)
+        state = await resumed(parts)
+        assert (state.outcome, state.buffer) == ("accepted", {"x": 2})
+        assert len(await ledger.heads("run/r.")) == 2
+
+    story(tell)
+
+
+def test_a_turn_costs_what_its_tokens_cost_and_a_sub_agents_are_its_parents() -> None:
+    async def tell(ledger: Ledger) -> None:
+        task = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
+        parts, spec = delegating(ledger)
+        model = ScriptedModel(name="openai:gpt-5-mini", conversation=[task, sets("found", 1), sets("x", 2)])
+        state = await driven(replace(parts, model=model), spec)
+        one = usd_of("openai:gpt-5-mini", Usage(3, 2, 1))
+        assert one
+        assert (state.outcome, state.usd) == ("accepted", pytest.approx(3 * one))
+
+    story(tell)
+
+
+def test_sub_agents_that_work_at_once_share_what_is_left() -> None:
+    async def tell(ledger: Ledger) -> None:
+        task = ("delegate_to_sub_agent", {"name": "look", "task": "t"})
+        parts, spec = delegating(ledger, said("", task, task), sets("found", 1), sets("found", 2), sets("x", 3))
+        spec = spec.model_copy(update={"limits": spec.limits.model_copy(update={"tokens": 1_005})})
+        state = await driven(parts, spec)
+        assert state.outcome == "accepted"
+        children = [head.stream for head in await ledger.heads("run/r.")]
+        assert [folded(await ledger.read(one)).spec.limits.tokens for one in children] == [500, 500]
+
+    story(tell)
+
+
+def test_dollars_are_a_limit_only_where_a_price_is_known() -> None:
+    async def tell(ledger: Ledger) -> None:
+        spec = worker(TALK, limits={"usd": 1})
+        parts = parts_over(ledger, conversation=[sets("x", 1)])
+        with pytest.raises(InvalidInput, match=r"limits\.usd: no price is known for scripted; limit tokens instead"):
+            await RunExecutor("r", parts).start(spec, {})
+        await RunExecutor("r", replace(parts, model=None)).start(spec, {})
+        with pytest.raises(InvalidInput, match="no price is known"):
+            await RunExecutor("r", parts).resume()
+
+    story(tell)

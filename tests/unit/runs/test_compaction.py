@@ -1,74 +1,101 @@
-"""Whatever was said is in the conversation or in a file, every pointer survives, and folding gives what was in memory."""
+"""A conversation that is moved to files loses no word and no pointer, and is the same when its steps are folded again."""
 
-from typing import Any
+from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs import effects as e
-from hive_mind.runs.compaction import COMPACT_FROM, compacted, is_due, movable, pointers_in, tier_for, tokens_of, told
+from hive_mind.runs.compaction import COMPACT_FROM, KEPT, compacted, is_due, movable, pointers_in, tier_for, tokens_of, told
 from hive_mind.runs.fold import folded
-from hive_mind.runs.steps import entry_of
-from tests.unit.runs.playing import Play, loop, worker
+from hive_mind.runs.pointers import shown
+from hive_mind.runs.steps import Compacted
+from tests.unit.runs.flow import Flow, call, worker
 
-LIMIT = 1_000
+CONTEXT = 1_000
+_WORDS = st.sampled_from(["", "yes", "the gate closes at 3.4 m", "w" * 700, "two\nlines", "[Judge feedback]: more"])
+_RESULTS = st.sampled_from(["ok", "r" * 900, "a line\nand one more"])
 
 
 @st.composite
-def conversations(draw: Any) -> tuple[Message, ...]:
-    """Turns with calls and results, some with pointers, and what people say in between."""
-    messages: list[Message] = []
-    for number in range(draw(st.integers(0, 12))):
-        text = draw(st.text(alphabet="abc é\n[]", max_size=200)) * draw(st.sampled_from([1, 1, 8]))
+def conversations(draw: st.DrawFn) -> list[Message]:
+    """Words of users, turns with calls, and their results, each in a file of its own."""
+    found, files, ids = list[Message](), 0, 0
+    for _ in range(draw(st.integers(0, 14))):
         if draw(st.booleans()):
-            messages.append(Message("user", text or "?"))
+            found.append(Message("user", draw(_WORDS)))
             continue
-        calls = tuple(ToolCall(f"{number}.{n}", "search", {"q": text[:20]}) for n in range(draw(st.integers(0, 2))))
-        messages.append(Message("assistant", text, calls))
-        messages += [
-            Message("tool", f"{text}\n[Saved to 'search_{number}{n}.txt']", call=one.id, name="search")
-            for n, one in enumerate(calls)
-        ]
-    return tuple(messages)
+        calls = [ToolCall(f"c{ids + n}", "look", {"q": draw(_WORDS)}) for n in range(draw(st.integers(0, 3)))]
+        ids += len(calls)
+        found.append(Message("assistant", draw(_WORDS), tuple(calls)))
+        for one in calls:
+            files += 1
+            text = shown("look", draw(_RESULTS), f"look_{files}.txt")
+            found.append(Message("tool", text, call=one.id, name="look"))
+    return found
 
 
-def compact(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], dict[str, str]]:
-    """As often as it is due; the conversation and the files."""
-    files: dict[str, str] = {}
-    while is_due(messages, LIMIT):
-        count = movable(messages)
-        file = f"conversation_{len(files) + 1}.md"
-        files[file] = told(messages[:count])
-        messages = compacted(messages, file, count, tier_for(messages, count, LIMIT))
-    return messages, files
+def squeezed(messages: Sequence[Message], context: int = CONTEXT) -> tuple[tuple[Message, ...], dict[str, str]]:
+    """The conversation after all that was due, and the files it went to."""
+    now, files = tuple(messages), dict[str, str]()
+    while is_due(now, context):
+        assert len(files) < 40, "it never ends"
+        file, count = f"conversation_{len(files) + 1}.md", movable(now)
+        tier = tier_for(now, count, context)
+        files[file] = told(now[:count])
+        now = compacted(now, file, count, tier)
+    return now, files
 
 
-@given(conversations())
-@settings(max_examples=300)
-def test_no_text_and_no_pointer_is_ever_lost(before: tuple[Message, ...]) -> None:
-    after, files = compact(before)
-    whole = "\n".join([*files.values(), *(message.text for message in after)])
-    assert all(message.text in whole for message in before)
-    pointers = {name for message in after for name in pointers_in(message)}
-    assert {name for message in before for name in pointers_in(message)} <= pointers
-    assert set(files) <= pointers
+def everything(messages: Sequence[Message]) -> str:
+    return "\n".join(message.text for message in messages)
 
 
 @given(conversations())
-@settings(max_examples=300)
-def test_a_call_and_its_result_stay_together(before: tuple[Message, ...]) -> None:
-    after, _ = compact(before)
-    called = [call.id for message in after for call in message.calls]
-    assert [message.call for message in after if message.role == "tool"] == called
+def test_no_word_is_lost(messages: list[Message]) -> None:
+    now, files = squeezed(messages)
+    there = "\n".join((everything(now), *files.values()))
+    assert all(message.text in there for message in messages)
 
 
 @given(conversations())
-def test_it_comes_to_an_end_and_does_nothing_below_the_budget(before: tuple[Message, ...]) -> None:
-    after, files = compact(before)
-    assert not is_due(after, LIMIT)
-    if tokens_of(before) <= COMPACT_FROM * LIMIT:
-        assert (after, files) == (before, {})
+def test_no_call_is_lost(messages: list[Message]) -> None:
+    now, files = squeezed(messages)
+    kept = {one.id for message in now for one in message.calls}
+    moved = sum(text.count("\n→ look(") for text in files.values())
+    lost = [one for message in messages for one in message.calls if one.id not in kept]
+    assert moved >= len(lost)
+
+
+@given(conversations())
+def test_every_pointer_and_every_former_conversation_stays_named(messages: list[Message]) -> None:
+    now, files = squeezed(messages)
+    named = {name for message in now for name in pointers_in(message)}
+    assert named >= {name for message in messages for name in pointers_in(message)} | set(files)
+
+
+@given(conversations())
+def test_calls_and_their_results_stay_together(messages: list[Message]) -> None:
+    now, _ = squeezed(messages)
+    calls = {one.id for message in now for one in message.calls}
+    results = {message.call for message in now if message.role == "tool"}
+    assert calls == results
+
+
+@given(conversations())
+def test_the_last_messages_stay_as_they_are(messages: list[Message]) -> None:
+    now, _ = squeezed(messages)
+    last = messages[-KEPT:]
+    assert list(now[len(now) - len(last) :]) == last
+
+
+@given(conversations())
+def test_it_comes_to_an_end_and_does_nothing_below_the_budget(messages: list[Message]) -> None:
+    now, files = squeezed(messages)
+    assert not is_due(now, CONTEXT)
+    if tokens_of(messages) <= COMPACT_FROM * CONTEXT:
+        assert (list(now), files) == (messages, {})
 
 
 def test_the_document_s_sentence_stands_for_what_was_moved() -> None:
@@ -80,14 +107,49 @@ def test_the_document_s_sentence_stands_for_what_was_moved() -> None:
     assert after[1:] == long[movable(long) :]
 
 
-def test_folding_the_steps_gives_the_conversation_that_was_in_memory() -> None:
-    play = Play(worker(loop("a", tools=["search"]), contextTokens=LIMIT))
-    for number in range(12):
-        play.says("thinking " * 60, search={"q": str(number)})
-        play.gives(f"result {number} " * 40)
-        while found := [one for one in play.wanted if isinstance(one, e.Compact)]:
-            play.happens(e.Done(found[0].id))
-    assert play.state.conversations > 1
-    again = folded([entry_of(step, 1_000) for step in play.steps])
-    assert again.places["p1"].messages == play.state.places["p1"].messages
-    assert again == play.state
+def test_where_moving_the_text_is_enough_calls_and_results_stay() -> None:
+    talk = [Message("user", "u" * 1_500), Message("assistant", "a" * 1_500, (ToolCall("c", "look", {}),))]
+    messages = [*talk, Message("tool", "found", call="c", name="look"), *(Message("user", str(n)) for n in range(KEPT))]
+    count = movable(messages)
+    assert (count, tier_for(messages, count, CONTEXT)) == (3, 1)
+    now = compacted(messages, "conversation_1.md", count, 1)
+    assert [message.role for message in now[:3]] == ["user", "assistant", "tool"]
+    assert now[1] == Message("assistant", "", (ToolCall("c", "look", {}),))
+    assert now[2] == messages[2]
+    assert tokens_of(now) <= COMPACT_FROM * CONTEXT
+
+
+def test_where_it_is_not_enough_they_go_too_and_their_files_are_listed() -> None:
+    messages = [Message("assistant", "", tuple(ToolCall(f"c{n}", "look", {"q": "q" * 900}) for n in range(4)))]
+    messages += [Message("tool", f"x\n[Saved to 'look_{n}.txt']", call=f"c{n}", name="look") for n in range(4)]
+    messages += [Message("user", str(n)) for n in range(KEPT)]
+    count = movable(messages)
+    assert (count, tier_for(messages, count, CONTEXT)) == (5, 2)
+    now = compacted(messages, "conversation_1.md", count, 2)
+    assert len(now) == 1 + KEPT
+    assert "[Files named in it: look_0.txt, look_1.txt, look_2.txt, look_3.txt]" in now[0].text
+
+
+def test_what_can_not_be_moved_is_not_due_however_long_it_is() -> None:
+    assert not is_due([Message("user", "u" * 100_000)] * KEPT, CONTEXT)
+
+
+@given(st.lists(st.tuples(_WORDS, st.lists(_RESULTS, max_size=3)), min_size=1, max_size=8), st.integers(0, 3))
+def test_folding_the_steps_again_gives_the_conversation_that_was_in_memory(
+    turns: list[tuple[str, list[str]]], extra: int
+) -> None:
+    flow = Flow(worker({"id": "a", "outputs": ["x"], "attempts": 50}, context_tokens=CONTEXT))
+    for number, (text, results) in enumerate(turns * (1 + extra)):
+        moving = flow.all(e.Compact, "a")
+        if moving:
+            before = flow.at("a").messages
+            flow.give(e.Done(moving[0].id))
+            assert flow.at("a").messages == compacted(before, moving[0].file, moving[0].messages, moving[0].tier)
+        elif flow.all(e.CallModel, "a"):
+            flow.says("a", *(call("look", q=f"{number}.{one}") for one in range(len(results))), text=text)
+            flow.gives("a", *(e.ToolResult(one) for one in results))
+        if flow.all(e.AskJudge, "a"):
+            flow.judge("a", e.JudgmentAction.RETRY, "more")
+        assert folded(flow.entries) == flow.state
+    files = [step.file for step in flow.steps if isinstance(step, Compacted)]
+    assert files == [f"conversation_{number}.md" for number in range(1, len(files) + 1)]

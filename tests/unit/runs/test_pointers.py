@@ -1,72 +1,122 @@
-"""Results as files: what a conversation shows, to the character, and that every file can be read to its end."""
+"""Results as files: short ones are shown whole, long ones with where the rest is, and every file can be read to its end."""
 
 import json
+import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hive_mind.runs.pointers import CHARACTERS_MAX, as_text, file_of, is_plain_name, number_of, part, shown
-
-POINTER = (
-    "[Result from search: {n} chars — too large for context, saved to 'search_1.txt'. "
-    "Use load_data(filename='search_1.txt') to read the full result.]"
+from hive_mind.runs.pointers import (
+    CHARACTERS_MAX,
+    LINE_CHARACTERS,
+    as_text,
+    file_of,
+    is_plain_name,
+    number_of,
+    part,
+    shown,
+    without_pointer,
 )
 
 
 @pytest.mark.parametrize("length", [0, 1, 29_999, 30_000])
-def test_up_to_the_limit_all_of_it_is_shown_with_where_it_is(length: int) -> None:
+def test_a_result_of_up_to_30000_characters_is_shown_whole(length: int) -> None:
     text = "x" * length
-    assert shown("search", text, "search_1.txt") == f"{text}\n[Saved to 'search_1.txt']"
+    assert shown("look", text, "look_1.txt") == f"{text}\n[Saved to 'look_1.txt']"
+    assert shown("look", text, "") == text
 
 
-@pytest.mark.parametrize("length", [30_001, 85_000])
-def test_above_it_the_beginning_and_the_sentence_of_the_document(length: int) -> None:
-    text = "x" * length
-    assert shown("search", text, "search_1.txt") == f"{text[:30_000]}\n{POINTER.format(n=f'{length:,}')}"
+def test_a_longer_one_is_shown_as_far_and_says_where_the_rest_is() -> None:
+    text = "x" * 30_000 + "y"
+    assert shown("look", text, "look_1.txt") == (
+        "x" * 30_000 + "\n[Result from look: 30,001 chars — too large for context, saved to 'look_1.txt'. "
+        "Use load_data(filename='look_1.txt') to read the full result.]"
+    )
+    assert shown("look", text, "") == "x" * 30_000 + "\n[Only first 30,000 chars shown]"
 
 
-def test_without_a_folder_what_is_too_long_is_cut_and_says_so() -> None:
-    assert shown("search", "short", "") == "short"
-    assert shown("search", "x" * 30_001, "") == "x" * 30_000 + "\n[Only first 30,000 chars shown]"
+@given(st.text(max_size=200), st.booleans(), st.integers(1, 99))
+def test_a_result_is_the_same_whatever_file_it_is_in(text: str, is_long: bool, number: int) -> None:
+    whole = text + "x" * CHARACTERS_MAX * is_long
+    assert without_pointer(shown("look", whole, f"look_{number}.txt")) == whole[:CHARACTERS_MAX]
 
 
-def test_json_is_written_in_lines_and_other_texts_as_they_are() -> None:
-    assert as_text('{"a": [1, 2]}') == json.dumps({"a": [1, 2]}, indent=2)
-    assert as_text({"ä": 1}) == '{\n  "ä": 1\n}'
-    assert as_text("{no json") == "{no json"
-    assert as_text("") == ""
+_PIECES = st.sampled_from(["a", "é", "\n", "\r\n", "\u2028", " ", "line\n", "x" * 1_999, "y" * 2_000, "z" * 4_001, "w" * 31_000])
 
 
-def test_files_are_called_after_tool_and_number_and_never_lead_anywhere() -> None:
-    assert file_of("mcp:tickets/list", 7) == "mcp_tickets_list_7.txt"
-    assert (number_of("web_search_12.txt"), number_of("notes.md")) == (12, 0)
-    assert is_plain_name(file_of("x/../../etc/passwd", 1))
+@given(st.lists(_PIECES, max_size=30).map("".join), st.integers(1, 600))
+@example("", 1)
+@example("x" * 100_000, 500)
+@example("line\n" * 20_000, 500)
+def test_every_file_can_be_read_to_its_end(text: str, limit: int) -> None:
+    found, offset = "", 0
+    for _ in range(1 + len(text)):
+        told = part(text, "f.txt", offset, limit)
+        more = re.search(r"\n\[Lines [\d,]+ to [\d,]+ of [\d,]+; go on with offset=(\d+)\. Use offset/limit[^\n]*\]\Z", told)
+        if more is None:
+            found += told if text else ""
+            break
+        assert more.start() <= CHARACTERS_MAX
+        assert int(more[1]) > offset
+        found, offset = found + told[: more.start()], int(more[1])
+    assert found == text
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc/passwd", "a\\b", ".hidden", "a\n", "x" * 101, "a..b", "ä"])
-def test_other_names_are_refused(name: str) -> None:
+def test_behind_the_end_nothing_is_there_and_it_says_so() -> None:
+    assert part("a\nb\n", "f.txt", 2, 10) == "[f.txt has 2 lines; there is nothing from line 2 on]"
+    assert part("", "f.txt", 0, 10) == "[f.txt has 0 lines; there is nothing from line 0 on]"
+
+
+def test_a_line_that_is_too_long_counts_as_several() -> None:
+    text = "x" * (LINE_CHARACTERS + 1)
+    assert part(text, "f.txt", 1, 1) == "x"
+
+
+@given(st.text(max_size=150), st.integers(1, 10**6))
+@example("_private", 1)
+@example("mail/send", 2)
+@example("..", 3)
+@example("x" * 300, 4)
+def test_whatever_a_tool_is_called_its_files_have_plain_names_with_their_numbers(tool: str, number: int) -> None:
+    name = file_of(tool, number)
+    assert is_plain_name(name)
+    assert number_of(name) == number
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "a\\b", "/etc/passwd", ".hidden", "a..b", "x\n", "a\0b", "ü.txt", "x" * 101, "C:x"]
+)
+def test_a_name_that_might_lead_elsewhere_is_none(name: str) -> None:
     assert not is_plain_name(name)
 
 
-@given(
-    text=st.lists(st.one_of(st.text(max_size=30), st.integers(1_990, 6_100).map(lambda n: "y" * n)), max_size=40).map("\n".join),
-    limit=st.integers(1, 50),
+def test_other_files_have_no_number() -> None:
+    assert [number_of(name) for name in ("notes.txt", "conversation_1.md", "look_x.txt", "_1.txt")] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ('{"a":1}', '{\n  "a": 1\n}'),
+        ("{no json", "{no json"),
+        ("[" * 100_000, "[" * 100_000),
+        ("[x] a list of Markdown", "[x] a list of Markdown"),
+        ({"a": "é"}, '{\n  "a": "é"\n}'),
+        (None, "null"),
+        (3, "3"),
+    ],
 )
-def test_every_file_can_be_read_to_its_end(text: str, limit: int) -> None:
-    read, offset = "", 0
-    while True:
-        told = part(text, "f.txt", offset, limit)
-        assert len(told) <= CHARACTERS_MAX + 500
-        body, more, hint = told.rpartition("\n[Lines ")
-        if not more:
-            read += told if text else ""
-            break
-        assert "Use offset/limit parameters to read smaller chunks." in hint
-        read += body
-        offset = int(hint.split("offset=")[1].split(".")[0])
-    assert read == text
+def test_what_is_json_is_saved_in_lines_and_anything_else_as_it_is(value: object, text: str) -> None:
+    assert as_text(value) == text
 
 
-def test_beyond_the_end_there_is_nothing_and_it_says_so() -> None:
-    assert part("one\ntwo", "f.txt", 9, 5) == "[f.txt has 2 lines; there is nothing from line 9 on]"
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda one: st.lists(one) | st.dictionaries(st.text(), one)
+    )
+)
+def test_no_value_is_lost_on_its_way_into_a_file(value: object) -> None:
+    if not isinstance(value, str):
+        assert json.loads(as_text(value)) == value
