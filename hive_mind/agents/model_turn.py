@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace as changed
+
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.agents.run_tools import RunTools
@@ -11,6 +13,7 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
+from hive_mind.runs.compaction import tokens_of
 from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
 from hive_mind.runs.prompt import Surroundings, instructions, messages
 from hive_mind.runs.state import RunState
@@ -56,7 +59,16 @@ class ModelTurns:
         return usd_of(self.model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
 
     async def _converse(self, turn: Turn) -> Reply:
-        return await retried(lambda: self.model.converse(turn), self.parts.retry, rng=self.parts.rng)
+        reply = await retried(lambda: self.model.converse(turn), self.parts.retry, rng=self.parts.rng)
+        return _counted(turn, reply)
+
+
+def _counted(turn: Turn, reply: Reply) -> Reply:
+    """With the tokens it took: estimated where its provider does not count, since a limit would bound nothing."""
+    if reply.input_tokens or reply.output_tokens:
+        return reply
+    taken = tokens_of([Message("user", turn.instructions), *turn.messages])
+    return changed(reply, input_tokens=taken + 1, output_tokens=tokens_of([Message("assistant", reply.text, reply.calls)]) + 1)
 
 
 def _choice(among: Sequence[tuple[str, str]]) -> ToolSpec:

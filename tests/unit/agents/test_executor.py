@@ -16,7 +16,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Turn
+from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.runs.fold import folded
 from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.functions import tool
@@ -308,6 +308,16 @@ def test_a_turn_costs_what_its_tokens_cost_and_a_sub_agents_are_its_parents() ->
         one = usd_of("openai:gpt-5-mini", Usage(3, 2, 1))
         assert one
         assert (state.outcome, state.usd) == ("accepted", pytest.approx(3 * one))
+
+    story(tell)
+
+
+def test_a_provider_that_does_not_count_does_not_make_a_run_endless() -> None:
+    async def tell(ledger: Ledger) -> None:
+        spec = worker(TALK | {"attempts": 50}, limits={"tokens": 2_000})
+        state = await driven(parts_over(ledger, conversation=lambda _: Reply("It is a long story. " * 50)), spec)
+        assert state.outcome == "exhausted"
+        assert "of 2,000 tokens are used" in state.reason
 
     story(tell)
 
