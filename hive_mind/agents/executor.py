@@ -12,6 +12,7 @@ from hive_mind.agents.run_effects import RunEffects
 from hive_mind.agents.run_journal import RunJournal, checked_name
 from hive_mind.agents.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.run_tools import DELEGATE, RunTools
+from hive_mind.agents.shared_values import check_named
 from hive_mind.agents.used_credentials import UsedCredentials
 from hive_mind.agents.words import words_for
 from hive_mind.errors import InvalidInput
@@ -23,7 +24,7 @@ from hive_mind.runs.limits import part_of
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
-from hive_mind.runs.state import RunState
+from hive_mind.runs.state import Place, RunState
 from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
@@ -52,8 +53,11 @@ class RunExecutor:
         """As far as it has come."""
         return self.journal.state
 
-    async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "") -> None:
-        """The first steps. Raises `InvalidInput` for missing inputs, a name that is taken, and what `check_price` refuses."""
+    async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "", stream: str = "") -> None:
+        """The first steps. `stream`: the runs it shares values with.
+
+        Raises `InvalidInput` for missing inputs, a name that is taken, and what `check_price` refuses.
+        """
         if not parent:
             checked_name(self.run)
         if missing := [key for key in spec.inputs if key not in inputs]:
@@ -63,7 +67,7 @@ class RunExecutor:
         check_price(spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         writing = Writing(self.state, Plan(spec))
-        begin(writing, Started(worker, dict(inputs), parent))
+        begin(writing, Started(worker, dict(inputs), parent, check_named(stream)))
         await self.journal.append(writing.steps)
 
     async def resume(self, spec: WorkerSpec | None = None) -> None:
@@ -89,7 +93,8 @@ class RunExecutor:
         files = self.parts.files(self.run, self.state.spec.identity)
         toolbox = self.parts.toolbox_of(self.run, files)
         used = UsedCredentials(self.parts.credential)
-        tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used)
+        fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
+        tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
         does = RunEffects(self.run, self.parts, tools, files, self._delegated, is_waiting=self._is_waiting)
         plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
         tasks: _Tasks = {}
@@ -155,7 +160,8 @@ class RunExecutor:
         if (await child.journal.load()).seq:
             await child.resume()
         else:
-            known = {key: state.buffer.get(key) for key in spec.inputs}
+            at = state.known_at(_place_of(state, call))
+            known = {key: at.get(key) for key in spec.inputs}
             await child.start(spec, known, parent=self.run)
         ended = await child.drive()
         if ended.outcome is None:
@@ -165,6 +171,10 @@ class RunExecutor:
         file = await asyncio.to_thread(files.keep_result, call.name, number, text)
         failed = ended.outcome not in ("accepted", "exhausted")
         return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
+
+
+def _place_of(state: RunState, call: ToolCall) -> Place:
+    return next(place for place in state.places.values() if call.id in place.calls)
 
 
 def _sub_agents_at_work(state: RunState) -> int:

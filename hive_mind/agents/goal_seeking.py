@@ -112,11 +112,20 @@ class GoalSeekingAgent(LearningAgent):
             yield given, await self.process(given)
 
     async def run(
-        self, worker: WorkerSpec, inputs: Mapping[str, Any] | None = None, *, name: str = "", is_waiting: bool = False
+        self,
+        worker: WorkerSpec,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        name: str = "",
+        stream: str = "",
+        is_waiting: bool = False,
     ) -> RunState:
-        """A run until its end, or until it waits for a person; `name` is what it is resumed by. Raises `InvalidInput`."""
+        """A run until its end, or until it waits for a person. Raises `InvalidInput`.
+
+        `name` is what it is resumed by; runs of one `stream` share the values that their worker says.
+        """
         executor = RunExecutor(name or secrets.token_hex(4), self.parts, is_waiting=is_waiting)
-        await executor.start(worker, inputs or {})
+        await executor.start(worker, inputs or {}, stream=stream)
         return await executor.drive()
 
     async def resume(self, run: str, *, is_waiting: bool = False) -> RunState:

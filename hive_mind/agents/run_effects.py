@@ -8,7 +8,7 @@ from hive_mind.agents.model_turn import ModelTurns
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.agents.run_tools import DELEGATE, RunTools
-from hive_mind.errors import BackendError, ModelOutputError
+from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Goal
 from hive_mind.judge.item_context import fitted
 from hive_mind.judge.items import Item
@@ -71,6 +71,10 @@ class RunEffects:
             case e.Compact():
                 text = told(state.places[effect.place].messages[: effect.messages])
                 await asyncio.to_thread(self._files.write, effect.file, text)
+            case e.ReadShared():
+                return e.Found(effect.id, await self._parts.shared(self._run, state.stream).read(effect.keys))
+            case e.Share():
+                return await self._shared(effect, state)
             case e.WakeIn():
                 await asyncio.sleep(effect.ms / 1_000)
         return e.Done(effect.id)
@@ -81,6 +85,13 @@ class RunEffects:
         if isinstance(effect, e.Choose):
             return await self._turns.choose(state, effect)
         return await self._turns.reply(state, effect)
+
+    async def _shared(self, effect: e.Share, state: RunState) -> e.Event:
+        try:
+            await self._parts.shared(self._run, state.stream).write(effect.left, effect.keys, effect.values)
+        except InvalidInput as error:
+            return e.Failed(effect.id, f"what others should share is not taken: {error}")
+        return e.Done(effect.id)
 
     async def _called(self, effect: e.CallTool, state: RunState) -> e.Event | None:
         node = state.spec.by_id[state.places[effect.place].node]

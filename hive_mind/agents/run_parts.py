@@ -9,6 +9,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.hybrid_judge import HybridJudge, JudgeProtocol
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_journal import wall_clock_ms
+from hive_mind.agents.shared_values import FleetValues, SharedValues
 from hive_mind.cognition.prices import usd_of
 from hive_mind.credentials.base import Secret
 from hive_mind.errors import InvalidInput
@@ -37,6 +38,8 @@ class RunParts:
     judges: Mapping[str, JudgeProtocol] = field(default_factory=dict)
     retry: RetrySettings = field(default_factory=RetrySettings)
     credential: Callable[[str], Secret | None] = lambda _: None
+    fleet_values: FleetValues | None = None
+    """None: the agent belongs to no hive."""
     clock_ms: Callable[[], int] = wall_clock_ms
     rng: random.Random = field(default_factory=random.Random)
 
@@ -51,6 +54,10 @@ class RunParts:
             return RunFiles(None)
         is_main = "." not in run
         return RunFiles(self.folder / "runs" / run, self.folder / FILE, identity, may_remember=is_main)
+
+    def shared(self, run: str, stream: str) -> SharedValues:
+        """What a run shares with others."""
+        return SharedValues(run, stream, self.ledger, self.clock_ms, self.fleet_values)
 
     def judge_of(self, node: NodeSpec | None) -> HybridJudge:
         """Who judges a node, or the whole. Raises `InvalidInput` for the name of a judge that is not there."""

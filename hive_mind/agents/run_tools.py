@@ -20,6 +20,8 @@ from hive_mind.runs.wanted import REPORTING_TOOLS
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 
 DELEGATE = "delegate_to_sub_agent"
+FLEET_BYTES_MAX = 3_500
+"""of a value that every node of a hive holds"""
 OUTPUT_BYTES_MAX = 500_000
 """A step of a run has at most a megabyte, and an output stands in the state of each run that is looked at."""
 _TEXT = {"type": "string"}
@@ -64,6 +66,8 @@ class RunTools:
     files: RunFiles
     is_sub: bool = False
     credentials: UsedCredentials = field(default_factory=UsedCredentials)
+    fleet_keys: frozenset[str] = frozenset()
+    """Outputs that every node of the hive will hold."""
 
     def offered(self, node: NodeSpec, *, is_last: bool = False) -> list[ToolSpec]:
         """What a model sees."""
@@ -132,6 +136,8 @@ class RunTools:
         if key not in node.may_write:
             allowed = ", ".join(sorted(node.may_write)) or "none"
             return _error(f"{node.id} may not set {key!r}; it may set: {allowed}")
+        if key in self.fleet_keys and (size := len(msgspec.json.encode(plain(given["value"])))) > FLEET_BYTES_MAX:
+            return _error(f"{key} has {size:,} bytes, and what the whole fleet shares at most {FLEET_BYTES_MAX:,}; be shorter")
         self.files.remember_output(key, given["value"])
         return ToolResult(f"{key} is set", outputs={key: given["value"]})
 

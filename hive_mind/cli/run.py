@@ -43,6 +43,12 @@ Mcp = Annotated[
     list[str] | None,
     typer.Option("--mcp", metavar="NAME=COMMAND", help="An MCP server to start; workers name its tools mcp:NAME/TOOL."),
 ]
+Stream = Annotated[
+    str,
+    typer.Option(
+        "--stream", metavar="NAME", help="Runs of one stream share the values of that scope.", show_default="this run alone"
+    ),
+]
 Wait = Annotated[
     bool, typer.Option("--wait", help="Wait for people's decisions, instead of coming back when only they can go on.")
 ]
@@ -58,6 +64,7 @@ async def run(
     worker: WorkerName = "",
     inputs: Inputs = None,
     name: Name = "",
+    stream: Stream = "",
     wait: Wait = False,
     mcp: Mcp = None,
     agent: Agent = "",
@@ -81,7 +88,7 @@ async def run(
     named = worker_named(worker) if worker else None
     async with fleet_agent(settings.home, fleet, agent) as running:
         if running is not None:
-            await run_in_fleet(running, named, given, _named(name), output, is_waiting=wait)
+            await run_in_fleet(running, named, given, _named(name), output, stream=stream, is_waiting=wait)
             return
     if not worker:
         raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
@@ -90,7 +97,7 @@ async def run(
         parts = opened.parts
         spec = worker_named(worker, parts)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller(output))
-        await executor.start(spec, given)
+        await executor.start(spec, given, stream=stream)
         await driven(executor, agent, output)
 
 

@@ -17,11 +17,18 @@ _LOOK_S = 0.2
 
 
 async def run_in_fleet(
-    agent: FleetAgent, worker: WorkerSpec | None, inputs: Mapping[str, Any], name: str, output: Format, *, is_waiting: bool
+    agent: FleetAgent,
+    worker: WorkerSpec | None,
+    inputs: Mapping[str, Any],
+    name: str,
+    output: Format,
+    *,
+    stream: str,
+    is_waiting: bool,
 ) -> None:
     """Begin one there, and look on. Raises `BackendError`, and `InvalidInput` for what the agent refuses."""
     told = worker.model_dump(mode="json", by_alias=True, exclude_defaults=True) if worker else {}
-    await agent.call("run", worker=told, inputs=dict(inputs), run=name)
+    await agent.call("run", worker=told, inputs=dict(inputs), run=name, stream=stream)
     await look_on(agent, name, output, is_waiting=is_waiting)
 
 

@@ -1,4 +1,4 @@
-"""What everybody knows: agents, ratings, pinned trust, moderators, quarantine, redactions. A map, last writer wins by stamp.
+"""What everybody knows: agents, ratings, pinned trust, moderators, quarantine, redactions, shared values. A map, last writer wins by stamp.
 
 Every writer has its own slot under a key, and who may speak is decided when reading: of the slots whose writer has the right, the
 latest counts. So replicas that hold the same entries agree in whatever order they came, and nobody can shadow a moderator by
@@ -203,7 +203,7 @@ class Registry:
         return max(entitled, key=lambda slot: slot.order, default=None)
 
     def _is_entitled(self, key: str, by: str, stamp: Stamp) -> bool:
-        if by in self.founders or kind_of(key) == "rating" or not rights.may_write(key, by, (), self.founders):
+        if by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders):
             return True
         until = self._terms().get(by, stamp)
         return kind_of(key) != "moderator" and (until is None or stamp < until)

@@ -9,10 +9,12 @@
     retracted/<fact id>           true or why: everybody's, until then    moderators
     redacted/<fact id>            true or why: for ever                   moderators
     rule/<id>                     an object: how facts are judged         moderators
+    state/<agent>/<key>           an object: what its runs share          the agent
 
 "Why" is a text or an object. What was retracted or redacted can't be unwritten; a retracted fact may be asserted again.
 
-A name may hold any character; only in a rater, which stands before another name, "/" is written %2F and "%" %25 (`rating_key`).
+A name may hold any character; only in a rater and in the agent of a state, which stand before another name, "/" is written
+%2F and "%" %25 (`rating_key`, `state_key`).
 """
 
 from collections.abc import Collection
@@ -24,7 +26,9 @@ import msgspec
 from hive_mind.model.messages import RegistryEntry
 
 TRUST_MAX = 2.0
-KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "rule")
+KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "rule", "state")
+OWN = {"rating": "ratings", "state": "values"}
+"""Written by one agent alone, no moderator included."""
 _FOR_GOOD = ("retracted", "redacted")
 
 # Far above any honest entry; a registry is held whole by every node.
@@ -46,14 +50,19 @@ def subject_of(key: str) -> str:
 
 
 def rater_of(key: str) -> str:
-    """Who rates, of a rating's key."""
+    """Who rates, of a rating's key; whose it is, of a state's."""
     name = key.split("/", 2)[1]
     return name.replace("%2F", "/").replace("%25", "%") if "%" in name else name
 
 
 def rating_key(rater: str, subject: str) -> str:
     """The key of what one agent thinks of another."""
-    return f"rating/{rater.replace('%', '%25').replace('/', '%2F')}/{subject}"
+    return f"rating/{_escaped(rater)}/{subject}"
+
+
+def state_key(agent: str, key: str) -> str:
+    """The key of a value that an agent's runs share with all others."""
+    return f"state/{_escaped(agent)}/{key}"
 
 
 def retracted_agent_of(key: str) -> str:
@@ -64,8 +73,8 @@ def retracted_agent_of(key: str) -> str:
 def may_write(key: str, by: str, moderators: Collection[str], founders: Collection[str] = ()) -> str:
     """ "" if an entry of this writer counts, otherwise why not. Without `founders` any moderator may appoint."""
     kind = kind_of(key)
-    if kind == "rating":
-        return "" if rater_of(key) == by else f"only {rater_of(key)!r} may write its own ratings"
+    if kind in OWN:
+        return "" if rater_of(key) == by else f"only {rater_of(key)!r} may write its own {OWN[kind]}"
     if by and by == {"agent": subject_of(key), "retracted": retracted_agent_of(key)}.get(kind):
         return ""
     if kind == "moderator":
@@ -79,7 +88,7 @@ def problem_with(entry: RegistryEntry) -> str:
         problem_with_name(entry.key, entry.by)
         or problem_with_value(entry.key, entry.value)
         or _problem_with_stamp(entry)
-        or (may_write(entry.key, entry.by, ()) if kind_of(entry.key) == "rating" else "")
+        or (may_write(entry.key, entry.by, ()) if kind_of(entry.key) in OWN else "")
     )
 
 
@@ -93,6 +102,8 @@ def problem_with_name(key: Any, by: Any) -> str:
         return f"a key is one of {', '.join(KINDS)}, a slash and a name, not {key!r}"
     if kind_of(key) == "rating" and (not rater_of(key) or rater_of(key) == subject_of(key)):
         return "a rating is of one agent by another"
+    if kind_of(key) == "state" and not all(subject_of(key).partition("/")[::2]):
+        return "a state is of an agent, under a name"
     return ""
 
 
@@ -132,7 +143,7 @@ def _problem_with(kind: str, value: Any) -> str:
         return "" if is_good else "a rating is an object of good, bad and at_ms, numbers that are not negative"
     if kind == "moderator":
         return "" if isinstance(value, bool) else "a moderator is true or false"
-    if kind in ("agent", "rule"):
+    if kind in ("agent", "rule", "state"):
         return "" if isinstance(value, dict) else f"what {kind}/… says is an object"
     says_why = value is True or (isinstance(value, str | dict) and bool(value))
     is_flag = says_why or (kind == "quarantine" and value is False)
@@ -151,6 +162,10 @@ def _problem_with_stamp(entry: RegistryEntry) -> str:
         and len(entry.seal) <= _SEAL_BYTES_MAX
     )
     return "" if is_good else "this is no stamp"
+
+
+def _escaped(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F")
 
 
 def _is_text(text: str) -> bool:

@@ -86,16 +86,24 @@ def _said(writing: Writing, effect: e.AwaitDecision, event: e.Said) -> None:
 def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
     """Whatever could not be had is a person's business."""
     said = Judgment(action=JudgmentAction.ESCALATE, reasoning=plain(event.why), cause="broken")
-    if effect.place:
+    if isinstance(effect, e.Share):
+        writing.end("failed", said.reasoning)
+    elif effect.place:
         judged(writing, writing.state.places[effect.place], said)
     else:
         judged_whole(writing, said)
+
+
+def _found(writing: Writing, effect: e.ReadShared, event: e.Found) -> None:
+    writing.add(s.Known(effect.place, plain(event.values)))
 
 
 def _done(writing: Writing, effect: e.Effect, _: e.Done) -> None:
     match effect:
         case e.Compact():
             writing.add(s.Compacted(effect.place, effect.file, effect.messages, effect.tier))
+        case e.Share():
+            writing.add(s.Shared(effect.left))
         case e.WakeIn(place=""):
             writing.end("exhausted", f"its {writing.state.spec.limits.seconds:g} seconds are used")
         case e.WakeIn():
@@ -113,7 +121,7 @@ def _proceed(writing: Writing, effect: e.Proceed) -> None:
     match effect.kind:
         case "call":
             node = writing.state.spec.by_id[place.node]
-            call = ToolCall(f"{place.id}.{place.attempt}.0.0", node.tool, resolved(node, writing.state.buffer))
+            call = ToolCall(f"{place.id}.{place.attempt}.0.0", node.tool, resolved(node, writing.state.known_at(place)))
             writing.add(s.Replied(place.id, calls=(call,), is_model=False))
         case "intend":
             writing.add(s.Intended(place.id, effect.call))
@@ -138,6 +146,7 @@ _MEANINGS: Mapping[type, Callable[[Writing, Any, Any], None]] = MappingProxyType
         e.Chose: _chose,
         e.Asked: _asked,
         e.Said: _said,
+        e.Found: _found,
         e.Failed: _failed,
         e.Done: _done,
     }

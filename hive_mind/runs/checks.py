@@ -26,6 +26,7 @@ def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Findi
         *_reached(spec),
         *branch_faults(spec),
         *_inputs(spec),
+        *_scopes(spec),
     ]
 
 
@@ -122,10 +123,17 @@ def _reached(spec: WorkerSpec) -> Iterator[Finding]:
 
 
 def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
-    known = {*spec.inputs, "feedback_context", *(key for node in spec.nodes for key in node.may_write)}
+    known = {*spec.inputs, *spec.scopes, "feedback_context", *(key for node in spec.nodes for key in node.may_write)}
     for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
         for number, node in enumerate(nodes):
             for place, key in enumerate(node.inputs):
                 if key not in known:
                     where: _Where = ("spec", kind, number, "inputs", place)
                     yield Finding(where, f"nobody sets {key!r}: add it to the worker's inputs")
+
+
+def _scopes(spec: WorkerSpec) -> Iterator[Finding]:
+    used = {key for node in spec.nodes for key in (*node.inputs, *node.may_write)}
+    for key in spec.scopes:
+        if key not in used:
+            yield Finding(("spec", "scopes", key), f"no node reads or sets {key!r}: name it in inputs, outputs or writes")

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Reply, ToolCall
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.spec import Scope, WorkerSpec
 
 AskKind = Literal["judgment", "tool", "question"]
 
@@ -87,6 +87,22 @@ class Compact(_Effect):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadShared(_Effect):
+    """Look up what others share of a node's inputs."""
+
+    keys: Mapping[str, Scope]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share(_Effect):
+    """Put outputs of a place that was left where others find them. `place` is "": it is there no more."""
+
+    left: str
+    keys: Mapping[str, Scope]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WakeIn(_Effect):
     """After so long it has failed, or the whole is exhausted where `place` is ""."""
 
@@ -102,7 +118,7 @@ class Proceed(_Effect):
     call: str = ""
 
 
-Effect = CallModel | CallTool | AskJudge | Choose | AskPerson | AwaitDecision | Compact | WakeIn | Proceed
+Effect = CallModel | CallTool | AskJudge | Choose | AskPerson | AwaitDecision | Compact | ReadShared | Share | WakeIn | Proceed
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +191,16 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """The values that `ReadShared` found; a key that nobody has set is not there."""
+
+    effect: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """`Compact`, `WakeIn` or `Proceed` has happened."""
+    """`Compact`, `Share`, `WakeIn` or `Proceed` has happened."""
 
     effect: str
 
@@ -197,4 +221,4 @@ class Word:
     id: str = ""
 
 
-Event = ModelSaid | ToolGave | JudgeSaid | Chose | Asked | Said | Done | Failed | Word
+Event = ModelSaid | ToolGave | JudgeSaid | Chose | Asked | Said | Found | Done | Failed | Word

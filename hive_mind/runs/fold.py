@@ -47,7 +47,7 @@ def folded(entries: Iterable[Entry]) -> RunState:
 
 def _started(state: RunState, step: steps.Started) -> RunState:
     worker = WorkerSpec.model_validate(step.worker)
-    return replace(state, worker=worker, inputs=step.inputs, buffer=dict(step.inputs), parent=step.parent)
+    return replace(state, worker=worker, inputs=step.inputs, buffer=dict(step.inputs), parent=step.parent, stream=step.stream)
 
 
 def _resumed(state: RunState, step: steps.Resumed) -> RunState:
@@ -72,7 +72,7 @@ def _entered(state: RunState, step: steps.Entered) -> RunState:
     messages = before if state.spec.context == "continuous" else ()
     if step.told:
         messages = (*messages, Message("user", step.told))
-    phase: Phase = "paused" if step.node in state.spec.pause_nodes else "think"
+    phase: Phase = "paused" if step.node in state.spec.pause_nodes else _first_phase(state.spec, step.node)
     place = Place(step.place, step.node, step.frame, step.branch, phase, messages=messages)
     frames = {id: frame for id, frame in state.frames.items() if id != step.joins}
     if step.frame in frames:
@@ -82,6 +82,18 @@ def _entered(state: RunState, step: steps.Entered) -> RunState:
     path = (*state.path, step.node)
     state = replace(state, frames=frames, visits=visits, path=path, entered=state.entered + 1, is_judged=False)
     return _put(state, place)
+
+
+def _first_phase(spec: WorkerSpec, node: str) -> Phase:
+    return "read" if spec.shared(spec.by_id[node].inputs) else "think"
+
+
+def _known(state: RunState, step: steps.Known) -> RunState:
+    return _put(state, replace(state.places[step.place], known=step.values, phase="think"))
+
+
+def _shared(state: RunState, step: steps.Shared) -> RunState:
+    return replace(state, unshared={place: values for place, values in state.unshared.items() if place != step.place})
 
 
 def _forked(state: RunState, step: steps.Forked) -> RunState:
@@ -218,7 +230,7 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
     node = state.spec.by_id[place.node]
     if place.phase == "paused":
         messages = (*place.messages, Message("user", f"[Person]: {said}")) if said else place.messages
-        return _put(state, replace(place, phase="think", messages=messages))
+        return _put(state, replace(place, phase=_first_phase(state.spec, node.id), messages=messages))
     if node.kind == "person" and place.phase == "think":
         value = step.edit if step.edit is not None else {"decision": str(step.action), "because": step.because}
         outputs = dict.fromkeys(node.outputs[:1], value)
@@ -242,7 +254,9 @@ def _left(state: RunState, step: steps.Left) -> RunState:
         frames[place.frame] = replace(frames[place.frame], live=frames[place.frame].live - {place.branch})
     state = replace(state, places=places, waiting=waiting, frames=frames, left=place)
     if step.how == "success":
-        return replace(state, buffer={**state.buffer, **place.outputs}, done=(*state.done, place.node))
+        outlive = {key: place.outputs[key] for key in state.spec.shared(place.outputs)}
+        unshared = {**state.unshared, place.id: outlive} if outlive else state.unshared
+        return replace(state, buffer={**state.buffer, **place.outputs}, unshared=unshared, done=(*state.done, place.node))
     if step.how == "failure":
         return replace(state, failed=(*state.failed, (place.node, place.attempt, place.errors)))
     return state
@@ -270,7 +284,7 @@ def _continued(state: RunState, step: steps.Continued) -> RunState:
 
 
 def _ended(state: RunState, step: steps.Ended) -> RunState:
-    return replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None)
+    return replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None, unshared={})
 
 
 def _put(state: RunState, place: Place) -> RunState:
@@ -307,6 +321,8 @@ _MEANINGS: Mapping[type, Callable[[RunState, Any], RunState]] = MappingProxyType
         steps.Closed: _closed,
         steps.Replied: _replied,
         steps.Spent: _paid,
+        steps.Known: _known,
+        steps.Shared: _shared,
         steps.Intended: _intended,
         steps.Returned: _returned,
         steps.OutputSet: _output_set,

@@ -1,7 +1,7 @@
 """The prompt of a turn, made anew each time: who the worker is, how far it has come, what to do now, and what there is."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -35,7 +35,7 @@ def instructions(state: RunState, place: Place, around: Surroundings, *, is_last
         state.spec.identity,
         _narrative(state),
         _focus(state.spec.goal, node),
-        _inputs(state, node),
+        _inputs(state.known_at(place), node),
         f"AGENT MEMORY:\n{around.adapt.strip()}" if around.adapt.strip() else "",
         _listed("DATA FILES", around.data_files),
         _listed("CONVERSATION HISTORY", around.conversations),
@@ -76,9 +76,9 @@ def _focus(goal: Goal | None, node: NodeSpec) -> str:
     return "\n".join(parts)
 
 
-def _inputs(state: RunState, node: NodeSpec) -> str:
+def _inputs(buffer: Mapping[str, Any], node: NodeSpec) -> str:
     """Fenced: what a run was given, and what tools found, may say whatever it likes."""
-    known = {key: _cut(state.buffer[key]) for key in node.inputs if key in state.buffer}
+    known = {key: _cut(buffer[key]) for key in node.inputs if key in buffer}
     if not known:
         return ""
     return _fenced("Your inputs.", "\n".join(f"{key}: {value}" for key, value in known.items()))

@@ -57,7 +57,7 @@ def give_up(writing: Writing, places: Sequence[Place]) -> None:
 
 
 def _targets(state: RunState, place: Place, how: How, chosen: str) -> list[str]:
-    known = {**state.buffer, **place.outputs}
+    known = {**state.known_at(place), **place.outputs}
     found = [
         edge.target
         for edge in state.spec.from_(place.node)

@@ -1,8 +1,8 @@
 """A worker: nodes that do something, edges between them, and the goal that all of it is judged by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -13,7 +13,10 @@ from hive_mind.goals.part import Part
 
 NodeKind = Literal["loop", "tool", "person"]
 EdgeKind = Literal["success", "failure", "always", "condition", "model"]
+Scope = Literal["stream", "fleet"]
+"""Who shares a value beside its run: the runs of one chat or trigger, or all agents of a hive."""
 
+_Key = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 _NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="What steps, prompts and people call it.")
 
 
@@ -96,12 +99,20 @@ class WorkerSpec(Part):
     )
     context_tokens: int = Field(32_000, ge=1_000, description="From 0.8 of it a conversation is moved to files.")
     pause_nodes: Sequence[str] = Field((), description="Before these a person says whether to go on.")
+    scopes: dict[_Key, Scope] = Field(
+        default_factory=dict,
+        description="Keys that outlive a run. stream: the runs of one chat or trigger share them; fleet: all agents of the hive.",
+    )
     limits: Limits = Field(default_factory=Limits, description="What a run may spend.")
 
     @cached_property
     def by_id(self) -> Mapping[str, NodeSpec]:
         """Its nodes by name."""
         return {node.id: node for node in self.nodes}
+
+    def shared(self, keys: Iterable[str]) -> dict[str, Scope]:
+        """Those of these that are not the run's alone."""
+        return {key: self.scopes[key] for key in keys if key in self.scopes}
 
     def from_(self, node: str) -> list[EdgeSpec]:
         """The edges that leave a node."""

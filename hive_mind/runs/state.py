@@ -8,9 +8,9 @@ from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import Outcome, Reported
 
-Phase = Literal["think", "act", "judge", "choose", "wait", "parked", "paused"]
-"""think: a turn is due · act: calls are out · judge · choose: among edges · wait: for a word · parked: a person decides about the
-place · paused: a person says whether to begin"""
+Phase = Literal["read", "think", "act", "judge", "choose", "wait", "parked", "paused"]
+"""read: what others share is looked up · think: a turn is due · act: calls are out · judge · choose: among edges · wait: for a
+word · parked: a person decides about the place · paused: a person says whether to begin"""
 CallPhase = Literal["new", "allowed", "intended", "uncertain", "done"]
 
 
@@ -54,6 +54,8 @@ class Place:
     messages: tuple[Message, ...] = ()
     calls: Mapping[str, Call] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """What others have shared of its inputs."""
     errors: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
     """Digests of the last turns: calls, arguments, results."""
@@ -90,12 +92,15 @@ class RunState:
     worker: WorkerSpec | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
     parent: str = ""
+    stream: str = ""
     places: Mapping[str, Place] = field(default_factory=dict)
     frames: Mapping[str, Frame] = field(default_factory=dict)
     left: Place | None = None
     """The place that was left last: whoever comes next goes on with its conversation."""
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     buffer: Mapping[str, Any] = field(default_factory=dict)
+    unshared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Accepted outputs on their way to others, by the place that set them."""
     path: tuple[str, ...] = ()
     visits: Mapping[str, int] = field(default_factory=dict)
     done: tuple[str, ...] = ()
@@ -129,10 +134,14 @@ class RunState:
         assert self.worker is not None  # noqa: S101 - `Started` is the first step
         return self.worker
 
+    def known_at(self, place: Place) -> Mapping[str, Any]:
+        """What a node may be shown: what the run knows, and what others share of its inputs."""
+        return {**self.buffer, **place.known}
+
     @property
     def is_whole(self) -> bool:
         """Nothing is left to do but to judge the whole."""
-        return self.seq > 0 and not self.places and self.outcome is None
+        return self.seq > 0 and not self.places and not self.unshared and self.outcome is None
 
     @property
     def is_waiting(self) -> bool:
@@ -141,7 +150,7 @@ class RunState:
             return self.outcome is None
         if self.outcome is not None or self.is_whole:
             return self.outcome is None and bool(self.waiting)
-        return all(self.waits(place) for place in self.places.values())
+        return not self.unshared and all(self.waits(place) for place in self.places.values())
 
     def waits(self, place: Place) -> bool:
         """Whether nothing happens at this place before a person says something."""

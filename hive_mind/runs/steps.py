@@ -24,11 +24,15 @@ class _Step(Struct, frozen=True, omit_defaults=True, tag=str.lower, tag_field="s
 
 
 class Started(_Step, frozen=True):
-    """`worker` is the definition, so that any process can go on with it. `parent`: the run that delegated."""
+    """`worker` is the definition, so that any process can go on with it. `parent`: the run that delegated.
+
+    `stream`: the runs that share values with it; "" for none.
+    """
 
     worker: Values
     inputs: Values = field(default_factory=dict)
     parent: str = ""
+    stream: str = ""
 
 
 class Resumed(_Step, frozen=True):
@@ -95,6 +99,19 @@ class Spent(_Step, frozen=True):
     place: str
     tokens: int
     usd: float = 0.0
+
+
+class Known(_Step, frozen=True):
+    """What others have shared of a node's inputs, as it was when the node began."""
+
+    place: str
+    values: Values = field(default_factory=dict)
+
+
+class Shared(_Step, frozen=True):
+    """Outputs that outlive the run are where others find them. `place` is left already."""
+
+    place: str
 
 
 class Intended(_Step, frozen=True):
@@ -227,6 +244,8 @@ Step = (
     | Closed
     | Replied
     | Spent
+    | Known
+    | Shared
     | Intended
     | Returned
     | OutputSet

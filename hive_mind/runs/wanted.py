@@ -16,6 +16,8 @@ from hive_mind.runs.effects import (
     Effect,
     Plan,
     Proceed,
+    ReadShared,
+    Share,
     ToolTraits,
     WakeIn,
 )
@@ -37,6 +39,7 @@ def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
     if state.outcome is not None or state.seq == 0 or state.paused:
         return ()
     found: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
+    found += _sharing(state)
     for place in state.places.values():
         found += _of_place(state, plan, place, state.spec.by_id[place.node])
     if state.is_whole:
@@ -74,12 +77,22 @@ def _of_place(state: RunState, plan: Plan, place: Place, node: NodeSpec) -> Iter
             yield _ask(place, "question", f"go on with {node.id}?", "the worker pauses before this node")
 
 
+def _sharing(state: RunState) -> Iterator[Effect]:
+    """First what this run has to tell, then what others told: it reads what it wrote."""
+    for left, values in state.unshared.items():
+        yield Share(id=f"{left}.o", place="", left=left, keys=state.spec.shared(values), values=values)
+    reading = [place for place in state.places.values() if place.phase == "read" and not state.unshared]
+    for place in reading:
+        yield ReadShared(id=f"{place.id}.k", place=place.id, keys=state.spec.shared(state.spec.by_id[place.node].inputs))
+
+
 def _thinking(state: RunState, place: Place, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
     if node.kind == "tool":
         yield Proceed(id=f"{_turn(place)}.c", place=place.id, kind="call")
     elif node.kind == "person":
         if not is_asked:
-            shown = {key: state.buffer[key] for key in node.inputs if key in state.buffer}
+            known = state.known_at(place)
+            shown = {key: known[key] for key in node.inputs if key in known}
             yield _ask(place, "question", node.prompt or node.description or node.id, "the worker asks", shown=shown)
     elif why := is_spent(state):
         yield Proceed(id=f"{_turn(place)}.x", place=place.id, kind="exhausted", why=why)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from hive_mind import backends
@@ -20,6 +20,7 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.desk_post import DeskPost
 from hive_mind.runtime.events import events_of
+from hive_mind.runtime.fleet_values import RegistryValues
 from hive_mind.runtime.health_watch import HealthWatch, queens_tools
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.run_calls import RunCalls
@@ -129,6 +130,8 @@ class AgentRuns:
         served = await served_tools(self._servers(), self._stack)
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
+        if self._member is not None:
+            parts = replace(parts, fleet_values=RegistryValues(agent.name, self._member))
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
         watch = self.watch = HealthWatch(self._config.watch, self._settings, agent.name, ledger, keeper, self._member)

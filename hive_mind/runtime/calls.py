@@ -65,6 +65,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     worker: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     run: str = ""
+    stream: str = ""
 
 
 class AgentCalls:
@@ -174,7 +175,7 @@ class AgentCalls:
         return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
 
     async def _do_run(self, call: Call) -> Any:
-        return await (await self._runs()).run(call.worker, call.inputs, call.run)
+        return await (await self._runs()).run(call.worker, call.inputs, call.run, call.stream)
 
     async def _do_runs(self, call: Call) -> Any:
         return await (await self._runs()).listed(call.limit)

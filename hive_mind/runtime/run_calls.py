@@ -24,10 +24,10 @@ class RunCalls:
     def __init__(self, keeper: RunKeeper, toolbox: Toolbox) -> None:
         self._keeper, self._toolbox = keeper, toolbox
 
-    async def run(self, worker: Mapping[str, Any], inputs: Mapping[str, Any], name: str) -> Reply:
-        """Begin one, of this worker or of the agent's own."""
+    async def run(self, worker: Mapping[str, Any], inputs: Mapping[str, Any], name: str, stream: str = "") -> Reply:
+        """Begin one, of this worker or of the agent's own. `stream`: the runs it shares values with."""
         spec = self._spec(worker) if worker else None
-        return {"run": await self._keeper.start(spec, inputs, name)}
+        return {"run": await self._keeper.start(spec, inputs, name, stream)}
 
     async def listed(self, limit: int) -> Reply:
         """The last ones, the one that changed last first, and how many there are."""

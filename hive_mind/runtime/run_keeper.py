@@ -62,14 +62,17 @@ class RunKeeper:
             await asyncio.wait(tasks)
         self._tasks.clear()
 
-    async def start(self, worker: WorkerSpec | None, inputs: Mapping[str, Any], name: str = "") -> str:
-        """Begin a run; its name. Raises `InvalidInput` for inputs that are missing and a name that is taken."""
+    async def start(self, worker: WorkerSpec | None, inputs: Mapping[str, Any], name: str = "", stream: str = "") -> str:
+        """Begin a run; its name. `stream`: the runs it shares values with.
+
+        Raises `InvalidInput` for inputs that are missing and a name that is taken.
+        """
         spec = worker or self.worker
         if spec is None:
             raise InvalidInput(f"agent {self.parts.agent!r} has no worker: name one in its manifest, `agents[].worker`")
         run = name or secrets.token_hex(4)
         self._own.add(run)
-        await RunExecutor(run, self.parts).start(spec, inputs)
+        await RunExecutor(run, self.parts).start(spec, inputs, stream=stream)
         self._drive(run)
         return run
 

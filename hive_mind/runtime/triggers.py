@@ -73,7 +73,7 @@ class Triggers:
     async def _start(self, trigger: TriggerConfig, id: str, inputs: Mapping[str, Any]) -> str:
         run = f"t-{sha256(f'{_name(trigger)}/{id}'.encode()).hexdigest()[:12]}"
         try:
-            return await self._keeper.start(None, {**trigger.inputs, **inputs}, run)
+            return await self._keeper.start(None, {**trigger.inputs, **inputs}, run, _name(trigger))
         except InvalidInput:
             if await self._keeper.parts.ledger.read(f"run/{run}"):
                 return run

@@ -225,4 +225,40 @@ INCIDENTS = Story(
     lambda view: replace_decision(approve(view), edit="notes"),
 )
 
-STORIES = {"incident-review": INCIDENTS, "fan-out": FAN_OUT, "approval": APPROVAL, "sub-agents": SUB_AGENTS}
+
+def _scopes_model(turn: Turn) -> Reply:
+    """One more than what stands in the prompt."""
+    seen = [line for line in turn.instructions.splitlines() if line.startswith("count: ")]
+    return said("", set_output={"key": "count", "value": int(seen[-1].removeprefix("count: ")) + 1 if seen else 1})
+
+
+SCOPES = Story(
+    WorkerSpec.model_validate(
+        {
+            "id": "scopes",
+            "entry": "first",
+            "nodes": [{"id": one, "inputs": ["count"], "outputs": ["count"]} for one in ("first", "second", "third")]
+            + [
+                {
+                    "id": "send",
+                    "kind": "tool",
+                    "tool": "pay",
+                    "args": {"amount": "$count"},
+                    "inputs": ["count"],
+                    "outputs": ["paid"],
+                }
+            ],
+            "edges": [
+                {"source": one, "target": other} for one, other in (("first", "second"), ("second", "third"), ("third", "send"))
+            ],
+            "scopes": {"count": "stream", "paid": "fleet"},
+        }
+    ),
+    {},
+    lambda world, _: [_pay(world, approval=False)],
+    _scopes_model,
+    approve,
+    frozenset({"pay"}),
+)
+
+STORIES = {"incident-review": INCIDENTS, "fan-out": FAN_OUT, "approval": APPROVAL, "sub-agents": SUB_AGENTS, "scopes": SCOPES}

@@ -13,6 +13,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.executor import RunExecutor
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.shared_values import VALUES
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory
@@ -110,6 +111,8 @@ class Result:
     files: Mapping[str, str]
     happened: Mapping[str, int]
     boundaries: int
+    shared: Mapping[str, Sequence[str]]
+    """What was written for others, by the stream it is kept in."""
 
     @property
     def told(self) -> str:
@@ -118,7 +121,7 @@ class Result:
         asked = sorted(title for title in self.items.values() if "may have run" not in title)
         # Of branches that run at once, one or the other sets its output first.
         files = {name: sorted(text.splitlines()) if name == "adapt.md" else text for name, text in self.files.items()}
-        return json.dumps([state.outcome, dict(state.buffer), sorted(state.done), asked, files], sort_keys=True)
+        return json.dumps([state.outcome, dict(state.buffer), sorted(state.done), asked, files, self.shared], sort_keys=True)
 
 
 async def played(story: Story, folder: Path | None, cut_at: int = 0, seed: int = 0) -> Result:
@@ -180,7 +183,10 @@ async def _result(world: World, state: RunState) -> Result:
     there = folder.rglob("[!.]*") if folder and folder.is_dir() else ()
     paths = [path for path in there if path.is_file()]
     files = {str(path.relative_to(folder)): path.read_text() for path in paths if folder}
-    return Result(state, {view.item.id: view.item.title for view in views}, files, dict(world.happened), world.boundaries)
+    streams = [head.stream for head in await world.ledger.heads(VALUES)]
+    shared = {stream: [entry.body.decode() for entry in await world.ledger.read(stream)] for stream in streams}
+    titles = {view.item.id: view.item.title for view in views}
+    return Result(state, titles, files, dict(world.happened), world.boundaries, shared)
 
 
 def approve(view: ItemView) -> Decision:

@@ -1,0 +1,125 @@
+"""Values of the runs of a stream, and of a fleet: the last one counts, each is written once, and scopes do not mix."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.agents.executor import RunExecutor
+from hive_mind.agents.shared_values import SharedValues, Values
+from hive_mind.errors import InvalidInput
+from hive_mind.ledger import memory
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.dialogue import Reply, Turn
+from tests.unit.agents.runs import parts_over, said, sets
+from tests.unit.runs.flow import worker
+
+SPEC = worker({"id": "a", "inputs": ["count", "fleet_count"], "outputs": ["count"], "writes": ["fleet_count"]})
+SCOPED = SPEC.model_copy(update={"scopes": {"count": "stream", "fleet_count": "fleet"}})
+
+
+def counting(turn: Turn) -> Reply:
+    """One more than it was shown."""
+    lines = [line for line in turn.instructions.splitlines() if line.startswith("count: ")]
+    return sets("count", int(lines[-1].removeprefix("count: ")) + 1 if lines else 1)
+
+
+async def counted(ledger: Ledger, run: str, stream: str) -> Any:
+    executor = RunExecutor(run, parts_over(ledger, conversation=counting))
+    await executor.start(SCOPED, {}, stream=stream)
+    return (await executor.drive()).buffer["count"]
+
+
+def test_runs_of_one_stream_go_on_from_each_other_and_others_begin_anew() -> None:
+    async def play() -> None:
+        ledger = await memory.open()
+        assert [await counted(ledger, f"r{number}", "desk") for number in range(3)] == [1, 2, 3]
+        assert await counted(ledger, "x", "shop") == 1
+        assert await counted(ledger, "y", "") == 1
+        assert await counted(ledger, "z", "") == 1
+
+    asyncio.run(play())
+
+
+class Hive:
+    """Of all agents: takes what is short."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {}
+        self.writers: list[str] = []
+
+    async def read(self, keys: list[str]) -> Mapping[str, Any]:
+        return {key: self.known[key] for key in keys if key in self.known}
+
+    async def write(self, written: Values) -> None:
+        if len(str(written.values)) > 1_000:
+            raise InvalidInput("too long for a hive")
+        self.known |= written.values
+        self.writers.append(written.by)
+
+
+def test_what_a_fleet_shares_goes_to_its_hive_and_no_ledger() -> None:
+    async def play() -> None:
+        hive, ledger = Hive(), await memory.open()
+        parts = parts_over(ledger, conversation=lambda _: sets("fleet_count", 5), fleet_values=hive)
+        executor = RunExecutor("r", parts)
+        await executor.start(
+            SCOPED.model_copy(update={"nodes": [SPEC.nodes[0].model_copy(update={"outputs": ["fleet_count"]})]}), {}
+        )
+        assert (await executor.drive()).outcome == "accepted"
+        assert hive.known == {"fleet_count": 5}
+        assert hive.writers == ["r/p1"]
+        assert not await ledger.heads("buffer/")
+
+    asyncio.run(play())
+
+
+def test_a_value_that_every_node_would_hold_is_refused_in_the_turn_that_sets_it() -> None:
+    async def play() -> None:
+        replies = iter([sets("fleet_count", "x" * 4_000), said("", ("set_output", {"key": "count", "value": 1}))])
+        parts = parts_over(await memory.open(), conversation=lambda _: next(replies), fleet_values=Hive())
+        executor = RunExecutor("r", parts)
+        await executor.start(SCOPED, {})
+        state = await executor.drive()
+        assert state.outcome == "accepted"
+        assert "fleet_count" not in state.buffer
+
+    asyncio.run(play())
+
+
+def test_a_name_of_a_stream_that_no_ledger_takes_is_refused_before_anything_is_kept() -> None:
+    async def play() -> None:
+        ledger = await memory.open()
+        with pytest.raises(InvalidInput, match="at most 100"):
+            await RunExecutor("r", parts_over(ledger)).start(SCOPED, {}, stream="x" * 101)
+        assert not await ledger.heads("")
+
+    asyncio.run(play())
+
+
+_KEYS = st.sampled_from(["a", "b", "c"])
+_SCOPES = {"a": "stream", "b": "stream", "c": "fleet"}
+_WRITES = st.lists(st.tuples(st.sampled_from(["r1", "r2"]), st.integers(1, 4), st.sampled_from(["x", "y"]), _KEYS), max_size=12)
+
+
+@given(_WRITES)
+def test_each_scope_holds_the_last_that_was_written_there_and_nothing_else(writes: list[tuple[str, int, str, str]]) -> None:
+    """Against a model: a dictionary for each stream, and one for the fleet; a place writes once, whatever it says later."""
+    asyncio.run(_against_a_model(writes))
+
+
+async def _against_a_model(writes: list[tuple[str, int, str, str]]) -> None:
+    ledger, model, done = await memory.open(), dict[tuple[str, str], int](), set[tuple[str, str, str, str]]()
+    for number, (run, place, stream, key) in enumerate(writes):
+        where = "fleet" if _SCOPES[key] == "fleet" else stream
+        shared = SharedValues(run, stream, ledger, lambda: 1)
+        await shared.write(f"p{place}", _SCOPES, {key: number})  # type: ignore[arg-type]
+        if (run, f"p{place}", where, "") not in done:
+            done.add((run, f"p{place}", where, ""))
+            model[where, key] = number
+    for stream in ("x", "y"):
+        expected = {key: model[where, key] for key in "abc" if (where := "fleet" if key == "c" else stream, key) in model}
+        assert await SharedValues("other", stream, ledger, lambda: 1).read(_SCOPES) == expected  # type: ignore[arg-type]
