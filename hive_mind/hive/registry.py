@@ -1,4 +1,6 @@
-"""What everybody knows: agents, ratings, pinned trust, moderators, quarantine, redactions, shared values. A map, last writer wins by stamp.
+"""What everybody knows: agents, ratings, pinned trust, moderators, quarantine, redactions, shared values.
+
+A map, last writer wins by stamp.
 
 Every writer has its own slot under a key, and who may speak is decided when reading: of the slots whose writer has the right, the
 latest counts. So replicas that hold the same entries agree in whatever order they came, and nobody can shadow a moderator by
