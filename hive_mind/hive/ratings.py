@@ -3,7 +3,8 @@
 Beta reputation (Jøsang and Ismail 2002): T = 2 (1 + r) / (2 + r + s) from good (r) and bad (s) experience that others report, 1.0
 without any. Ratings fade (half of them counts after 30 days), no pair counts for more than 20, and a rater weighs as much as
 it is believed itself. Nobody rates itself, nor those that came by the same voucher. What a moderator pins holds whatever anybody
-rated.
+rated. Only moderators rate moderators. In a hive too small for EigenTrust, raters that no moderator found good count once more
+than a third of the hive has rated that agent: a ring of up to a third can neither silence anybody nor make itself believed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -99,6 +100,8 @@ def reputations(ratings: Iterable[Rating], hive: Hive, now_ms: int, settings: Tr
 def _is_heard(row: Rating, hive: Hive) -> bool:
     if row.rater == row.subject or row.good + row.bad <= 0:
         return False
+    if row.subject in hive.moderators and row.rater not in hive.moderators:
+        return False
     voucher = hive.vouchers.get(row.rater)
     return voucher is None or voucher != hive.vouchers.get(row.subject)
 
@@ -114,6 +117,11 @@ class _Table:
     bad: Floats
     voices: Floats
 
+    def only(self, rows: NDArray[np.bool_]) -> "_Table":
+        """Without the other rows."""
+        rater, subject, voices = self.rater[rows], self.subject[rows], self.voices[rows]
+        return _Table(self.names, rater, subject, self.good[rows], self.bad[rows], voices)
+
     def sums(self, weights: Floats) -> tuple[Floats, Floats]:
         """Good and bad of each subject, raters weighed."""
         heard, size = weights[self.rater] / self.voices, len(self.names)
@@ -124,6 +132,8 @@ class _Table:
 def _rated(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> dict[str, Reputation]:
     table = _table(rows, hive, now_ms, settings)
     weights = _weights(table, hive, settings)
+    if not _is_large(table, hive, settings):
+        table = table.only(_is_enough(table, hive))
     good, bad = table.sums(weights)
     counted = np.where(np.isin(table.rater, _places(table, hive.moderators)), 2, 1)
     # A voucher's agents are one rater, however many of them speak.
@@ -157,7 +167,7 @@ def _table(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSetti
 def _weights(table: _Table, hive: Hive, settings: TrustSettings) -> Floats:
     """How much each rater's word counts, in [0, 1]: moderators fully, others by what is known of them."""
     trusted = _places(table, hive.moderators)
-    if max(len(table.names), hive.agents) >= settings.eigentrust_agents_min and len(trusted):
+    if _is_large(table, hive, settings):
         weights = eigentrust(table.rater, table.subject, table.good - table.bad, len(table.names), trusted)
     else:
         weights = _standing(table, trusted)
@@ -166,6 +176,24 @@ def _weights(table: _Table, hive: Hive, settings: TrustSettings) -> Floats:
             weights[found[0]] = min(max(trust, 0.0), 1.0)
     weights[trusted] = 1.0
     return weights
+
+
+def _is_large(table: _Table, hive: Hive, settings: TrustSettings) -> bool:
+    return bool(hive.moderators) and max(len(table.names), hive.agents) >= settings.eigentrust_agents_min
+
+
+def _is_enough(table: _Table, hive: Hive) -> NDArray[np.bool_]:
+    """Which rows count: by raters that moderators know, and of subjects that more than a third of the hive rated."""
+    size, trusted = len(table.names), _places(table, hive.moderators)
+    voice = np.zeros(size)
+    voice[trusted] = 1.0
+    good, bad = table.sums(voice)
+    is_known = good > bad
+    is_known[trusted] = True
+    raters = np.bincount(table.subject, 1.0 / table.voices, size)
+    quorum = max(size, hive.agents) // 3 + 1
+    # Thirds of a voice add up to a little less than one.
+    return is_known[table.rater] | (raters[table.subject] > quorum - 0.5 / size)
 
 
 def _standing(table: _Table, trusted: Places) -> Floats:

@@ -17,7 +17,9 @@ from hive_mind.hive.contradiction import conflicts
 from hive_mind.hive.effects import Record
 from hive_mind.hive.part import Evidence, Indexed, Part
 from hive_mind.hive.share import Share, Taken
-from hive_mind.model.evidence import HiveFact, Provenance, Sealed, Stamp, Statement, Status
+from hive_mind.hive.trust import k_eff
+from hive_mind.hive.voting import Claim, fused
+from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.ids import canonical
 from hive_mind.model.messages import ListPlace
@@ -53,6 +55,10 @@ class Judge(Protocol):
 
     def trust(self, agent: str) -> float:
         """In [0, 2]."""
+        ...
+
+    def voucher(self, agent: str) -> str:
+        """By whose voucher it came, or its own name."""
         ...
 
     def faded(self, confidence: float, stamp: Stamp) -> float:
@@ -248,7 +254,7 @@ class Replica:
             partitions=tuple(name for name, some in found.items() if some),
             is_home=bool(at_home),
             agents=tuple(sorted({one.assertion.agent for one in given})) if len(given) > 1 else (first.assertion.agent,),
-            confirmations=confirmation_share(len({one.assertion.root for one in given}) - 1),
+            confirmations=confirmation_share(_confirmed([one.assertion for one in given], judge)),
             confidence=max(one.assertion.confidence for one in given),
             stamp=first.assertion.stamp,
         )
@@ -318,10 +324,11 @@ class Replica:
             statement=min(given, key=_age).assertion.statement,
             provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
             confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
-            confirmations=len({a.root for a in ordered}) - 1,
+            confirmations=round(k_eff(ordered, _alike, judge.voucher)),
             trust=max(judge.trust(a.agent) for a in ordered),
             status=status,
             disputed_by=tuple(rivals[:_RIVALS_MAX]),
+            votes=_votes(fact_id, ordered, judge),
         )
 
 
@@ -330,6 +337,22 @@ def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
     for partition, some in taken.items():
         replica.changed(partition, some.facts)
     return [record for some in taken.values() for record in some.records]
+
+
+def _confirmed(assertions: Sequence[Assertion], judge: Judge) -> float:
+    """Most facts have one source; nobody confirms itself, whatever sources it names."""
+    return k_eff(assertions, judge.trust, judge.voucher) if len(assertions) > 1 else 0.0
+
+
+def _alike(_: str) -> float:
+    return 1.0
+
+
+def _votes(fact_id: str, assertions: Sequence[Assertion], judge: Judge) -> float | None:
+    """What speaks for a fact; None where nothing is known of those who say it, so that their number says it all."""
+    claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]
+    votes = fused(claims, judge.trust, judge.voucher)[fact_id]
+    return None if votes == fused(claims, _alike)[fact_id] else votes
 
 
 def _status(known: _Known, rivals: Sequence[str]) -> Status:

@@ -150,6 +150,11 @@ class Standing:
         """In [0, 2]."""
         return self._book.of(agent, self.hive_ms())
 
+    def voucher(self, agent: str) -> str:
+        """By whose voucher an agent came; its own name where nobody's. See `TrustBook.voucher`."""
+        self.trust(agent)
+        return self._book.voucher(agent)
+
     def faded(self, confidence: float, stamp: Stamp) -> float:
         """A confidence as it is now."""
         return confidence_now(confidence, stamp, self.time.trusted_ms(self.now), self.settings.expiry)

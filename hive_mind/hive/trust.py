@@ -11,11 +11,13 @@ import msgspec
 from hive_mind.hive.ratings import NOBODY, TRUST_DEFAULT, Hive, Rating, Reputation, TrustSettings, faded, reputations
 from hive_mind.hive.registry import Registry
 from hive_mind.hive.rights import rater_of, subject_of
-from hive_mind.model.evidence import Provenance
+from hive_mind.model.evidence import Assertion, Provenance
 
 __all__ = ["TrustBook", "TrustSettings", "individually", "k_eff", "rating_value"]
 
 DEFAULT = TrustSettings()
+Voiced = Provenance | Assertion
+"""Either says who, from where, and when."""
 
 
 def individually(agent: str) -> str:
@@ -31,7 +33,7 @@ def rating_value(earlier: Mapping[str, float] | None, is_good: bool, now_ms: int
     return msgspec.json.encode(value).decode()
 
 
-def k_eff(provenance: Sequence[Provenance], trust: Callable[[str], float], voucher: Callable[[str], str] = individually) -> float:
+def k_eff(provenance: Sequence[Voiced], trust: Callable[[str], float], voucher: Callable[[str], str] = individually) -> float:
     """Confirmations by weight: trust summed over further roots, the most trusted agent of each; the count where all T are 1.
 
     Agents of one voucher confirm once, and not what one of them said first.
@@ -74,9 +76,10 @@ class TrustBook:
     def is_quarantined(self, agent: str, now_ms: int) -> bool:
         """Whether enough is known against an agent to keep what it says from searches.
 
-        One rater alone can't do that to another, however often it complains; pinning trust doesn't either.
+        One rater alone can't do that to another, however often it complains; pinning trust doesn't either; and a moderator
+        is silenced by nobody.
         """
-        if self.of(agent, now_ms) >= self._settings.quarantine_trust:
+        if self.of(agent, now_ms) >= self._settings.quarantine_trust or agent in self._registry.moderators | self._moderators:
             return False
         known = self._known.get(agent, NOBODY)
         return known.raters >= 2 and known.evidence >= self._settings.quarantine_evidence

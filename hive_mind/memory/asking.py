@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hive_mind.memory.base import Hive
-from hive_mind.memory.disputes import with_rivals
+from hive_mind.memory.disputes import likeliest_first, with_rivals
 from hive_mind.memory.former import after_successors
 from hive_mind.memory.home import Home, is_at_home
 from hive_mind.memory.travel import fact_of
@@ -96,7 +96,18 @@ class Asking:
         rivals = await self._rivals(
             [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered
         )
-        return with_rivals(after_successors([_hit(_as_fact(facts[one.id]), one) for one in ranked if one.id in facts]), rivals)
+        hits = with_rivals(after_successors([_hit(_as_fact(facts[one.id]), one) for one in ranked if one.id in facts]), rivals)
+        return likeliest_first(hits, await self._votes(hits, facts, found.gathered))
+
+    async def _votes(
+        self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered
+    ) -> dict[str, float | None]:
+        """What the hive says speaks for facts that are disputed; of this agent's own, too, where others may say the same."""
+        disputed = [hit.fact.id for hit in hits if hit.rivals]
+        own = [(id, gathered.holders.get(id, "")) for id in disputed if not isinstance(facts.get(id), HiveFact)]
+        shared = [(id, holder) for id, holder in own if holder]
+        found = [*(await self.hive.fetch(shared) if shared else ()), *(facts[id] for id in disputed if id in facts)]
+        return {fact.id: fact.votes for fact in found if isinstance(fact, HiveFact)}
 
     async def _rivals(
         self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered

@@ -11,6 +11,7 @@ from itertools import combinations
 
 from hive_mind.counted import counted
 from hive_mind.hive.contradiction import conflicts
+from hive_mind.hive.voting import DEFAULT, vote
 from hive_mind.memory.travel import statement_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
@@ -33,6 +34,43 @@ def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> lis
     for fact_id, others in named.items():
         found[fact_id] |= {other.id: other for other in others if other.is_current}
     return [replace(hit, rivals=tuple(rivals.values())) if (rivals := found.get(hit.fact.id)) else hit for hit in hits]
+
+
+def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> list[Hit]:
+    """Facts that can't be true beside one another keep their places among the rest; what more speaks for comes first of them.
+
+    `votes` are log-odds by id. Where they are None for all of a group, nothing is known of who says it, and the order stays.
+    """
+    placed = list(hits)
+    for places in _groups(hits):
+        if any(votes.get(hits[place].fact.id) is not None for place in places):
+            ordered = sorted(places, key=lambda place: -_vote(hits[place].fact, votes))
+            for place, source in zip(places, ordered, strict=True):
+                placed[place] = hits[source]
+    return placed
+
+
+def _groups(hits: Sequence[Hit]) -> list[list[int]]:
+    """The places of hits that are rivals, directly or through one another; only groups of several."""
+    by_id = {hit.fact.id: place for place, hit in enumerate(hits)}
+    found: list[list[int]] = []
+    seen: set[int] = set()
+    for first in range(len(hits)):
+        group, waiting = set[int](), [first]
+        while waiting:
+            place = waiting.pop()
+            if place not in group and place not in seen:
+                group.add(place)
+                waiting += [by_id[rival.id] for rival in hits[place].rivals if rival.id in by_id]
+        seen |= group
+        if len(group) > 1:
+            found.append(sorted(group))
+    return found
+
+
+def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
+    known = votes.get(fact.id)
+    return known if known is not None else vote(1.0, fact.confidence, DEFAULT)
 
 
 def dispute_told(hit: Hit) -> str:

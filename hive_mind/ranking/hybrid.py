@@ -15,7 +15,7 @@ CONFIRMATION_WEIGHT = 0.3
 TRUST_WEIGHT = 0.2
 
 
-def confirmation_share(confirmations: int) -> float:
+def confirmation_share(confirmations: float) -> float:
     """Confirmations as a figure in [0, 1]."""
     return min(max(confirmations, 0), CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL
 

@@ -76,6 +76,7 @@ def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
 def test_a_rater_may_have_a_slash_in_its_name(hive):
     hive.register_agent("yard/ann")
 
+    hive.rate(MODERATOR, "yard/ann", good=1, bad=0)
     assert hive.rate("yard/ann", "ines", good=10, bad=0) > 1.0
 
 
@@ -134,6 +135,8 @@ def test_who_is_not_registered_promotes_and_confirms_nothing_and_what_a_former_a
 
 
 def test_experience_moves_trust_and_nobody_rates_itself(hive):
+    assert hive.rate("bo", "ines", good=10, bad=0) == 1.0, "nobody knows bo"
+    assert hive.rate(MODERATOR, "bo", good=1, bad=0) > 1.0
     assert hive.rate("bo", "ines", good=10, bad=0) > 1.0
     assert hive.rate(MODERATOR, "bo", good=0, bad=10) < 1.0
     with pytest.raises(InvalidInput, match="a rating is of one agent by another"):

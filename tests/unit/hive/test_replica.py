@@ -37,6 +37,9 @@ class Verdicts:
     def trust(self, agent: str) -> float:
         return self.trusted.get(agent, 1.0)
 
+    def voucher(self, agent: str) -> str:
+        return agent
+
     def faded(self, confidence: float, stamp: Stamp) -> float:
         del stamp
         return confidence / 2 if self.forgets else confidence

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.trust import TRUSTED, accuracy, by_agreement, by_feedback, majority, ring, world
-from hive_mind.hive.ratings import Hive, Rating, TrustSettings, reputations
+from hive_mind.hive.ratings import NOBODY, Hive, Rating, TrustSettings, reputations
 from hive_mind.hive.registry import Registry
 from hive_mind.hive.rights import rating_key
 from hive_mind.hive.trust import TrustBook, k_eff, rating_value
@@ -67,15 +67,42 @@ def test_a_rating_that_claims_a_later_time_than_its_stamp_fades_all_the_same():
 
 
 def test_a_rater_that_moderators_found_wrong_counts_less():
-    slander = Rating("eve", "ann", 0, 20, NOW_MS)
-    known_wrong = Rating("mod", "eve", 0, 18, NOW_MS)
+    slander = [Rating(name, "ann", 0, 20, NOW_MS) for name in ("eve", "mallory")]
+    known_wrong = [Rating("mod", one.rater, 0, 18, NOW_MS) for one in slander]
 
-    assert trust_of("ann", slander, known_wrong, moderators=("mod",)) > 2.5 * trust_of("ann", slander, moderators=("mod",))
+    assert trust_of("ann", *slander, *known_wrong, moderators=("mod",)) > 2.5 * trust_of("ann", *slander, moderators=("mod",))
+
+
+def test_raters_that_no_moderator_found_good_count_once_more_than_a_third_of_the_hive_says_so():
+    def slandered(raters: int, agents: int) -> float:
+        rows = [Rating(f"eve {number}", "ann", 0, 20, NOW_MS) for number in range(raters)]
+        return reputations(rows, Hive(frozenset({"mod"}), agents=agents), NOW_MS, TrustSettings()).get("ann", NOBODY).trust
+
+    assert [slandered(raters, 12) for raters in (1, 2, 3, 4)] == [1.0] * 4
+    assert slandered(5, 12) < 0.1
+    assert slandered(1, 3) == 1.0
+    assert slandered(2, 4) < 0.1
+
+
+def test_a_rater_that_a_moderator_found_good_counts_alone():
+    known = Rating("mod", "bob", 5, 0, NOW_MS)
+    assert trust_of("ann", Rating("bob", "ann", 0, 20, NOW_MS), known, moderators=("mod",)) < 0.1
+
+
+def test_only_moderators_rate_moderators_and_nobody_silences_one():
+    registry = Registry(["mod", "other"])
+    for number in range(9):
+        rated(registry, f"eve {number}", "mod", bad=20)
+    book = TrustBook(registry)
+    assert book.of("mod", NOW_MS) == 1.0
+    rated(registry, "other", "mod", bad=20)
+    assert book.of("mod", NOW_MS) < 0.1
+    assert not book.is_quarantined("mod", NOW_MS)
 
 
 def test_pinned_trust_holds_whatever_anybody_rated():
     registry = Registry(["mod"])
-    rated(registry, "bob", "ann", bad=20)
+    rated(registry, "mod", "ann", bad=20)
     registry.write("trust/ann", "1.7", "mod", Stamp(NOW_MS))
     book = TrustBook(registry)
 
@@ -94,13 +121,14 @@ def test_agents_of_one_voucher_do_not_rate_each_other_and_speak_as_one():
     book = TrustBook(registry)
 
     assert book.of(sybils[1], NOW_MS) == 1.0
-    assert book.of("ann", NOW_MS) == pytest.approx(2 * 1 / 22)
+    assert book.of("ann", NOW_MS) == 1.0, "they have one voice, and a third of the hive has eleven"
     assert not book.is_quarantined("ann", NOW_MS)
 
 
 def test_quarantine_needs_two_raters_or_a_moderator():
     registry = Registry(["mod"])
     book = TrustBook(registry)
+    rated(registry, "mod", "eve", good=1)
     rated(registry, "eve", "ann", bad=20)
     assert book.of("ann", NOW_MS) < 0.6
     assert not book.is_quarantined("ann", NOW_MS)
@@ -290,7 +318,8 @@ def test_a_ring_of_raters_of_up_to_a_third_does_not_make_itself_trusted(members,
 
 
 def test_many_agents_are_weighed_by_eigentrust_and_few_are_not():
-    ratings = [Rating("eve", "ann", 0, 20, NOW_MS), Rating("mod", "bob", 5, 0, NOW_MS)]
+    slander = [Rating(f"eve {number}", "ann", 0, 20, NOW_MS) for number in range(20)]
+    ratings = [*slander, Rating("mod", "bob", 5, 0, NOW_MS)]
 
     few = reputations(ratings, Hive(frozenset({"mod"}), agents=50), NOW_MS, TrustSettings())
     many = reputations(ratings, Hive(frozenset({"mod"}), agents=51), NOW_MS, TrustSettings())
