@@ -12,7 +12,7 @@ def hits(*names: str, rivals: str = "") -> list[Hit]:
     made = []
     for place, name in enumerate(names):
         others = tuple(facts[rival] for rival in rivals if rival != name) if name in rivals else ()
-        components = ComponentScores(None, None, 0.0, 0.0, 0.0, 0.8)
+        components = ComponentScores(0.0, None, 0.0, 0.0, 0.5)
         made.append(Hit(facts[name], 1.0 - place / 10, components, rivals=others))
     return made
 
