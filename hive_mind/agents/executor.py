@@ -35,13 +35,19 @@ _Tasks = dict[str, "asyncio.Task[Event | None]"]
 class RunExecutor:
     """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
 
-    `tell` gets each step once it is durable.
+    `tell` gets each step once it is durable; `on_text` a node and a piece of what its model says, as it comes and unkept.
     """
 
     def __init__(
-        self, run: str, parts: RunParts, *, is_waiting: bool = False, tell: Callable[[Step], None] | None = None
+        self,
+        run: str,
+        parts: RunParts,
+        *,
+        is_waiting: bool = False,
+        tell: Callable[[Step], None] | None = None,
+        on_text: Callable[[str, str], None] | None = None,
     ) -> None:
-        self.run, self.parts, self._is_waiting = run, parts, is_waiting
+        self.run, self.parts, self._is_waiting, self._on_text = run, parts, is_waiting, on_text
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._changed = asyncio.Event()
         self._words: list[Word] = []
@@ -95,7 +101,7 @@ class RunExecutor:
         used = UsedCredentials(self.parts.credential)
         fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
         tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
-        does = RunEffects(self.run, self.parts, tools, files, self._delegated, is_waiting=self._is_waiting)
+        does = RunEffects(self.run, self.parts, tools, files, self._delegated, is_waiting=self._is_waiting, on_text=self._on_text)
         plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
         tasks: _Tasks = {}
         pending: set[str] = set()

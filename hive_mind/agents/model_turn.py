@@ -1,7 +1,8 @@
 """A model's turn in a run: its prompt, the tools it may call now, and its reply, or a choice among edges."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace as changed
 
@@ -30,6 +31,8 @@ class ModelTurns:
     model: LanguageModel
     tools: RunTools
     files: RunFiles
+    on_text: Callable[[str, str], None] | None = None
+    """Gets the node and a piece of what the model says there, as it comes."""
 
     async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
         """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
@@ -39,7 +42,7 @@ class ModelTurns:
         told = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
         most = min(_REPLY_TOKENS, max(1, state.spec.limits.tokens - state.tokens))
-        reply = await self._converse(Turn(told, messages(place), tuple(specs), most))
+        reply = await self._converse(Turn(told, messages(place), tuple(specs), most), node.id)
         return ModelSaid(effect.id, reply, self._usd_of(reply))
 
     async def choose(self, state: RunState, effect: Choose) -> Chose:
@@ -58,9 +61,14 @@ class ModelTurns:
     def _usd_of(self, reply: Reply) -> float:
         return usd_of(self.model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
 
-    async def _converse(self, turn: Turn) -> Reply:
-        reply = await retried(lambda: self.model.converse(turn), self.parts.retry, rng=self.parts.rng)
-        return _counted(turn, reply)
+    async def _converse(self, turn: Turn, node: str = "") -> Reply:
+        # Heard at the first try only: nothing is heard twice, and a server that can't stream is asked for all of it at once.
+        heard = [partial(self.on_text, node)] if self.on_text and node else []
+
+        def once() -> Awaitable[Reply]:
+            return self.model.converse(turn, heard.pop() if heard else None)
+
+        return _counted(turn, await retried(once, self.parts.retry, rng=self.parts.rng))
 
 
 def _counted(turn: Turn, reply: Reply) -> Reply:

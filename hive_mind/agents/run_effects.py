@@ -1,6 +1,7 @@
 """Doing what a run wants: each effect becomes the event that tells what came of it. None: it waits for somebody else."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from hive_mind.agents.hybrid_judge import JudgedTurn
@@ -38,12 +39,20 @@ class RunEffects:
     """Of one run. `is_waiting`: wait for people, instead of leaving it parked."""
 
     def __init__(
-        self, run: str, parts: RunParts, tools: RunTools, files: RunFiles, delegate: Delegation, *, is_waiting: bool
+        self,
+        run: str,
+        parts: RunParts,
+        tools: RunTools,
+        files: RunFiles,
+        delegate: Delegation,
+        *,
+        is_waiting: bool,
+        on_text: Callable[[str, str], None] | None = None,
     ) -> None:
         self._run, self._parts, self._tools, self._files = run, parts, tools, files
         self._delegate, self._is_waiting = delegate, is_waiting
         self._desk = parts.desk
-        self._turns = ModelTurns(parts, parts.model, tools, files) if parts.model else None
+        self._turns = ModelTurns(parts, parts.model, tools, files, on_text) if parts.model else None
 
     async def perform(self, effect: e.Effect, state: RunState) -> e.Event | None:
         """The event. Raises what ledger and disk raise."""

@@ -96,7 +96,8 @@ async def run(
     async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
-        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller(output))
+        told = teller(output)
+        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=told, on_text=told and told.words)
         await executor.start(spec, given, stream=stream)
         await driven(executor, agent, output)
 

@@ -1,6 +1,7 @@
 """What people see of a run: its steps as they come, where it is, what it came to, and why."""
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.run_documents import document_of
@@ -21,11 +22,34 @@ class Teller:
 
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
+        self._speaking = ""
 
     def __call__(self, step: s.Step) -> None:
         """Tell it, if it is news."""
+        was_heard = bool(self._speaking)
+        self._end_line()
+        if was_heard and isinstance(step, s.Replied) and not step.calls:
+            return
         if line := step_told(step, self._nodes):
             say(line, style="dim")
+
+    @property
+    def words(self) -> Callable[[str, str], None] | None:
+        """What shows a model's words as they come; None where nobody watches."""
+        return self._word if sys.stderr.isatty() else None
+
+    def _word(self, node: str, text: str) -> None:
+        if node != self._speaking:
+            self._end_line()
+            sys.stderr.write(f"{node}: ")
+        self._speaking = node
+        sys.stderr.write("\n".join(map(printable, text.split("\n"))))
+        sys.stderr.flush()
+
+    def _end_line(self) -> None:
+        if self._speaking:
+            sys.stderr.write("\n")
+        self._speaking = ""
 
 
 def step_told(step: s.Step, nodes: dict[str, str]) -> str:

@@ -158,7 +158,8 @@ async def resume(
             await look_on(running, run, output, is_waiting=wait)
             return
     async with open_goal_seeking(settings_for(home, embed, model), agent, mcp=servers_of(mcp or ())) as opened:
-        executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=teller(output))
+        told = teller(output)
+        executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=told, on_text=told and told.words)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
         await driven(executor, agent, output)
 

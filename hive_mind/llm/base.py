@@ -1,5 +1,6 @@
 """What a language model must do: take one prompt or a conversation, give one reply, and say what it cost."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,10 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         """Both together."""
         return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, self.calls + other.calls)
+
+
+OnText = Callable[[str], None]
+"""Hears a piece of what a model says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,11 @@ class LanguageModel(Protocol):
         """
         ...
 
-    async def converse(self, turn: Turn) -> Reply:
-        """One turn of a conversation: what it says, and the tools it wants called. Raises like `complete`."""
+    async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
+        """One turn of a conversation: what it says, and the tools it wants called. Raises like `complete`.
+
+        `on_text` gets what it says piece by piece, as it comes; the reply has all of it once more.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,15 +1,15 @@
 """Real language models, reached through pydantic-ai's direct requests: one request, one reply, no agent loop of its own.
 
 Gives: every provider pydantic-ai knows ("openai:…", "anthropic:…", …) and every server that speaks OpenAI's chat completions
-(give its address), conversations with tools. Does not give: streaming, and retries (the caller has a budget, so there is one
-place that repeats).
+(give its address), conversations with tools, what is said as it comes. Does not give: retries (the caller has a budget, so there
+is one place that repeats).
 """
 
 import asyncio
 from typing import Protocol
 
 import openai
-from pydantic_ai.direct import model_request
+from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
@@ -28,7 +28,8 @@ from hive_mind.errors import (
     InvalidInput,
 )
 from hive_mind.llm._conversing import conversation_of, parameters_of, reply_of, sendable, text_of
-from hive_mind.llm.base import Completion, Prompt, Usage
+from hive_mind.llm._streaming import heard
+from hive_mind.llm.base import Completion, OnText, Prompt, Usage
 from hive_mind.model.dialogue import Reply, Turn
 
 _OPENAI = frozenset(("openai", "openai-chat"))
@@ -88,16 +89,23 @@ class ProviderModel:
         response = await self._request([request], ModelRequestParameters(), prompt.max_output_tokens)
         return Completion(text_of(response), _usage_of(response))
 
-    async def converse(self, turn: Turn) -> Reply:
+    async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         """One turn. Arguments that are no JSON object come as they are, under one name, so that their tool refuses them."""
-        response = await self._request(conversation_of(turn), parameters_of(turn), turn.max_output_tokens)
+        response = await self._request(conversation_of(turn), parameters_of(turn), turn.max_output_tokens, on_text)
         return reply_of(response, turn)
 
-    async def _request(self, messages: list[ModelMessage], parameters: ModelRequestParameters, most: int) -> ModelResponse:
+    async def _request(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters, most: int, on_text: OnText | None = None
+    ) -> ModelResponse:
         settings = ModelSettings(max_tokens=most, timeout=self._timeout_s)
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await model_request(self._model, messages, model_settings=settings, model_request_parameters=parameters)
+                if on_text is None:
+                    return await model_request(
+                        self._model, messages, model_settings=settings, model_request_parameters=parameters
+                    )
+                asked = model_request_stream(self._model, messages, model_settings=settings, model_request_parameters=parameters)
+                return await heard(asked, on_text, self._name, is_openai=self._client is not None)
         except TimeoutError as error:
             raise self._timed_out() from error
         except AgentRunError as error:

@@ -5,10 +5,11 @@ does not read what it is asked unless its script does.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from hive_mind.errors import BackendRejected, InvalidInput
-from hive_mind.llm.base import Completion, Prompt, Usage
+from hive_mind.llm.base import Completion, OnText, Prompt, Usage
 from hive_mind.model import dialogue
 
 Reply = str | Exception
@@ -47,12 +48,15 @@ class ScriptedModel:
         asked = len(prompt.instructions) + len(prompt.text)
         return Completion(reply, Usage(asked // _CHARS_PER_TOKEN + 1, len(reply) // _CHARS_PER_TOKEN + 1, 1))
 
-    async def converse(self, turn: dialogue.Turn) -> dialogue.Reply:
-        """The next reply of the conversation's script, or its error."""
+    async def converse(self, turn: dialogue.Turn, on_text: OnText | None = None) -> dialogue.Reply:
+        """The next reply of the conversation's script, or its error; its words one by one."""
         self.turns.append(turn)
         reply = self._said(turn)
         if isinstance(reply, Exception):
             raise reply
+        if on_text:
+            for word in re.findall(r"\S+\s*", reply.text):
+                on_text(word)
         return reply
 
     async def close(self) -> None:

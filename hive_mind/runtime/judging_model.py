@@ -14,7 +14,7 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, HiveError
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.ledger.base import Ledger
-from hive_mind.llm.base import Completion, LanguageModel, Prompt
+from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt
 from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
@@ -58,9 +58,9 @@ class _Absent:
         del prompt
         raise BackendRejected(self._name, self._why)
 
-    async def converse(self, turn: Turn) -> Reply:
+    async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         """Raises `BackendRejected`."""
-        del turn
+        del turn, on_text
         raise BackendRejected(self._name, self._why)
 
     async def close(self) -> None:
