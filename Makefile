@@ -19,12 +19,12 @@ demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no ke
 	@$(BIN)/hive-mind demo
 
 # No test is run again: one that fails now and then has found something.
-# Half of the time somebody waits for a process or a lease to end: two WORKERS a core take a fifth less time than one.
-test: $(VENV)/.dev redis-server chromium gcc  ## everything: format, lint, types and all tests: WORKERS=4
+# Half of the time somebody waits for a process or a lease to end: more WORKERS than cores are faster. Four take a fifth less time than two.
+test: $(VENV)/.dev redis-server chromium gcc  ## everything: format, lint, types and all tests: WORKERS=3
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist loadfile
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadfile
 
 check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before each commit
 	$(BIN)/ruff format --check .

@@ -171,10 +171,11 @@ async def open_model(settings: Settings, key: str = "") -> LanguageModel:
 
 
 async def _release(model: LanguageModel, budget: Budget) -> None:
-    """Close the model and tell what it cost."""
+    """Close the model and tell what it cost; what runs cost, they tell themselves."""
     await model.close()
     spent = budget.spent
-    _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
+    if spent.calls:
+        _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
 
 
 def _store_opener(settings: Settings, agent: str) -> OpenStore:

@@ -302,6 +302,9 @@ def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp
         ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
 
         assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
+        assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
+        await ann.do(Call("rate", to="ben", good=True))
+        await until(lambda: both[1].member.node.standing.trust("ben") > 1.0)
         once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
         assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
         with pytest.raises(InvalidInput, match="is written by moderators, and 'ben' is none"):
