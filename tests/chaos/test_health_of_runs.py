@@ -159,7 +159,9 @@ def test_each_trouble_gives_one_ticket_and_the_queen_brings_a_run_on(
         until(lambda: tickets(command)["staller/stall"]["decision"])
 
         time.sleep(5 * LOOK_S)
-        found = tickets(command)
-        causes = sorted(dict(view["item"]["context"])["cause"] for view in found.values())
-        assert causes == ["dead", "retries", "stall"]
+        found = {key: dict(view["item"]["context"])["cause"] for key, view in tickets(command).items()}
+        # Killed on a busy machine, watcher and queen were away for long enough to be told, too.
+        ours = {key: cause for key, cause in found.items() if key.partition("/")[0] not in ("watcher", "queen")}
+        assert sorted(ours.values()) == ["dead", "retries", "stall"], found
+        assert {cause for key, cause in found.items() if key not in ours} <= {"dead"}, found
         assert command("delete", "--purge", "--yes").code == 0
