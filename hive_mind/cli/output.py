@@ -74,8 +74,8 @@ def show_indented(text: str, style: str = "", lead: str = "") -> None:
     table = Table.grid(padding=0)
     table.add_column(width=_INDENT)
     table.add_column(overflow="fold")
-    for line in text.splitlines():
-        table.add_row(lead, Text(printable(line), style=style))
+    for number, line in enumerate(text.splitlines()):
+        table.add_row("" if number else lead, Text(printable(line), style=style))
     _show_renderable(table)
 
 

@@ -1,7 +1,7 @@
 """Long logs: lines that differ in their numbers only are told by a few of them, with how many there are.
 
 A log of fifty thousand lines says a few hundred things. What is kept is verbatim: of each pattern the first lines that differ,
-and the last one; how often it occurs and until when is noted beside the first.
+and the last one; how often it occurs and until when is noted beside each.
 """
 
 import re
@@ -68,5 +68,6 @@ def _kept(pieces: Sequence[Piece], patterns: Iterable[_Pattern]) -> tuple[dict[i
         kept.update(places)
         if more := pattern.lines - len(places):
             stamp = pieces[pattern.last].block.stamp
-            notes[places[0]] = f"{counted(more, 'line')} like it, the last at {stamp}"
+            # On each of them: nobody knows which will be found.
+            notes |= dict.fromkeys(places, f"{counted(more, 'line')} like it, the last at {stamp}")
     return notes, kept

@@ -16,6 +16,7 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]+
 # Titles and the like stand before a name, so a capital letter behind them begins no sentence.
 _NEVER_LAST = frozenset(
     "dr mr mrs ms prof st mt rev gen col sgt capt lt sen rep hon vs e.g i.e cf approx ca no nos fig figs eq vol ed pp "
+    "tel nr bzw bspw evtl ggf inkl exkl vgl zzgl abb sra dra pág núm "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun al".split()
 )
 
@@ -30,6 +31,10 @@ _MONTHS = frozenset("januar jänner februar märz april mai juni juli august sep
 _BEFORE_ORDINALS = frozenset("der den dem des das im am vom zum zur beim jeder jeden jedem".split())
 _NEXT_WORD = re.compile(r"\s{0,8}[\"'“‘«(\[]{0,4}(\w{0,24})")
 _LAST_WORD_CHARS = 24
+
+# A remark in brackets belongs to the sentence it stands in. One that is longer, or never ends, is none; ":(" opens nothing.
+_REMARK_CHARS_MAX = 200
+_OPENING = re.compile(r"(?<![:;=\-])\((?=\S)")
 
 
 def sentences(text: str, chars_max: int = SENTENCE_CHARS_MAX) -> list[str]:
@@ -73,6 +78,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     mark = match.group()
     if mark[0] in "。！？":
         return True
+    if _is_in_remark(text, start, match):
+        return False
     following = _NEXT_WORD.match(text, match.end())
     upcoming = following[1] if following else ""
     if upcoming[:1].islower():
@@ -87,6 +94,19 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return not (upcoming.lower() in _MONTHS or (upcoming.lower() not in _OPENERS and _is_ordinal(text, start, match.start())))
     is_initial = len(last) == 1 and last.isalpha() and last != "i"
     return last not in _NEVER_LAST and not is_initial
+
+
+def _is_in_remark(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether a bracket was opened in this sentence that is closed only behind the mark."""
+    end = match.end()
+    before = text[max(start, end - _REMARK_CHARS_MAX) : end]
+    opened = max((match.start() for match in _OPENING.finditer(before)), default=-1)
+    if opened < 0 or ")" in before[opened:]:
+        return False
+    behind = text[end : end + _REMARK_CHARS_MAX]
+    closed = behind.find(")")
+    # Another bracket is opened first: then this one was forgotten.
+    return closed >= 0 and "(" not in behind[:closed] and "\n\n" not in behind[:closed]
 
 
 def _is_ordinal(text: str, start: int, end: int) -> bool:

@@ -14,6 +14,14 @@ from hive_mind.ranking.tokens import tokenize
 # Longer is no single statement, and two of them don't contradict each other by sharing words.
 CHARACTERS_MAX = 2_000
 
+# Thai, kana and Han are written without spaces, and all of them count as letters to a pattern.
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+# Where such a text goes over into figures or Latin letters, and around the marks of a topic behind a name: は and 是.
+_SEAMS = re.compile(
+    rf"(?<=[{_UNSPACED}])(?=[0-9A-Za-z])|(?<=[0-9A-Za-z])(?=[{_UNSPACED}])"
+    r"|(?<=[\u30a0-\u30ff\u3400-\u9fff0-9A-Za-z])(?=[は是])|(?<=[\u30a0-\u30ff\u3400-\u9fff0-9A-Za-z][は是])"
+)
+
 # "users_3", "INC-2024-001", "LH123" and "2b" are names and stay whole, "12h" is an amount.
 _TOKEN = re.compile(
     r"[^\W\d_]+(?:[_-][^\W\d_]+)*[_-]?\d+\w*(?:-\w+)*|\d+[abcefABCEF]\b"
@@ -35,7 +43,8 @@ _OPPOSITES = frozenset(
 )
 _DENIALS = frozenset("not no never cannot without neither nor none".split())
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll me my mine myself we we're we've our ours us".split())
-_COPULAS = frozenset("is are was were be been am".split())
+_TOPIC_MARKS = frozenset("は 是".split())
+_COPULAS = frozenset("is are was were be been am".split()) | _TOPIC_MARKS
 _VERBS = _COPULAS | frozenset(
     "has have had does do did will would can could may might must shall should went ran sold bought won lost made took gave paid "
     "cost met left began built held kept spent sent set saw said told came became found grew rose fell wrote hit got drove ate "
@@ -74,7 +83,7 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     text = content.removeprefix(f"{speaker}: ") if speaker else content
     if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
         return None
-    text = _unshortened(unicodedata.normalize("NFC", text))
+    text = _SEAMS.sub(" ", _unshortened(unicodedata.normalize("NFC", text)))
     raw = _labelled([_plain(token) for token in _TOKEN.findall(text)])
     verb = _verb_at(raw) or _heading_end(text, raw)
     told = [(place, term) for place, token in enumerate(raw) for term in _terms(token)]
@@ -147,7 +156,7 @@ def _terms(token: str) -> tuple[str, ...]:
     """As they are compared: values and letters as they are, other words stemmed, those that say little left out, denials too."""
     if token.startswith("=") or _is_value(token):
         return (token.removesuffix("s") if token in _DATED else token,)
-    return () if token in _DENIALS else tuple(tokenize(token.removesuffix("'s")))
+    return () if token in _DENIALS or token in _TOPIC_MARKS else tuple(tokenize(token.removesuffix("'s")))
 
 
 def _is_value(term: str) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 import charset_normalizer
 
 from hive_mind.runtime.html_text import is_html, text_of_html
+from hive_mind.runtime.markdown_text import shown_in_markdown
 
 # What people write notes in. JSON and its kin are left out: their syntax would be read as sentences, and an export of a memory
 # is for `facts import`.
@@ -24,6 +25,7 @@ _WESTERN_SHARE_MAX = 0.2
 _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼µ\xa0"
 
 _PAGES = (".html", ".htm")
+_MARKDOWN = (".md", ".markdown")
 # What begins like this is no text, whatever bytes follow.
 _KINDS = (
     (b"%PDF-", "a PDF"),
@@ -64,13 +66,15 @@ def read_bytes(path: Path) -> bytes | Unreadable:
 
 
 def read_text(path: Path) -> str | Unreadable:
-    """A file's text, or why there is none. Of a page it is what a browser would show."""
+    """A file's text, or why there is none. Of a page, and of HTML in Markdown, it is what a browser would show."""
     body = read_bytes(path)
     if isinstance(body, Unreadable):
         return body
     text = decoded(body)
     if isinstance(text, str) and (path.suffix.lower() in _PAGES or is_html(text)):
         text = text_of_html(text)
+    elif isinstance(text, str) and path.suffix.lower() in _MARKDOWN:
+        text = shown_in_markdown(text)
     return text if isinstance(text, Unreadable) or text.strip() else EMPTY
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli.output import printable, shown_source
+from hive_mind.cli.output import printable, show_indented, shown_source
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066", "\ud800"])
@@ -21,3 +21,9 @@ def test_a_source_below_this_folder_is_shown_by_its_relative_path(tmp_path, monk
     assert shown_source(str(tmp_path / "notes" / "a.txt")) == "notes/a.txt"
     assert shown_source("/elsewhere/a.txt") == "/elsewhere/a.txt"
     assert shown_source("call with Ana") == "call with Ana"
+
+
+def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
+    show_indented("stop\nstart", lead="  1.")
+
+    assert capsys.readouterr().out.split("\n")[:2] == ["  1. stop", "     start"]

@@ -1,3 +1,5 @@
+import pytest
+
 from hive_mind.cognition.sentences import grouped, pieces, sentences
 
 
@@ -57,3 +59,28 @@ def test_a_german_ordinal_ends_no_sentence_and_a_figure_does():
     ]
     assert sentences("Wir wohnen im 2. Stock. Das Haus ist alt.") == ["Wir wohnen im 2. Stock.", "Das Haus ist alt."]
     assert sentences("We have 3. Bob has 4.") == ["We have 3.", "Bob has 4."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zuständig ist Frau Dr. Meier (Tel. 040 1234567).",
+        "The pump (see fig. 3. It shows the old one.) is in the cellar.",
+        "Der Termin gilt inkl. Anfahrt, bzw. Nr. 4 entfällt.",
+    ],
+)
+def test_a_remark_in_brackets_and_an_abbreviation_end_no_sentence(text: str):
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It failed (see the log.) Then it ran.",
+        "It rained :( today. We went home :)",
+        "The bracket ( was forgotten. It ran. (A remark)",
+        "One (two). Three (four).",
+    ],
+)
+def test_a_bracket_that_is_closed_or_none_keeps_no_sentence_from_ending(text: str):
+    assert len(sentences(text)) >= 2

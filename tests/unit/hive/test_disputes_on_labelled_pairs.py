@@ -21,6 +21,30 @@ def test_names_and_numbers_that_tell_things_apart_are_no_values(one: str, other:
     assert not conflicts(Statement(one, "things"), Statement(other, "things"))
 
 
+UNSPACED_APART = [
+    ("ゲートウェイはポート8443で待ち受けます。", "バックアップは毎日午前3時に実行されます。"),
+    ("バックアップは毎日午前3時に実行されます。", "保存期間は30日です。"),
+    ("サーバー12は東京にあります。", "サーバー13は大阪にあります。"),
+    ("网关的端口是8443。", "备份保留30天。"),
+    ("服务器12是主机。", "服务器13是备机。"),
+]
+UNSPACED_DISPUTED = [
+    ("ゲートウェイはポート8443で待ち受けます。", "ゲートウェイはポート9443で待ち受けます。"),
+    ("保存期間は30日です。", "保存期間は90日です。"),
+    ("网关的端口是8443。", "网关的端口是9443。"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), UNSPACED_APART)
+def test_texts_without_spaces_with_numbers_in_them_are_not_disputed_for_that(one: str, other: str):
+    assert not conflicts(Statement(one, "memo"), Statement(other, "memo"))
+
+
+@pytest.mark.parametrize(("one", "other"), UNSPACED_DISPUTED)
+def test_two_values_in_texts_without_spaces_are_disputed(one: str, other: str):
+    assert conflicts(Statement(one, "memo"), Statement(other, "memo"))
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_what_is_called_disputed_is(part: str):
     found = figures(pairs(part))
