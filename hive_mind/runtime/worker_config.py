@@ -23,11 +23,14 @@ class SourceConfig(msgspec.Struct, frozen=True):
 
 
 class TriggerConfig(msgspec.Struct, frozen=True):
-    """What begins a run by itself: every so many seconds, by a cron line, or when a hook of this name is called."""
+    """What begins a run by itself: every so many seconds, by a cron line, when a hook of this name is called, or with each event
+    that an address sends. `token` may be a reference; it is resolved when it is used."""
 
     every_s: float = 0.0
     cron: str = ""
     hook: str = ""
+    events: str = ""
+    token: str = ""
     inputs: dict[str, Any] = {}
 
 

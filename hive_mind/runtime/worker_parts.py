@@ -46,7 +46,7 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
         bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
         models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
         mcp=tuple(_served(one, home) for one in config.mcp),
-        agents=tuple(msgspec.structs.replace(agent, **_values(agent, home, "prompt")) for agent in config.agents),
+        agents=tuple(_agent(one, home) for one in config.agents),
     )
     _check(given)
     return given
@@ -151,6 +151,11 @@ async def open_parts(config: WorkerConfig) -> WorkerParts:
 def _served(server: McpConfig, home: Path) -> McpConfig:
     env = {name: resolved_here(value, home=home) for name, value in server.env.items()}
     return msgspec.structs.replace(server, env=env, url=resolved_here(server.url, home=home))
+
+
+def _agent(agent: AgentConfig, home: Path) -> AgentConfig:
+    triggers = tuple(msgspec.structs.replace(one, **_values(one, home, "token")) for one in agent.triggers)
+    return msgspec.structs.replace(agent, **_values(agent, home, "prompt"), triggers=triggers)
 
 
 def _values(part: msgspec.Struct, home: Path, *fields: str) -> dict[str, str]:

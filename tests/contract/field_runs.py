@@ -1,12 +1,15 @@
 """Fields about what agents run: workers, triggers, limits, tools of servers, and who looks after runs."""
 
 import asyncio
+import atexit
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.worker_config import TriggerConfig
 from hive_mind.tools.base import ToolContext
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 from tests.contract.field_probes import Spec, fixed
@@ -31,6 +34,8 @@ def workers(worker: str, agent: Mapping[str, Any], triggers: list[dict[str, Any]
     def spec(ground: Ground) -> dict[str, Any]:
         for name in ("first", "second"):
             (ground.folder / f"{name}.yaml").write_text(ASK.format(id=name), "utf-8")
+        for token in ("one", "two"):
+            (ground.folder / f"{token}.txt").write_text(token, "utf-8")
         ada = {"name": "ada", "worker": f"{worker}.yaml", "triggers": triggers, "limits": limits, **agent}
         return {"gossip": QUICK, "agents": [ada]}
 
@@ -240,4 +245,26 @@ CRON = Story(
 )
 
 
-STORIES = (RUNS, HEALTH, EVERY, CRON, SERVERS, ADDRESS)
+QUIET = socket.create_server(("127.0.0.1", 0))
+atexit.register(QUIET.close)
+SILENT = f"http://127.0.0.1:{QUIET.getsockname()[1]}"
+
+
+def events_of(fleet: Fleet) -> TriggerConfig:
+    """What its trigger listens to, as its process knows it."""
+    return fleet.worker.config.agents[0].triggers[0]
+
+
+# Takes connections and says nothing: that a run begins is shown in tests/unit/runtime/test_event_streams.py.
+EVENTS = Story(
+    "events",
+    workers("first", {}, [{"events": f"{SILENT}/one", "token": "${file:one.txt}", "inputs": ABOUT}], {}),
+    workers("first", {}, [{"events": f"{SILENT}/two", "token": "${file:two.txt}", "inputs": ABOUT}], {}),
+    {
+        "spec.agents.triggers.events": Sight(lambda f: events_of(f).events[-3:], "one", "two"),
+        "spec.agents.triggers.token": Sight(lambda f: events_of(f).token[-8:-5], "one", "two"),
+    },
+)
+
+
+STORIES = (RUNS, HEALTH, EVERY, CRON, EVENTS, SERVERS, ADDRESS)

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import PurePosixPath
+from urllib.parse import urlsplit
 
+from hive_mind.bus.address import BusAddress
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import RANKED, Embedding, HiveManifest, Retrieval, Topology, Trigger
@@ -195,13 +197,29 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
 
 
 def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:
-    if sum((trigger.every_s is not None, bool(trigger.cron), trigger.hook is not None)) != 1:
-        yield Finding(path, "needs one of everyS, cron and hook")
+    if sum((trigger.every_s is not None, bool(trigger.cron), trigger.hook is not None, bool(trigger.events))) != 1:
+        yield Finding(path, "needs one of everyS, cron, hook and events")
+    if trigger.events:
+        yield from _events(trigger, path)
+    elif trigger.token:
+        yield Finding((*path, "token"), "is for events; a hook has the token of its process", ((*path, "events"),))
     if trigger.cron:
         try:
             cron_due(trigger.cron, 0.0)
         except InvalidInput as error:
             yield Finding((*path, "cron"), str(error))
+
+
+def _events(trigger: Trigger, path: Path) -> Iterator[Finding]:
+    try:
+        address = urlsplit(trigger.events)
+        is_one = address.scheme in ("http", "https") and bool(address.hostname)
+    except ValueError:
+        is_one = False
+    if not is_one:
+        yield Finding((*path, "events"), "is no address: write it as https://events.example.org/stream")
+    elif trigger.token and address.scheme == "http" and not BusAddress("http", host=address.hostname or "").is_loopback:
+        yield Finding((*path, "events"), "would show its token to everybody on the way; write https", ((*path, "token"),))
 
 
 def _judged(manifest: HiveManifest) -> Iterator[Finding]:

@@ -75,6 +75,8 @@ class Trigger(_Part):
     every_s: float | None = Field(None, ge=1, description="Every so many seconds.")
     cron: str = Field("", description='A cron line, in UTC: "0 7 * * *" is every day at seven.')
     hook: Name | None = Field(None, description="Whenever POST /v1/hooks/NAME is called at its process.")
+    events: str = Field("", description="With each event that this http(s) address sends (server-sent events).")
+    token: str = Field("", description="events: what it wants to be shown, a reference such as ${credential:NAME}.")
     inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
 
 

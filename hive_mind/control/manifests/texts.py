@@ -71,6 +71,8 @@ def _references(path: Path, text: str) -> Iterator[Finding]:
 
 def _is_resolved(path: Path) -> bool:
     match path:
+        case ("spec", "agents", int(), "triggers", int(), "token"):
+            return True
         case ("spec", "agents", int(), field, *_):
             return field in _RESOLVED_OF_AGENT
         case ("spec", section, *_):
@@ -80,7 +82,7 @@ def _is_resolved(path: Path) -> bool:
 
 
 def _is_key(path: Path) -> bool:
-    return path[:1] == ("spec",) and path[1:] in _SECRET
+    return path[:1] == ("spec",) and (path[1:] in _SECRET or path[-3::2] == ("triggers", "token"))
 
 
 def _holds_secret(path: Path, text: str) -> bool:

@@ -168,7 +168,7 @@ class _Shared:
             sources=self.sources.get(agent.name, ()),
             worker=worker_with(agent.worker, agent.limits),
             tools=agent.tools,
-            triggers=tuple(triggers(agent.triggers)),
+            triggers=tuple(triggers(agent.triggers, self._seen_from_here)),
             sleep_after_s=agent.sleep_after_s,
             memory_mb=agent.memory_mb,
             cpu=agent.cpu,

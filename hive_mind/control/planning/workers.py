@@ -1,7 +1,7 @@
 """What an agent runs: its worker with the limits of the manifest, and what begins its runs."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hive_mind.control.manifests.manifest import Trigger
@@ -16,7 +16,7 @@ def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
     return worker | ({"limits": {**worker.get("limits", {}), **limits}} if limits else {})
 
 
-def triggers(given: Iterable[Trigger]) -> Iterator[TriggerConfig]:
+def triggers(given: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
     """As a process is told of them."""
     for one in given:
-        yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", dict(one.inputs))
+        yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", one.events, seen_from_here(one.token), dict(one.inputs))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 HEAD = "apiVersion: hive-mind/v1\nkind: Hive\nmetadata: {name: fleet}\nspec:\n"
+AT_TRIGGER = "spec.agents[0].triggers[0]"
 AGENTS = "  agents:\n    - name: ada\n"
 
 
@@ -294,4 +295,32 @@ MISSING = (
     ),
 )
 
-EVERY = (*NO_YAML, *WRONG_FORM, *CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING)
+
+def trigger(fields: str) -> str:
+    """A manifest whose agent runs something, and has one trigger of these fields, in line 6."""
+    return one_agent(f"name: ada, worker: incident-review, triggers: [{{{fields}}}]")
+
+
+TRIGGERS = (
+    bad(
+        "a trigger that is two", trigger("everyS: 60, hook: mail"), (6, AT_TRIGGER, "needs one of everyS, cron, hook and events")
+    ),
+    bad("events of no address", trigger("events: alarms.example.org"), (6, f"{AT_TRIGGER}.events", "is no address")),
+    bad(
+        "a token that everybody on the way can read",
+        trigger("events: 'http://x.example/a', token: '${file:/etc/hostname}'"),
+        (6, f"{AT_TRIGGER}.events", "would show its token to everybody on the way; write https"),
+    ),
+    bad(
+        "a token that is written out",
+        trigger("events: 'https://x.example/a', token: abc"),
+        (6, f"{AT_TRIGGER}.token", "has to be a reference"),
+    ),
+    bad(
+        "a token for nobody",
+        trigger("hook: mail, token: '${file:/etc/hostname}'"),
+        (6, f"{AT_TRIGGER}.token", "is for events; a hook has the token of its process"),
+    ),
+)
+
+EVERY = (*NO_YAML, *WRONG_FORM, *CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *TRIGGERS)

@@ -105,6 +105,8 @@ CASES = {
             "cron": {"cron": "0 7 * * *"},
             "hook": {"hook": "news"},
             "inputs": {"hook": "mail", "inputs": {"about": "pumps"}},
+            "events": {"events": "https://x.example/events"},
+            "token": {"events": "https://x.example/events", "token": "${env:TOKEN}"},
         }.items()
     },
     "agents.resources.cpu": ({}, agents_with(resources={"cpu": 0.5}), "spec.agents[ada].resources.cpu"),

@@ -1,0 +1,129 @@
+"""Server-sent events of another server, read as the WHATWG's specification says: one line after the other, bounded throughout.
+
+What comes is whatever that server sends: no event is larger than `EVENT_BYTES_MAX`, and a connection on which nothing is heard
+for `SILENT_S` seconds is opened anew.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from hive_mind.errors import BackendTimeout, BackendUnavailable
+
+EVENT_BYTES_MAX = 1 << 20
+SILENT_S = 120.0
+"""Servers are to send a comment every fifteen seconds or so, which is enough."""
+_CONNECT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """`id` is the last one the server gave, "" for none; what it sends again after a break begins behind it."""
+
+    kind: str
+    data: str
+    id: str
+
+
+class Ended(BackendUnavailable):
+    """The server says that nothing more will come."""
+
+
+async def events_from(url: str, token: str = "", last_id: str = "") -> AsyncIterator[ServerEvent]:
+    """The events of one connection, until it ends. Raises `Ended`, `BackendUnavailable` or `BackendTimeout`."""
+    headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    headers |= {"Last-Event-ID": last_id} if last_id else {}
+    name = shown_url(url)
+    within = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=SILENT_S)
+    try:
+        # A redirect would carry the token to somebody else.
+        async with (
+            aiohttp.ClientSession(timeout=within) as session,
+            session.get(url, headers=headers, allow_redirects=False) as response,
+        ):
+            _check(name, response)
+            reader = EventReader(last_id)
+            async for chunk in response.content.iter_any():
+                for event in reader.feed(chunk):
+                    yield event
+    except TimeoutError as error:
+        raise BackendTimeout(name, f"nothing was heard for {SILENT_S:g} s") from error
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise BackendUnavailable(name, str(error) or type(error).__name__) from error
+
+
+class EventReader:
+    """Makes events of bytes, however they are cut. An event that is too large is left out and counted."""
+
+    def __init__(self, last_id: str = "") -> None:
+        self.left_out = 0
+        self._id = last_id
+        self._line, self._line_bytes = bytearray(), 0
+        self._kind, self._data, self._size = "", list[str](), 0
+        self._after_cr = False
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """The events that end in this piece."""
+        if self._after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        self._after_cr = chunk[-1:] == b"\r" if chunk else self._after_cr
+        *lines, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        found = []
+        for line in lines:
+            self._grow(line)
+            if self._line_bytes:
+                self._read(bytes(self._line))
+            elif event := self._ended():
+                found.append(event)
+            self._line, self._line_bytes = bytearray(), 0
+        self._grow(rest)
+        return found
+
+    def _grow(self, more: bytes) -> None:
+        self._size += len(more)
+        self._line_bytes += len(more)
+        # Counted on, so that the rest of it is known to be too large.
+        if self._size <= EVENT_BYTES_MAX:
+            self._line += more
+
+    def _read(self, line: bytes) -> None:
+        if line.startswith(b":"):
+            # Sent to be heard of, for as long as nothing happens.
+            self._size -= len(line)
+            return
+        name, _, value = line.decode("utf-8", "replace").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "event":
+                self._kind = value
+            case "data":
+                self._data.append(value)
+            case "id" if "\0" not in value:
+                self._id = value
+
+    def _ended(self) -> ServerEvent | None:
+        kind, data, size = self._kind or "message", self._data, self._size
+        self._kind, self._data, self._size = "", [], 0
+        if size > EVENT_BYTES_MAX:
+            self.left_out += 1
+            return None
+        return ServerEvent(kind, "\n".join(data), self._id) if data else None
+
+
+def shown_url(url: str) -> str:
+    """An address without what may be secret in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _check(name: str, response: aiohttp.ClientResponse) -> None:
+    if response.status == HTTPStatus.NO_CONTENT:
+        raise Ended(name, "it says that nothing more will come (204)")
+    if response.status != HTTPStatus.OK:
+        raise BackendUnavailable(name, f"it answered {response.status} {response.reason}")
+    if response.content_type != "text/event-stream":
+        raise BackendUnavailable(name, f"it sends {response.content_type}, and no text/event-stream")
