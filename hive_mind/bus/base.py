@@ -46,6 +46,12 @@ class Envelope(msgspec.Struct, frozen=True):
 
     What is brief and what is not may overtake each other.
     """
+    seal: bytes = b""
+    """Its sender's signature, b"" where nobody signs."""
+    vouched: tuple[bytes, ...] = ()
+    """What a root says of keys, handed on with it: see `identity`."""
+    data: bytes = b""
+    """The message as it travels, where that is known: what was signed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ VERSION = 1
 ENVELOPE_BYTES_MAX = wire.MESSAGE_BYTES_MAX + (1 << 20)
 _NAME_CHARS_MAX = 256
 _TARGETS_MAX = 10_000
+_SEAL_BYTES_MAX = 256
+_VOUCHED_MAX = 4
 
 
 class _Packed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,6 +34,8 @@ class _Packed(msgspec.Struct, frozen=True, omit_defaults=True):
     correlationid: str = ""
     traceparent: str = ""
     time: int = 0
+    seal: bytes = b""
+    vouched: tuple[bytes, ...] = ()
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -70,6 +74,9 @@ def decode(data: bytes) -> Envelope:
         packed.correlationid,
         packed.traceparent,
         packed.time,
+        seal=packed.seal,
+        vouched=packed.vouched,
+        data=packed.data if packed.seal else b"",
     )
 
 
@@ -98,10 +105,12 @@ def _packed(envelope: Envelope) -> _Packed:
         envelope.type,
         envelope.hive,
         envelope.target,
-        wire.encode(envelope.message),
+        envelope.data or wire.encode(envelope.message),
         envelope.correlation_id,
         envelope.trace,
         envelope.sent_ms,
+        envelope.seal,
+        envelope.vouched,
     )
 
 
@@ -113,5 +122,7 @@ def _refuse(packed: _Packed) -> None:
         raise WireError(f"nobody is called {EVERYONE[0]!r}: what is for everyone is for nobody else, and nobody's name")
     if not all(must) or max(map(len, must + may)) > _NAME_CHARS_MAX:
         raise WireError(f"the names on an envelope have between 1 and {_NAME_CHARS_MAX} characters")
+    if len(packed.seal) > _SEAL_BYTES_MAX or len(packed.vouched) > _VOUCHED_MAX:
+        raise WireError(f"an envelope has at most {_SEAL_BYTES_MAX} bytes of seal and {_VOUCHED_MAX} certificates")
     if not 0 <= packed.time < 1 << 53:
         raise WireError("an envelope was sent at no time that there is")

@@ -1,7 +1,7 @@
 """Who may say what: the place where signatures go.
 
 A seal binds an assertion, a removal, a head, a beat or a topology to the one who makes it. `UNSEALED` believes everybody and
-costs nothing; a hive whose members don't trust each other is given a keyring.
+costs nothing; `identity.seals` has signatures.
 """
 
 import hmac
@@ -28,8 +28,8 @@ class Seal(Protocol):
         """The signer's seal under a payload; b"" for a signer this node holds no key of."""
         ...
 
-    def verify(self, signer: str, payload: bytes, seal: bytes) -> bool:
-        """Whether the signer sealed exactly this."""
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
+        """Whether the signer sealed exactly this; `at_ms` is the wall time of its stamp, where it has one."""
         ...
 
 
@@ -43,9 +43,9 @@ class Unsealed:
         del signer, payload
         return b""
 
-    def verify(self, signer: str, payload: bytes, seal: bytes) -> bool:
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
         """Always."""
-        del signer, payload, seal
+        del signer, payload, seal, at_ms
         return True
 
 
@@ -67,8 +67,9 @@ class Keyring:
         """The signer's seal, or b"" for one this node must not speak for."""
         return self._digest(signer, payload) if self._may_seal(signer) else b""
 
-    def verify(self, signer: str, payload: bytes, seal: bytes) -> bool:
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
         """Whether the signer sealed exactly this."""
+        del at_ms
         return hmac.compare_digest(seal, self._digest(signer, payload))
 
     def _digest(self, signer: str, payload: bytes) -> bytes:
@@ -83,7 +84,7 @@ def sealed(seal: Seal, partition: str, dot: Dot, assertion: Assertion) -> Sealed
 def is_sealed(seal: Seal, partition: str, given: Sealed) -> bool:
     """Whether the agent itself asserts this, here, under this dot."""
     payload = _of_assertion(partition, given.dot, given.assertion) if seal.is_on else b""
-    return seal.verify(given.assertion.agent, payload, given.seal)
+    return seal.verify(given.assertion.agent, payload, given.seal, given.assertion.stamp.ms)
 
 
 def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
@@ -95,7 +96,7 @@ def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
 
 def is_sealed_removal(seal: Seal, partition: str, removal: Removal) -> bool:
     """Whether who is named removed exactly these dots."""
-    return seal.verify(removal.by, _of_removal(partition, removal) if seal.is_on else b"", removal.seal)
+    return seal.verify(removal.by, _of_removal(partition, removal) if seal.is_on else b"", removal.seal, removal.stamp.ms)
 
 
 def sealed_head(seal: Seal, partition: str, head: Head) -> Head:
@@ -115,7 +116,7 @@ def sealed_entry(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
 
 def is_sealed_entry(seal: Seal, entry: RegistryEntry) -> bool:
     """Whether the writer said so itself."""
-    return seal.verify(entry.by, _of_entry(entry) if seal.is_on else b"", entry.seal)
+    return seal.verify(entry.by, _of_entry(entry) if seal.is_on else b"", entry.seal, entry.stamp.ms)
 
 
 def sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> Beat:

@@ -18,6 +18,7 @@ from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Now, Outcome, SearchLocal, Send, Shared
+from hive_mind.identity.envelopes import Signing
 from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
 from hive_mind.runtime.logs import hop
 
@@ -82,8 +83,8 @@ class Host(Protocol):
 class Carrier:
     """`requests` are futures of who waits, `deliveries` what is not acknowledged yet; the runner fills both."""
 
-    def __init__(self, name: str, hive: str, outgoing: Outlet, host: Host) -> None:
-        self._name, self._hive, self._outgoing, self._host = name, hive, outgoing, host
+    def __init__(self, name: str, hive: str, outgoing: Outlet, host: Host, signing: Signing | None = None) -> None:
+        self._name, self._hive, self._outgoing, self._host, self._signing = name, hive, outgoing, host, signing
         self._ids = unique_ids()
         self._waiting: deque[Answer | Acknowledge | PutAside] = deque()
         self._own_replies: deque[SearchReply] = deque()
@@ -181,7 +182,7 @@ class Carrier:
 
     def envelope(self, to: Sequence[str], message: Message, now: Now, trace: str = "") -> Envelope:
         """A message as it is sent from here."""
-        return Envelope(
+        envelope = Envelope(
             next(self._ids),
             self._hive,
             self._name,
@@ -193,6 +194,7 @@ class Carrier:
             now.wall_ms,
             type(message) in LIVE,
         )
+        return self._signing.signed(envelope) if self._signing else envelope
 
     def _tell(self, fact_ids: tuple[str, ...]) -> None:
         for listener in tuple(self.listeners):

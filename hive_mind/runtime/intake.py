@@ -10,6 +10,7 @@ from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, Inbox
 from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
+from hive_mind.identity.envelopes import Signing
 from hive_mind.runtime.carrier import Carrier, PutAside, unique_ids
 from hive_mind.runtime.timings import Timings
 
@@ -29,6 +30,8 @@ class Counts:
     """From somebody who is no member, as far as the node knows. That may be one who joins or has just left."""
     echoes: int = 0
     """In this node's own name, which it sends nothing to; passed over."""
+    unproven: Counter[str] = field(default_factory=Counter)
+    """Not proven to be from whom they say, by reason; passed over where that is required."""
     refused: Counter[str] = field(default_factory=Counter)
     """That the node could not take, by type; put aside."""
 
@@ -37,10 +40,17 @@ class Intake:
     """The inbox of one node of one hive."""
 
     def __init__(
-        self, node: str, hive: str, carrier: Carrier, handle: Handle, knows: Callable[[str], bool], timings: Timings
+        self,
+        node: str,
+        hive: str,
+        carrier: Carrier,
+        handle: Handle,
+        knows: Callable[[str], bool],
+        timings: Timings,
+        signing: Signing | None = None,
     ) -> None:
         self._node, self._hive, self._carrier = node, hive, carrier
-        self._handle, self._knows, self._timings = handle, knows, timings
+        self._handle, self._knows, self._timings, self._signing = handle, knows, timings, signing
         self._ids = unique_ids()
         self.counts = Counts()
         self.expected: dict[str, asyncio.Future[None]] = {}
@@ -71,6 +81,12 @@ class Intake:
             self.counts.echoes += 1
             self._carrier.carry((Acknowledge(name),))
             return
+        if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
+            self._tell_unproven(envelope, why)
+            if self._signing.is_required:
+                # Not put aside: a stranger would fill what keeps it.
+                self._carrier.carry((Acknowledge(name),))
+                return
         self._count(envelope, now)
         try:
             if envelope.hive != self._hive:
@@ -86,6 +102,16 @@ class Intake:
             about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
             _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, error, extra=about)
             self._carrier.carry((PutAside(name, str(error)),))
+
+    def _tell_unproven(self, envelope: Envelope, why: str) -> None:
+        self.counts.unproven[why] += 1
+        number = self.counts.unproven[why]
+        # At 1, 2, 4, 8, …: whoever sends without end is heard of, and fills no disk.
+        if number & (number - 1) == 0:
+            _log.warning(
+                "node %s: not proven to be from whom it says (%s, %d so far): a %s in the name of %s",
+                *(self._node, why, number, envelope.type, envelope.sender),
+            )
 
     def _count(self, envelope: Envelope, now: Now) -> None:
         if envelope.sent_ms:

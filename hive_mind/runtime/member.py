@@ -21,10 +21,13 @@ from hive_mind.hive.flat import Flat
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import Membership, MembershipSettings
 from hive_mind.hive.placement import first_placement
+from hive_mind.hive.seal import UNSEALED
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.telling import Telling
 from hive_mind.hive.topology import Topology
+from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -32,6 +35,7 @@ from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Beat, Receipt
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
+from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.outgoing import OutgoingSettings
@@ -70,6 +74,8 @@ class MemberPlan:
     broadcast_threshold: float = 0.9
     routes_by_domain: bool = False
     """Federated: questions with a group's words are put to that group first."""
+    proof: Proof | None = None
+    """How it proves who it is, and wants others to; None: whoever may write to the bus is believed."""
     gate: PromotionSettings = field(default_factory=PromotionSettings)
     nodes: HiveSettings = field(default_factory=HiveSettings)
     membership: MembershipSettings = field(default_factory=MembershipSettings)
@@ -106,8 +112,10 @@ class RunningMember:
         runner: NodeRunner,
         release: Callable[[], Awaitable[None]],
         *,
+        signing: Signing | None,
         is_kept: bool,
     ) -> None:
+        self.signing = signing
         self.is_kept = is_kept
         """Whether its agents' memories outlive the process."""
         self.plan, self.member, self.telling, self.told, self.post, self.runner = plan, member, telling, told, post, runner
@@ -137,6 +145,11 @@ class RunningMember:
     def memory(self) -> DistributedCognitiveMemory:
         """The first agent's."""
         return cast(DistributedCognitiveMemory, self.agent.memory)
+
+    def look_at_keys(self) -> None:
+        """Take in what was issued and revoked in its folder since. Raises `ConfigError`."""
+        if self.plan.proof is not None and self.signing is not None:
+            KeyFolder(self.plan.proof.folder, self.plan.hive).refresh(self.signing)
 
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""
@@ -219,6 +232,9 @@ async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, 
 async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """The same without an agent: `attach` as many as there are."""
     founding = plan.founding()
+    proof = plan.proof
+    signing = KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode) if proof else None
+    seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
     opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
     runner: NodeRunner | None = None
 
@@ -232,10 +248,20 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         chance = fresh_chance()
         tuned = _tuned(plan.nodes, opened.capabilities.envelope_bytes_max)
         membership = Membership(
-            plan.name, secrets.token_bytes(8), founding, plan.membership, chance, wants_in=True, group=plan.group, hive=plan.hive
+            plan.name,
+            secrets.token_bytes(8),
+            founding,
+            plan.membership,
+            chance,
+            wants_in=True,
+            group=plan.group,
+            seal=seal,
+            hive=plan.hive,
         )
         member = Member(
-            lambda topology, is_founding: make_node(plan.name, topology, tuned, settings, embedder, is_founding=is_founding),
+            lambda topology, is_founding: make_node(
+                plan.name, topology, tuned, settings, embedder, is_founding=is_founding, seal=seal
+            ),
             membership,
         )
         telling = Telling(
@@ -255,12 +281,13 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
             opened,
             settings=replace(plan.runner, hive=plan.hive),
             knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
+            signing=signing,
         )
         await runner.start()
     except BaseException:
         await release()
         raise
-    return RunningMember(plan, member, telling, told, post, runner, release, is_kept=settings.store != "memory")
+    return RunningMember(plan, member, telling, told, post, runner, release, signing=signing, is_kept=settings.store != "memory")
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:

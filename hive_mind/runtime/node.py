@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from hive_mind.bus.base import Subscription
@@ -89,6 +90,8 @@ class Figures(NamedTuple):
     """Messages the node could not take, by type; put aside."""
     echoes: int = 0
     """Messages in the node's own name that it had not sent, or not lately; passed over."""
+    unproven: Mapping[str, int] = MappingProxyType({})
+    """Messages not proven to be from whom they say, by reason."""
 
 
 def system_clock() -> Now:

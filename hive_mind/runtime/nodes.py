@@ -9,6 +9,7 @@ from typing import cast
 from hive_mind import backends
 from hive_mind.embed.base import Embedder
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.journal.base import Journal
@@ -24,7 +25,14 @@ def fresh_chance() -> random.Random:
 
 
 def make_node(
-    name: str, topology: Topology, hive: HiveSettings, settings: Settings, embedder: Embedder, *, is_founding: bool = True
+    name: str,
+    topology: Topology,
+    hive: HiveSettings,
+    settings: Settings,
+    embedder: Embedder,
+    *,
+    is_founding: bool = True,
+    seal: Seal = UNSEALED,
 ) -> HiveNode:
     """A node that finds by the vectors of this embedder."""
     new_arm = vector_arms(settings)
@@ -35,6 +43,7 @@ def make_node(
         settings=replace(hive, model=embedder.model),
         new_arm=lambda: new_arm(embedder.dimension) if embedder.dimension else None,
         is_founding=is_founding,
+        seal=seal,
     )
 
 

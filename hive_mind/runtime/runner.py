@@ -29,6 +29,7 @@ from hive_mind.hive.effects import (
     SetAside,
     Tick,
 )
+from hive_mind.identity.envelopes import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.alarm import Alarm
@@ -57,7 +58,8 @@ class NodeRunner(Requests):
     """The hive as agents of this process see it. Begins with `start`; belongs to one event loop; owns its journal, not the bus.
 
     When the journal can't be written the runner stops: who waits gets the error, and nothing more is acknowledged. Start
-    another one over the same journal when that is mended. A bus that is gone stops nothing. `knows` says who is a member.
+    another one over the same journal when that is mended. A bus that is gone stops nothing. `knows` says who is a member;
+    `signing` proves who sent what, where that is wanted.
     """
 
     def __init__(
@@ -69,14 +71,15 @@ class NodeRunner(Requests):
         clock: Clock = system_clock,
         settings: RunnerSettings | None = None,
         knows: Callable[[str], bool] = lambda _: True,
+        signing: Signing | None = None,
     ) -> None:
         self._settings = settings = settings or RunnerSettings()
         super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
         self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
         self._barrier = Barrier(journal, release=self._released, fail=self._fail)
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
-        self._carrier = Carrier(node.name, settings.hive, self._outgoing, self)
-        self._intake = Intake(node.name, settings.hive, self._carrier, self._handle, knows, self.timings)
+        self._carrier = Carrier(node.name, settings.hive, self._outgoing, self, signing)
+        self._intake = Intake(node.name, settings.hive, self._carrier, self._handle, knows, self.timings, signing)
         self._alarm = Alarm(self._on_time)
         self._reconnects, self._look_at_ms = 0, 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -132,6 +135,7 @@ class NodeRunner(Requests):
             counts.strangers,
             counts.refused,
             counts.echoes,
+            counts.unproven,
         )
 
     @property

@@ -1,0 +1,84 @@
+"""What the root of a fleet signs: certificates, which say whose key it is, and revocations, which say whose it is no more.
+
+On the wire and on disk each is one byte for its kind, the root's signature, and MessagePack. Nothing of it is secret.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, PrivateKey, is_signed, key_id
+
+BYTES_MAX = 64 << 10
+EVERY_NAME = "*"
+"""On the certificate of an operator who moves the facts of a hive, and writes them down anew under their authors' names."""
+REVOKED_MAX = 1_000
+"""Keys that can be revoked; then found the fleet anew under another root."""
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """`names` may be said by who holds the key: those of its nodes, and of the agents on them. Times are Unix milliseconds.
+
+    `voucher` is who answers for it: several certificates of one voucher count as one voice among those that confirm a fact.
+    """
+
+    fleet: str
+    names: tuple[str, ...]
+    public: bytes
+    not_before_ms: int
+    not_after_ms: int
+    voucher: str = ""
+
+    def speaks_for(self, name: str) -> bool:
+        """Whether who holds the key may say things under this name."""
+        return name in self.names or EVERY_NAME in self.names
+
+    @property
+    def key_id(self) -> bytes:
+        """What its key is called."""
+        return key_id(self.public)
+
+
+class Revoked(msgspec.Struct, frozen=True, array_like=True):
+    """A key nobody is believed by any more. What it stamped before `since_ms` stays; 0: nothing does."""
+
+    key_id: bytes
+    since_ms: int = 0
+
+
+class Revocations(msgspec.Struct, frozen=True):
+    """All of a fleet, in one list that only grows."""
+
+    fleet: str
+    revoked: tuple[Revoked, ...] = ()
+
+
+T = TypeVar("T", Certificate, Revocations)
+_KINDS: dict[type, bytes] = {Certificate: b"C", Revocations: b"R"}
+
+
+def issued(root: PrivateKey, made: Certificate | Revocations) -> bytes:
+    """The same, signed by the root."""
+    body = msgspec.msgpack.encode(made)
+    return _KINDS[type(made)] + root.sign(_payload(_KINDS[type(made)], body)) + body
+
+
+def read(root: bytes, data: bytes, kind: type[T]) -> T:
+    """What the root signed; `root` is its public key. Raises `InvalidInput` for anything else."""
+    if not 1 + SIGNATURE_BYTES < len(data) <= BYTES_MAX or data[:1] != _KINDS[kind]:
+        raise InvalidInput(f"this is no {kind.__name__.lower()}")
+    signature, body = data[1 : 1 + SIGNATURE_BYTES], data[1 + SIGNATURE_BYTES :]
+    if not is_signed(root, _payload(data[:1], body), signature):
+        raise InvalidInput(f"this {kind.__name__.lower()} is not signed by the root of this fleet")
+    try:
+        made = msgspec.msgpack.decode(body, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"this is no {kind.__name__.lower()}: {error}") from error
+    if isinstance(made, Certificate) and len(made.public) != KEY_BYTES:
+        raise InvalidInput(f"a certificate holds a key of {KEY_BYTES} bytes, not {len(made.public)}")
+    return made
+
+
+def _payload(kind: bytes, body: bytes) -> bytes:
+    return b"hive-mind/root/1/" + kind + body

@@ -1,0 +1,61 @@
+"""Who sent an envelope: its sender signs all of it but the trace, and whoever takes it in looks whether it did.
+
+The signature binds hive, sender, targets, id, type and message, so what was sent to one member, or in one hive, is worth nothing
+in another. The same envelope again is the same message again, which members take as they take any that is delivered twice.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from hive_mind.bus.base import Envelope
+from hive_mind.identity.keyring import UNSIGNED, Keyring
+from hive_mind.model import wire
+from hive_mind.model.messages import Beat
+
+Mode = Literal["off", "warn", "require"]
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Signing:
+    """Signs what a node sends and checks what comes. `is_required`: what is not proven is not taken in, only counted."""
+
+    def __init__(self, keyring: Keyring, *, is_required: bool) -> None:
+        self.keyring, self.is_required = keyring, is_required
+        self._turn = 0
+
+    def signed(self, envelope: Envelope) -> Envelope:
+        """The same with its sender's seal. With a beat go its certificate and what was revoked, so that all learn of both."""
+        data = wire.encode(envelope.message)
+        sealed = self.keyring.seal(_payload(envelope, data))
+        vouched = tuple(self._vouched()) if isinstance(envelope.message, Beat) else ()
+        return msgspec.structs.replace(envelope, data=data, seal=sealed, vouched=vouched)
+
+    def _vouched(self) -> Iterator[bytes]:
+        """What goes with a beat: its own certificate, what was revoked, and in turn one of those of others.
+
+        So a newcomer also learns whose keys they were whose facts it is given, and who are here no more.
+        """
+        keyring = self.keyring
+        others = [one for one in keyring.known if one != keyring.certificate]
+        self._turn += 1
+        yield from filter(None, (keyring.certificate, keyring.revocations))
+        if others:
+            yield others[self._turn % len(others)]
+
+    def refusal(self, envelope: Envelope, now_ms: int) -> str:
+        """Why it is not believed that its sender sent it: one of `keyring.REASONS`, or ""."""
+        for one in envelope.vouched:
+            if not self.keyring.learn(one):
+                self.keyring.revoke(one)
+        if not envelope.seal:
+            return UNSIGNED
+        data = envelope.data or wire.encode(envelope.message)
+        return self.keyring.refusal(envelope.sender, _payload(envelope, data), envelope.seal, now_ms, is_present=True)
+
+
+def _payload(envelope: Envelope, data: bytes) -> bytes:
+    told = (envelope.hive, envelope.sender, envelope.target, envelope.id, envelope.type, envelope.correlation_id)
+    return b"hive-mind/envelope/1/" + _encode((*told, envelope.sent_ms, data))

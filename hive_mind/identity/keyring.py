@@ -1,0 +1,114 @@
+"""What a member knows of keys: its own, those of others as their certificates come by, and those that were revoked.
+
+Certificates and revocations are believed by the root's signature, whoever hands them on, so they travel with beats. What
+strangers send takes no memory: only what the root signed is kept.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from hive_mind.errors import InvalidInput
+from hive_mind.identity.certificate import Certificate, Revocations, Revoked, read
+from hive_mind.identity.keys import ID_BYTES, SIGNATURE_BYTES, PrivateKey, is_signed
+
+SEAL_BYTES = ID_BYTES + SIGNATURE_BYTES
+
+UNSIGNED = "unsigned"
+UNKNOWN = "unknown key"
+FORGED = "forged"
+EXPIRED = "expired"
+REVOKED = "revoked"
+REASONS = (UNSIGNED, UNKNOWN, FORGED, EXPIRED, REVOKED)
+"""Why something is not believed."""
+
+# Clocks of honest members differ; a certificate that was issued a moment ago is good on all of them.
+_SKEW_MS = 10 * 60 * 1000
+
+
+class Keyring:
+    """Of one process. `own` signs, and `certificate` says that it may."""
+
+    def __init__(self, root: bytes, own: PrivateKey | None = None, certificate: bytes = b"") -> None:
+        self._root, self._own = root, own
+        self._known: dict[bytes, Certificate] = {}
+        self._revoked: dict[bytes, int] = {}
+        self._kept: dict[bytes, bytes] = {}
+        # All of them signed by the root. They come with every beat, and are looked at once.
+        self._seen: set[bytes] = set()
+        self.certificate, self.revocations = certificate, b""
+        if certificate:
+            mine = read(root, certificate, Certificate)
+            if own is None or mine.key_id != own.id:
+                raise InvalidInput("this certificate is of another key: issue a new one, or use the key it was issued for")
+            self.learn(certificate)
+
+    @property
+    def own(self) -> Certificate | None:
+        """Its own certificate."""
+        return self._known.get(self._own.id) if self._own else None
+
+    @property
+    def known(self) -> Iterable[bytes]:
+        """The certificates of all, as the root signed them."""
+        return self._kept.values()
+
+    def seal(self, payload: bytes) -> bytes:
+        """Its key's name and signature; b"" where it has none."""
+        return self._own.id + self._own.sign(payload) if self._own else b""
+
+    def learn(self, data: bytes) -> bool:
+        """Take a certificate in; whether it is new. One that the root did not sign changes nothing."""
+        if not data or data in self._seen:
+            return False
+        try:
+            certificate = read(self._root, data, Certificate)
+        except InvalidInput:
+            return False
+        self._seen.add(data)
+        former = self._known.get(certificate.key_id)
+        # Of two for one key the one that lasts longer: it is the later one.
+        if former is not None and former.not_after_ms >= certificate.not_after_ms:
+            return False
+        self._known[certificate.key_id], self._kept[certificate.key_id] = certificate, data
+        return True
+
+    def revoke(self, data: bytes) -> bool:
+        """Take revocations in; whether any is new. A list never takes one back."""
+        if not data or data in self._seen:
+            return False
+        try:
+            told = read(self._root, data, Revocations)
+        except InvalidInput:
+            return False
+        self._seen.add(data)
+        news = list(self._newer(told.revoked))
+        for one in news:
+            self._revoked[one.key_id] = one.since_ms
+        if news and len(told.revoked) >= len(self._revoked):
+            self.revocations = data
+        return bool(news)
+
+    def refusal(self, name: str, payload: bytes, seal: bytes, at_ms: int | None, *, is_present: bool) -> str:
+        """Why it is not believed that `name` says this: one of `REASONS`, or "" where it is.
+
+        `at_ms` is when, None where that is not told. `is_present`: it is said now. What was stamped before a key was revoked, or
+        its certificate expired, stays; what is said now under such a key is refused.
+        """
+        if not seal:
+            return UNSIGNED
+        key = seal[:ID_BYTES]
+        certificate = self._known.get(key)
+        if certificate is None or len(seal) != SEAL_BYTES:
+            return UNKNOWN
+        if not certificate.speaks_for(name) or not is_signed(certificate.public, payload, seal[ID_BYTES:]):
+            return FORGED
+        if (since_ms := self._revoked.get(key)) is not None and (is_present or at_ms is None or at_ms >= since_ms):
+            return REVOKED
+        is_valid = at_ms is None or certificate.not_before_ms - _SKEW_MS <= at_ms <= certificate.not_after_ms + _SKEW_MS
+        return "" if is_valid else EXPIRED
+
+    def _newer(self, revoked: Iterable[Revoked]) -> Iterator[Revoked]:
+        """Those that say more than is known: a key, or an earlier time."""
+        for one in revoked:
+            former = self._revoked.get(one.key_id)
+            if former is None or one.since_ms < former:
+                yield one

@@ -1,0 +1,56 @@
+"""Ed25519 (RFC 8032), by `cryptography`. A key is called by the first sixteen bytes of the SHA-256 of its public half."""
+
+from functools import lru_cache
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from hive_mind.errors import InvalidInput
+
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+ID_BYTES = 16
+
+
+class PrivateKey:
+    """A key that signs. `raw` is the secret: it goes into a file of its owner's, and nowhere else."""
+
+    def __init__(self, raw: bytes) -> None:
+        if len(raw) != KEY_BYTES:
+            raise InvalidInput(f"a key has {KEY_BYTES} bytes, not {len(raw)}")
+        self._key = Ed25519PrivateKey.from_private_bytes(raw)
+        self.raw = raw
+        self.public = self._key.public_key().public_bytes_raw()
+        self.id = key_id(self.public)
+
+    @classmethod
+    def generate(cls) -> "PrivateKey":
+        """A new one."""
+        return cls(Ed25519PrivateKey.generate().private_bytes_raw())
+
+    def sign(self, payload: bytes) -> bytes:
+        """The signature under a payload."""
+        return self._key.sign(payload)
+
+    def __repr__(self) -> str:
+        return f"PrivateKey({self.id.hex()})"
+
+
+def key_id(public: bytes) -> bytes:
+    """What a key is called."""
+    return sha256(public).digest()[:ID_BYTES]
+
+
+def is_signed(public: bytes, payload: bytes, signature: bytes) -> bool:
+    """Whether the owner of the public key signed exactly this."""
+    try:
+        _loaded(public).verify(signature, payload)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _loaded(public: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(public)

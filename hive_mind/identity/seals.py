@@ -1,0 +1,28 @@
+"""What an agent or a node says of facts, of itself and of the hive, sealed by its key: `hive.seal.Seal` with signatures.
+
+A seal binds the hive besides what `hive.seal` puts under it, so what was said in one hive is nothing in another, nor in the next
+generation of the same.
+"""
+
+from hive_mind.identity.keyring import Keyring
+
+
+class KeySeal:
+    """Of one node of one hive. `is_required` is False while a fleet gets used to it: what bears no seal is believed then."""
+
+    is_on = True
+
+    def __init__(self, keyring: Keyring, hive: str, *, is_required: bool) -> None:
+        self._keyring, self._is_required = keyring, is_required
+        self._domain = b"hive-mind/seal/1/" + hive.encode("utf-8", "replace") + b"\0"
+
+    def seal(self, signer: str, payload: bytes) -> bytes:
+        """The signer's seal, b"" for one this process must not speak for."""
+        own = self._keyring.own
+        return self._keyring.seal(self._domain + payload) if own is not None and own.speaks_for(signer) else b""
+
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
+        """Whether the signer sealed exactly this, by a key that was good then."""
+        if not seal:
+            return not self._is_required
+        return not self._keyring.refusal(signer, self._domain + payload, seal, at_ms, is_present=False)

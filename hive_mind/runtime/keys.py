@@ -1,0 +1,192 @@
+"""The keys of a fleet in a folder: the root's, which issues, and those of processes. root.key and NAME.key are secret (0600).
+
+    root.key   root.pub   NAME.key   NAME.cert   revoked
+
+A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for whoever issues, and best kept
+elsewhere. What a fleet learned of other certificates is in its beats.
+"""
+
+import base64
+import binascii
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Revocations, Revoked, issued, read
+from hive_mind.identity.envelopes import Mode, Signing
+from hive_mind.identity.keyring import Keyring
+from hive_mind.identity.keys import KEY_BYTES, PrivateKey
+from hive_mind.runtime.files import write_whole
+
+DAYS = 365
+"""How long a certificate holds where nothing else is said."""
+_DAY_MS = 24 * 3600 * 1000
+_SHOWN = 0o644
+_FILE_BYTES_MAX = 128 << 10
+_Kind = TypeVar("_Kind", Certificate, Revocations)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How a process proves who it is: with the key of this name in a folder. `warn`: others are believed without."""
+
+    mode: Mode
+    folder: Path
+    name: str
+
+
+class KeyFolder:
+    """See above. `fleet` is whose keys they are. Raises `ConfigError` for what is missing or broken, with what to do."""
+
+    def __init__(self, path: Path, fleet: str) -> None:
+        self.path, self.fleet = path, fleet
+
+    @property
+    def is_founded(self) -> bool:
+        """Whether it has a root."""
+        return (self.path / "root.pub").exists()
+
+    def found(self) -> PrivateKey:
+        """Make the root. Raises `InvalidInput` where there is one: another would make all certificates worthless."""
+        if self.is_founded:
+            raise InvalidInput(f"fleet {self.fleet} has a root already, in {self.path}; keys rotate makes a process a new key")
+        root = PrivateKey.generate()
+        self._write("root.key", root.raw)
+        self._write("root.pub", root.public)
+        return root
+
+    def issue(
+        self, name: str, also: Iterable[str] = (), *, days: int = DAYS, voucher: str = "", is_anew: bool = False
+    ) -> Certificate:
+        """A certificate for a process and what else it may be called; its key is made where there is none, or `is_anew`."""
+        root, own = self._root(), self._key(name)
+        if own is None or is_anew:
+            own = PrivateKey.generate()
+            self._write(f"{_file(name)}.key", own.raw)
+        now_ms = time.time_ns() // 1_000_000
+        names = tuple(dict.fromkeys((name, *also)))
+        made = Certificate(self.fleet, names, own.public, now_ms, now_ms + days * _DAY_MS, voucher)
+        self._write(f"{_file(name)}.cert", issued(root, made))
+        return made
+
+    def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
+        """Whether there is a certificate for all of this that holds for so long."""
+        try:
+            made, own = self.certificate(name), self._key(name)
+        except ConfigError:
+            return False
+        until_ms = time.time_ns() // 1_000_000 + days_left * _DAY_MS
+        is_good = made is not None and made.not_after_ms > until_ms and {name, *also} <= set(made.names)
+        return is_good and own is not None and made is not None and made.key_id == own.id and made.key_id not in self.revoked
+
+    def certificate(self, name: str) -> Certificate | None:
+        """What was issued last for it."""
+        data = self._read(f"{_file(name)}.cert")
+        return self._checked(data, Certificate) if data else None
+
+    def certificates(self) -> Iterator[tuple[str, Certificate]]:
+        """All of them, by name. Broken ones are left out."""
+        for file in sorted(self.path.glob("*.cert")):
+            name = unquote(file.stem)
+            try:
+                made = self.certificate(name)
+            except ConfigError:
+                continue
+            if made is not None:
+                yield name, made
+
+    def revoke(self, key: bytes, since_ms: int = 0) -> Revocations:
+        """Let nobody believe a key any more: nothing of it, or only what it stamped before `since_ms`."""
+        entries = {**self.revoked, key: min(since_ms, self.revoked.get(key, since_ms))}
+        if len(entries) > REVOKED_MAX:
+            raise InvalidInput(f"at most {REVOKED_MAX:,} keys can be revoked: found the fleet anew under another root")
+        made = Revocations(self.fleet, tuple(Revoked(key, since) for key, since in sorted(entries.items())))
+        self._write("revoked", issued(self._root(), made))
+        return made
+
+    @property
+    def revoked(self) -> dict[bytes, int]:
+        """Keys that are revoked, each with the time from which on."""
+        data = self._read("revoked")
+        return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
+
+    def signing(self, name: str, mode: Mode) -> Signing:
+        """What a process of this name signs and checks with."""
+        own, data = self._key(name), self._read(f"{_file(name)}.cert")
+        if own is None or not data:
+            raise ConfigError(
+                f"{self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
+            )
+        try:
+            keyring = Keyring(self._public(), own, data)
+        except InvalidInput as error:
+            raise ConfigError(f"{self.path}, {name}: {error}") from error
+        signing = Signing(keyring, is_required=mode == "require")
+        self.refresh(signing)
+        return signing
+
+    def refresh(self, signing: Signing) -> None:
+        """Take in what was issued and revoked since. Files that can't be read now are read the next time."""
+        for file in sorted(self.path.glob("*.cert")):
+            signing.keyring.learn(self._read(file.name))
+        signing.keyring.revoke(self._read("revoked"))
+
+    def mover(self) -> Keyring:
+        """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""
+        root, own = self._root(), PrivateKey.generate()
+        now_ms = time.time_ns() // 1_000_000
+        made = issued(root, Certificate(self.fleet, ("*",), own.public, 0, now_ms + _DAY_MS))
+        self._write(f"moved-{own.id.hex()[:12]}.cert", made)
+        return Keyring(root.public, own, made)
+
+    def _root(self) -> PrivateKey:
+        raw = self._read("root.key")
+        if not raw:
+            what = "bring root.key here" if self.is_founded else "hive-mind keys init"
+            raise ConfigError(f"{self.path} has no root to sign with: {what}")
+        return self._private(raw, "root.key")
+
+    def _public(self) -> bytes:
+        if len(public := self._read("root.pub")) != KEY_BYTES:
+            raise ConfigError(f"{self.path} says no root: bring root.pub of the fleet here, or make one with hive-mind keys init")
+        return public
+
+    def _key(self, name: str) -> PrivateKey | None:
+        raw = self._read(f"{_file(name)}.key")
+        return self._private(raw, f"{name}.key") if raw else None
+
+    def _private(self, raw: bytes, name: str) -> PrivateKey:
+        try:
+            return PrivateKey(raw)
+        except InvalidInput as error:
+            raise ConfigError(f"{self.path / name}: {error}; issue another") from error
+
+    def _checked(self, data: bytes, kind: type[_Kind]) -> _Kind:
+        try:
+            return read(self._public(), data, kind)
+        except InvalidInput as error:
+            raise ConfigError(f"{self.path}: {error}") from error
+
+    def _read(self, name: str) -> bytes:
+        """What is in a file, b"" where there is none. In base64, so that it can be copied and kept anywhere."""
+        try:
+            text = (self.path / name).read_bytes()[:_FILE_BYTES_MAX]
+            return base64.b64decode(text.strip(), validate=True)
+        except FileNotFoundError:
+            return b""
+        except (OSError, binascii.Error) as error:
+            raise ConfigError(f"{self.path / name} can't be read: {error}") from error
+
+    def _write(self, name: str, body: bytes) -> None:
+        is_secret = name.endswith(".key")
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(self.path / name, base64.b64encode(body) + b"\n", *(() if is_secret else (_SHOWN,)))
+
+
+def _file(name: str) -> str:
+    """A name as that of a file."""
+    return quote(name, safe="")

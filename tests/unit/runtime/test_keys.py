@@ -1,0 +1,81 @@
+"""The folder of keys: the root issues, secrets are the owner's alone, and what is missing or broken says what to do."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.runtime.keys import KeyFolder
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> KeyFolder:
+    made = KeyFolder(tmp_path / "keys", "halvay")
+    made.found()
+    return made
+
+
+def test_secrets_are_for_their_owner_alone(keys: KeyFolder) -> None:
+    keys.issue("ada")
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in keys.path.iterdir()}
+
+    assert modes == {"root.key": 0o600, "root.pub": 0o644, "ada.key": 0o600, "ada.cert": 0o644}
+    assert stat.S_IMODE(keys.path.stat().st_mode) == 0o700
+
+
+def test_a_root_is_made_once(keys: KeyFolder) -> None:
+    with pytest.raises(InvalidInput, match="has a root already"):
+        keys.found()
+
+
+def test_a_certificate_is_issued_again_for_the_same_key_and_for_another_where_that_is_wanted(keys: KeyFolder) -> None:
+    first, again, anew = keys.issue("ada"), keys.issue("ada", ["agent"]), keys.issue("ada", is_anew=True)
+
+    assert first.public == again.public != anew.public
+    assert again.names == ("ada", "agent")
+
+
+def test_one_that_holds_for_all_of_this_long_enough_need_not_be_issued(keys: KeyFolder) -> None:
+    assert not keys.is_issued("ada", (), days_left=30)
+    made = keys.issue("ada", ["agent"], days=60)
+
+    assert keys.is_issued("ada", ["agent"], days_left=30)
+    assert not keys.is_issued("ada", ["agent", "other"], days_left=30)
+    assert not keys.is_issued("ada", ["agent"], days_left=90)
+    keys.revoke(made.key_id)
+    assert not keys.is_issued("ada", ["agent"], days_left=30)
+
+
+def test_what_was_revoked_stays_so_and_earlier_counts(keys: KeyFolder) -> None:
+    ada, bob = keys.issue("ada").key_id, keys.issue("bob").key_id
+    keys.revoke(ada, 500)
+    keys.revoke(bob)
+    keys.revoke(ada, 900)
+
+    assert keys.revoked == {ada: 500, bob: 0}
+
+
+def test_names_that_are_no_files_stay_in_the_folder(keys: KeyFolder) -> None:
+    keys.issue("../../evil name")
+
+    assert [name for name, _ in keys.certificates()] == ["../../evil name"]
+    assert all(file.parent == keys.path for file in keys.path.iterdir())
+
+
+def test_without_a_root_nothing_is_issued_and_it_says_what_to_do(tmp_path: Path, keys: KeyFolder) -> None:
+    with pytest.raises(ConfigError, match="hive-mind keys init"):
+        KeyFolder(tmp_path / "none", "halvay").issue("ada")
+    (keys.path / "root.key").unlink()
+    with pytest.raises(ConfigError, match=r"bring root\.key here"):
+        keys.issue("ada")
+
+
+@pytest.mark.parametrize("name", ["ada.key", "ada.cert", "root.pub"])
+@pytest.mark.parametrize("body", [b"", b"not base64!", b"AAAA"])
+def test_a_broken_file_is_named(keys: KeyFolder, name: str, body: bytes) -> None:
+    keys.issue("ada")
+    (keys.path / name).write_bytes(body)
+
+    with pytest.raises(ConfigError, match=str(keys.path)):
+        keys.signing("ada", "require")

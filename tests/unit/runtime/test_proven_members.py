@@ -1,0 +1,265 @@
+"""Members that prove who they are share as ever; whoever has no key, another's, or one that is good no more, says nothing."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hive_mind.bus.base import EVERYONE, Envelope
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.errors import ConfigError
+from hive_mind.hive.rights import rating_key
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.standing import StandingSettings
+from hive_mind.identity.envelopes import Mode
+from hive_mind.identity.keys import PrivateKey
+from hive_mind.model.messages import Arrangement, Beat, Replicate
+from hive_mind.runtime.keys import KeyFolder, Proof
+from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with
+from tests.unit.runtime.running import until
+from tests.unit.runtime.test_member import Town, in_town, plan
+
+MEMBERS = ("ada", "bob", "cleo")
+MODERATED = HiveSettings(standing=StandingSettings(moderators=("ada",)))
+TRUE = "Pump 4 leaks at the seal."
+FALSE = "Pump 4 is as good as new."
+
+
+def keys_in(folder: Path, *names: str) -> KeyFolder:
+    keys = KeyFolder(folder, "hive")
+    keys.found()
+    for name in names:
+        keys.issue(name)
+    return keys
+
+
+async def members(town: Town, keys: KeyFolder | None, mode: Mode = "require") -> list[RunningMember]:
+    """All three, and each has heard the others. Without keys: they believe everybody."""
+    found = [
+        await town.begin(
+            plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=Proof(mode, keys.path, name) if keys else None)
+        )
+        for name in MEMBERS
+    ]
+    await until(lambda: not any(one.silent() for one in found))
+    return found
+
+
+async def known_to(member: RunningMember) -> set[str]:
+    return {hit.fact.content for hit in await member.memory.search_facts("pump 4")}
+
+
+async def comes_to(member: RunningMember, text: str) -> None:
+    for _ in range(300):
+        if text in await known_to(member):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{member.plan.name} does not hear: {text}")
+
+
+async def an_attack(folder: Path) -> Sequence[Envelope]:
+    """All that is said in a hive of the same names which proves nothing: lies, and everything that takes away from somebody."""
+    seen: list[Envelope] = []
+    town = Town(folder)
+    await town.bus.watch("hive", seen.append)
+    ada, bob, cleo = await members(town, None)
+    await cleo.memory.store_fact("pumps", TRUE)
+    await cleo.memory.store_fact("pumps", FALSE)
+    await comes_to(ada, TRUE)
+    true = next(hit.fact.id for hit in await ada.memory.search_facts("pump 4 leaks") if hit.fact.content == TRUE)
+    await ada.runner.write([(rating_key("ada", "cleo"), "0:50")], "ada")
+    await ada.runner.retract([true], "ada", "redacted")
+    await ada.memory.search_facts("pump 4")
+    await bob.runner.leave()
+    await until(lambda: any(isinstance(one.message, Arrangement) for one in seen))
+    await asyncio.sleep(0.2)
+    for member in town.open:
+        await member.close()
+    await town.bus.close(drain_s=0)
+    assert {Beat, Replicate, Arrangement} <= {type(one.message) for one in seen}
+    return seen
+
+
+def to_all(attack: Sequence[Envelope]) -> list[Envelope]:
+    """New ids, and to everybody: as somebody would who wants them to be taken."""
+    return [
+        Envelope(f"x{number}", one.hive, one.sender, (name,), one.type, one.message, one.correlation_id)
+        for number, one in enumerate(attack)
+        for name in MEMBERS
+        if name != one.sender
+    ]
+
+
+def test_members_with_certificates_share_as_ever(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        ada, bob, cleo = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
+        await ada.memory.store_fact("pumps", TRUE)
+        await comes_to(cleo, TRUE)
+        await cleo.memory.store_fact("pumps", "Pump 4 was bought in 2019.")
+        await comes_to(bob, "Pump 4 was bought in 2019.")
+        assert not any(one.runner.figures.unproven for one in town.open)
+
+    in_town(play, tmp_path)
+
+
+@pytest.mark.parametrize("is_proven", [True, False])
+def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_counted(tmp_path: Path, *, is_proven: bool) -> None:
+    attack = to_all(asyncio.run(an_attack(tmp_path / "twin")))
+
+    async def play(town: Town) -> None:
+        found = await members(town, keys_in(tmp_path / "keys", *MEMBERS) if is_proven else None)
+        cleo = found[-1]
+        await cleo.memory.store_fact("pumps", TRUE)
+        for one in found:
+            await comes_to(one, TRUE)
+        await town.bus.publish(attack)
+        for text in ("Pump 4 is in hall 2.", "Pump 4 is loud."):
+            # What honest members say meanwhile arrives.
+            if is_proven:
+                await cleo.memory.store_fact("pumps", text)
+                await comes_to(found[0], text)
+        await until(lambda: all(not one.runner.is_busy for one in found))
+        if not is_proven:
+            # The attack is one: without proof it is believed.
+            known = [await known_to(one) for one in found]
+            assert any(TRUE not in one or FALSE in one for one in known)
+            return
+        for one in found:
+            assert TRUE in await known_to(one)
+            assert FALSE not in await known_to(one)
+            assert one.member.membership.topology is not None
+            assert set(one.member.membership.topology.nodes) == set(MEMBERS)
+            sent = sum(1 for envelope in attack if envelope.target == (one.plan.name,))
+            assert one.runner.figures.unproven == {"unsigned": sent}
+
+    in_town(play, tmp_path)
+
+
+def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        seen: list[Envelope] = []
+        await town.bus.watch("hive", seen.append)
+        ada, bob, _ = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
+        await ada.memory.store_fact("pumps", TRUE)
+        await comes_to(bob, TRUE)
+        sealed = [one for one in seen if one.sender == "ada" and one.seal]
+        changed = [
+            *(
+                msgspec.structs.replace(one, target=("bob",))
+                for one in sealed
+                if one.target != EVERYONE and "bob" not in one.target
+            ),
+            *(msgspec.structs.replace(one, target=("bob",), id=f"again {number}") for number, one in enumerate(sealed)),
+            *(
+                msgspec.structs.replace(one, target=("bob",), sender="cleo", id=f"of cleo {number}")
+                for number, one in enumerate(sealed)
+            ),
+            *(
+                msgspec.structs.replace(one, target=("bob",), id=f"sealed as {number}", seal=sealed[0].seal)
+                for number, one in enumerate(sealed)
+            ),
+        ]
+        before = sum(bob.runner.figures.unproven.values())
+        await town.bus.publish(changed)
+        await until(lambda: sum(bob.runner.figures.unproven.values()) == before + len(changed))
+        assert set(bob.runner.figures.unproven) == {"forged"}
+
+    in_town(play, tmp_path)
+
+
+def test_a_joiner_needs_a_certificate_of_this_fleet(tmp_path: Path) -> None:
+    keys, others = keys_in(tmp_path / "keys", *MEMBERS), keys_in(tmp_path / "others", "eve", "mallory")
+
+    async def play(town: Town) -> None:
+        ada, *_ = await members(town, keys)
+        mallory = await town.begin(plan("mallory", is_joining=True, proof=Proof("require", others.path, "mallory")))
+        await until(lambda: ada.runner.figures.unproven.get("unknown key", 0) > 2)
+        assert not mallory.is_in
+        keys.issue("eve")
+        eve = await town.begin(plan("eve", is_joining=True, proof=Proof("require", keys.path, "eve")))
+        await until(lambda: eve.is_in)
+        await eve.memory.store_fact("pumps", TRUE)
+        await comes_to(ada, TRUE)
+
+    in_town(play, tmp_path)
+
+
+def test_a_member_that_lies_speaks_for_nobody_else(tmp_path: Path) -> None:
+    """It has a key of its own and signs what it sends; what it says in another agent's name bears no seal of that one."""
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+
+    async def play(town: Town) -> None:
+        ada, bob, cleo = await members(town, keys)
+        await cleo.memory.store_fact("pumps", TRUE)
+        await comes_to(bob, TRUE)
+        true = next(hit.fact.id for hit in await bob.memory.search_facts(TRUE) if hit.fact.content == TRUE)
+        settings = Settings(home=tmp_path, store="memory", ann="exact")
+        liar = bob.attach("cleo", memory_with(settings, "cleo", NoEmbedder()), bob.agent.reader)
+        await liar.memory.store_fact("pumps", FALSE)
+        await bob.runner.retract([true], "ada", "redacted")
+        await bob.memory.store_fact("pumps", "Pump 4 is in hall 2.")
+        await comes_to(ada, "Pump 4 is in hall 2.")
+        await asyncio.sleep(0.3)
+        assert TRUE in await known_to(ada)
+        assert FALSE not in await known_to(ada)
+
+    in_town(play, tmp_path)
+
+
+def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+
+    async def play(town: Town) -> None:
+        ada, bob, cleo = await members(town, keys)
+        await cleo.memory.store_fact("pumps", TRUE)
+        await comes_to(ada, TRUE)
+        await until(lambda: not cleo.is_busy)
+        made = keys.certificate("cleo")
+        assert made is not None
+        keys.revoke(made.key_id, since_ms=1 << 60)
+        # One member looks into the folder, the others hear of it by its beats.
+        ada.look_at_keys()
+        await until(lambda: bob.runner.figures.unproven.get("revoked", 0) > 2)
+        await cleo.memory.store_fact("pumps", FALSE)
+        await asyncio.sleep(0.3)
+        assert TRUE in await known_to(bob)
+        assert FALSE not in await known_to(bob)
+
+    in_town(play, tmp_path)
+
+
+def test_while_it_warns_everybody_is_believed_and_counted(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", "ada", "bob")
+
+    async def play(town: Town) -> None:
+        ada, bob = [
+            await town.begin(plan(name, *MEMBERS, topology="flat", proof=Proof("warn", keys.path, name)))
+            for name in ("ada", "bob")
+        ]
+        cleo = await town.begin(plan("cleo", *MEMBERS, topology="flat"))
+        await until(lambda: not any(one.silent() for one in town.open))
+        await cleo.memory.store_fact("pumps", TRUE)
+        await comes_to(ada, TRUE)
+        await ada.memory.store_fact("pumps", "Pump 4 is in hall 2.")
+        await comes_to(cleo, "Pump 4 is in hall 2.")
+        assert ada.runner.figures.unproven["unsigned"] > 0
+        assert not set(bob.runner.figures.unproven) - {"unsigned"}
+
+    in_town(play, tmp_path)
+
+
+def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", "ada")
+
+    async def play(town: Town) -> None:
+        with pytest.raises(ConfigError, match="hive-mind keys issue bob"):
+            await town.begin(plan("bob", *MEMBERS, proof=Proof("require", keys.path, "bob")))
+        (keys.path / "ada.key").write_bytes((PrivateKey.generate().raw.hex() + "\n").encode())
+        with pytest.raises(ConfigError):
+            await town.begin(plan("ada", *MEMBERS, proof=Proof("require", keys.path, "ada")))
+
+    in_town(play, tmp_path)
