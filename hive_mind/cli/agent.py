@@ -27,6 +27,7 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.figures import figures_of
+from hive_mind.runtime.keys import Proof
 from hive_mind.runtime.logs import log_as_json
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.metrics import serve as serve_metrics
@@ -64,6 +65,9 @@ Members = Annotated[str, typer.Option("--members", help="All founders: a,b,c; or
 Join = Annotated[bool, typer.Option("--join", help="Come to a hive that runs already.")]
 Group = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
 Searches = Annotated[str, typer.Option("--searches", help="Another bus for questions and their replies, such as Event Hubs.")]
+Keys = Annotated[
+    Path | None, typer.Option("--keys", help="Its key and certificates: prove who it is, and have others prove it (keys export).")
+]
 Replicas = Annotated[int, typer.Option("--replicas", min=1, max=9, help="Copies of each fact in a sharded hive.")]
 Store = Annotated[str, typer.Option("--store", help="sqlite, or memory to keep nothing.")]
 Embed = Annotated[str, typer.Option("--embed", help="none, sentence_transformers or openai.")]
@@ -107,6 +111,7 @@ async def run(
     join: Join = False,
     group: Group = "",
     searches: Searches = "",
+    keys: Keys = None,
     replicas: Replicas = 3,
     home: options.Home = None,
     store: Store = "sqlite",
@@ -123,7 +128,8 @@ async def run(
     founders = tuple(one.strip() for one in members.split(",") if one.strip())
     if join and founders:
         raise InvalidInput("who joins learns who is there: give --join or --members, not both")
-    plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas)
+    proof = Proof("require", keys, name) if keys else None
+    plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas, proof=proof)
     plan.founding()
     settings = replace(settings_for(home, embed, model), store=store)
     database_path(settings, name)

@@ -41,6 +41,7 @@ MODULES = {
             "inbox",
             "judge",
             "credentials",
+            "keys",
         )
     },
     **{name: name for name in ("simulate", "stats", "doctor")},

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hive_mind.control.issuing import issue_for
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_told_as
 from hive_mind.control.planning.plan import Action
@@ -111,6 +112,7 @@ class Applying:
 
     async def _started(self, config: WorkerConfig) -> None:
         self.report(f"start {config.process}")
+        await asyncio.to_thread(issue_for, config)
         await self.platform.start(config)
 
     async def _stopped(self, name: str) -> None:

@@ -167,9 +167,21 @@ def _conditions(
         _told("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
         _told("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
         _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
+        _identity(nodes, is_known=is_known),
         _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
         _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
     )
+
+
+def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
+    """Whether everybody is whom it says it is; not known where nobody has to prove it."""
+    asked = [node for node in nodes if node.identity != "off"]
+    if not asked:
+        return Condition("Identity", "Unknown", "NotRequired", "whoever may write to the bus is believed")
+    against = [f"{node.name} heard {count:,} {why}" for node in asked for why, count in sorted(node.unproven.items())]
+    if any(node.identity == "warn" for node in asked) and not against:
+        return _condition("Identity", True, "ProvenSoFar", "nobody has to prove it yet", is_known=is_known)
+    return _told("Identity", "Proven", "NotProven", against, is_known=is_known)
 
 
 def _since(parts: Iterable[tuple[bool, int]]) -> int:

@@ -4,9 +4,11 @@ The state names the new generation only when its journals are in place, and the 
 again from those.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 from hive_mind.control.applying import Applying
+from hive_mind.control.issuing import movers_seal
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.surroundings import Move
@@ -32,6 +34,7 @@ async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Ap
             like.tuning,
             replace=True,
             allow_loss=allow_loss,
+            seal=await asyncio.to_thread(movers_seal, like),
         )
         report(f"{counted(moved.facts, 'fact')} moved")
     remembered.intend(wanted, is_new_generation=True)

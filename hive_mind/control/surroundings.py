@@ -17,6 +17,7 @@ from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
+from hive_mind.hive.seal import Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime import generations
 from hive_mind.runtime.buses import purge, reach
@@ -44,6 +45,7 @@ class Move(Protocol):
         *,
         replace: bool,
         allow_loss: bool,
+        seal: Seal,
     ) -> generations.Moved:
         """See there."""
         ...

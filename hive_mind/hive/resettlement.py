@@ -2,7 +2,8 @@
 
 Assertions stay what they are: author, source, confidence, time and time to live are not touched, so nothing gets younger or
 surer by being moved. Only where they lie and under which dots is new. Every holder has everything of its partitions at once, and
-nothing is under way. Only computes; journals come one after the other, because together they may not fit.
+nothing is under way. Only computes; journals come one after the other, because together they may not fit. Where the new hive has
+seals, `seal` is that of who moves it and may speak for everybody.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ from hive_mind.hive.flat import Flat
 from hive_mind.hive.lanes import LANES, SAID
 from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
 from hive_mind.hive.registry import DRIFT_MS
+from hive_mind.hive.seal import UNSEALED, Seal, sealed_entry
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.share import Taken
 from hive_mind.hive.topology import Topology
@@ -53,12 +55,20 @@ class Resettlement:
     """For one estate and one topology. `now` is the time as this machine has it; it decides nothing about facts."""
 
     def __init__(
-        self, estate: Estate, topology: Topology, node_of: NodeOf, settings: HiveSettings, chance: Chance, now: Now
+        self,
+        estate: Estate,
+        topology: Topology,
+        node_of: NodeOf,
+        settings: HiveSettings,
+        chance: Chance,
+        now: Now,
+        seal: Seal = UNSEALED,
     ) -> None:
         _refuse_strangers(estate, settings.standing.tenant)
         self._estate, self._topology, self._settings, self._chance, self._now = estate, topology, settings, chance, now
         self._placed = _placed(estate.vouched, topology, node_of)
         self._written: dict[str, _Written] = {}
+        self._seal = seal
         self._latest = _latest_believable(estate, now.wall_ms)
         self.untold = 0
         """Things told to nodes that are no more; nobody will hear of them."""
@@ -74,7 +84,7 @@ class Resettlement:
 
     def _author(self, name: str) -> tuple[HiveNode, list[Record]]:
         """A node, and what it writes for agents that are at home there."""
-        node = _node(name, self._topology, self._settings, self._chance)
+        node = _node(name, self._topology, self._settings, self._chance, self._seal)
         effects = node.start([], self._now)
         records = [record for effect in effects if isinstance(effect, Persist) for record in effect.records]
         latest = self._latest
@@ -100,7 +110,7 @@ class Resettlement:
             yield from taken.records
 
     def _shared(self) -> list[Put]:
-        return [record_of(entry) for entry in self._estate.entries]
+        return [record_of(sealed_entry(self._seal, entry)) for entry in self._estate.entries]
 
     def _own(self, name: str) -> Iterator[Put]:
         """What concerned a node of this name before; the first one also answers for those that are no more."""
@@ -151,9 +161,9 @@ def facts_of(estate: Estate, settings: HiveSettings, chance: Chance, now: Now) -
     return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)
 
 
-def _node(name: str, topology: Topology, settings: HiveSettings, chance: Chance) -> HiveNode:
+def _node(name: str, topology: Topology, settings: HiveSettings, chance: Chance, seal: Seal = UNSEALED) -> HiveNode:
     generous = replace(settings, standing=replace(settings.standing, quota_per_agent=_ANY_NUMBER))
-    return HiveNode(name, topology, chance=chance, settings=generous)
+    return HiveNode(name, topology, chance=chance, settings=generous, seal=seal)
 
 
 def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> dict[str, dict[str, list[Assertion]]]:

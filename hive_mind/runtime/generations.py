@@ -20,6 +20,7 @@ from hive_mind.hive.federated import Federated
 from hive_mind.hive.flat import Flat
 from hive_mind.hive.placement import first_placement
 from hive_mind.hive.resettlement import Journal, Resettlement, attached_to, facts_of
+from hive_mind.hive.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.sharded import Sharded
 from hive_mind.hive.topology import Topology
@@ -66,11 +67,14 @@ async def move(
     *,
     replace: bool = False,
     allow_loss: bool = False,
+    seal: Seal = UNSEALED,
 ) -> Moved:
     """Make the journals of `new` out of those of `old`. `attached` are new nodes by agent.
 
     `replace`: also where they were made before, if no node ever began with them. `allow_loss`: also where a journal is missing
-    whose node is known to have written what no other journal has. Raises `HiveError`, and has changed nothing then.
+    whose node is known to have written what no other journal has. `seal`: of who moves them, for a hive of sealed facts.
+
+    Raises `HiveError`, and has changed nothing then.
     """
     if old.id == new.id:
         raise InvalidInput(f"a new generation needs another id than {old.id!r}")
@@ -79,7 +83,7 @@ async def move(
     estate = await estate_of(home, old, old_nodes, tuning)
     if estate.lost and not allow_loss:
         raise _lost(estate.lost)
-    return await settle(home, estate, new, attached, tuning, former=_group_of(old), replace=replace)
+    return await settle(home, estate, new, attached, tuning, former=_group_of(old), replace=replace, seal=seal)
 
 
 async def settle(
@@ -91,6 +95,7 @@ async def settle(
     *,
     former: Mapping[str, str] | None = None,
     replace: bool = False,
+    seal: Seal = UNSEALED,
 ) -> Moved:
     """The journals of a hive that begins with an estate. `former` are groups by node, of nodes that are no more."""
     if (topology := founded(new)) is None:
@@ -101,7 +106,7 @@ async def settle(
     _refuse_used(folder, replace=replace)
     heirs = {group: min(nodes) for group, nodes in new.founders.items() if nodes}
     node_of = attached_to(topology, attached, former or {}, heirs)
-    work = Resettlement(estate, topology, node_of, tuning, fresh_chance(), system_clock())
+    work = Resettlement(estate, topology, node_of, tuning, fresh_chance(), system_clock(), seal)
     unfinished = folder.with_name(folder.name + UNFINISHED)
     try:
         await _write(unfinished, work)

@@ -62,13 +62,19 @@ class KeyFolder:
     def issue(
         self, name: str, also: Iterable[str] = (), *, days: int = DAYS, voucher: str = "", is_anew: bool = False
     ) -> Certificate:
-        """A certificate for a process and what else it may be called; its key is made where there is none, or `is_anew`."""
-        root, own = self._root(), self._key(name)
-        if own is None or is_anew:
+        """A certificate for a process and what else it may be called; its key is made where there is none, or `is_anew`.
+
+        So it is where it may no longer be called something: what it said under that name stays, by the key it had.
+        """
+        root, own, former = self._root(), self._key(name), self.certificate(name)
+        names = tuple(dict.fromkeys((name, *also)))
+        is_spent = own is not None and own.id in self.revoked
+        if own is None or is_anew or is_spent or (former is not None and not set(former.names) <= set(names)):
             own = PrivateKey.generate()
+            if former is not None:
+                self._write(f"{_file(name)}.{former.key_id.hex()[:12]}.cert", self._read(f"{_file(name)}.cert"))
             self._write(f"{_file(name)}.key", own.raw)
         now_ms = time.time_ns() // 1_000_000
-        names = tuple(dict.fromkeys((name, *also)))
         made = Certificate(self.fleet, names, own.public, now_ms, now_ms + days * _DAY_MS, voucher)
         self._write(f"{_file(name)}.cert", issued(root, made))
         return made
@@ -80,8 +86,9 @@ class KeyFolder:
         except ConfigError:
             return False
         until_ms = time.time_ns() // 1_000_000 + days_left * _DAY_MS
-        is_good = made is not None and made.not_after_ms > until_ms and {name, *also} <= set(made.names)
-        return is_good and own is not None and made is not None and made.key_id == own.id and made.key_id not in self.revoked
+        if made is None or own is None or made.key_id != own.id or made.key_id in self.revoked:
+            return False
+        return made.not_after_ms > until_ms and {name, *also} == set(made.names)
 
     def certificate(self, name: str) -> Certificate | None:
         """What was issued last for it."""
@@ -134,6 +141,21 @@ class KeyFolder:
         for file in sorted(self.path.glob("*.cert")):
             signing.keyring.learn(self._read(file.name))
         signing.keyring.revoke(self._read("revoked"))
+
+    def export(self, target: Path, name: str) -> list[str]:
+        """Copy what a process of this name needs, and nothing more; the names of the files."""
+        if not self.is_issued(name, self._names(name), days_left=0):
+            raise InvalidInput(f"{name} has no certificate that is good: hive-mind keys issue {name}")
+        files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
+        files += ["revoked"] if self._read("revoked") else []
+        there = KeyFolder(target, self.fleet)
+        for file in files:
+            there._write(file, self._read(file))
+        return files
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        made = self.certificate(name)
+        return made.names if made else ()
 
     def mover(self) -> Keyring:
         """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""

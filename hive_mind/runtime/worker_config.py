@@ -76,6 +76,15 @@ class HiveConfig(msgspec.Struct, frozen=True):
     broadcast_threshold: float = 0.9
     replicas: int = 3
     partitions: int = 1024
+    is_sealed: bool = False
+    """Whether every fact in it bears its author's seal."""
+
+
+class IdentityConfig(msgspec.Struct, frozen=True):
+    """Whether members prove who they are, and the folder with the keys of the fleet."""
+
+    mode: Literal["off", "warn", "require"] = "off"
+    folder: str = ""
 
 
 class ModelsConfig(msgspec.Struct, frozen=True):
@@ -185,6 +194,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     domain_routing: bool = True
     ask_deadline_ms: int = 2_000
     seen: SeenConfig = SeenConfig()
+    identity: IdentityConfig = IdentityConfig()
     env: dict[str, str] = {}
 
     def packed(self) -> bytes:

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections import deque
+from pathlib import Path
 
-from hive_mind.errors import BackendError
+from hive_mind.errors import BackendError, ConfigError
 from hive_mind.runtime.figures import figures_of
+from hive_mind.runtime.keys import Proof
 from hive_mind.runtime.member import MemberPlan, RunningMember
 from hive_mind.runtime.metrics import NodeFigures
 from hive_mind.runtime.node import RunnerSettings
@@ -19,11 +21,13 @@ _log = logging.getLogger(__name__)
 _OTHERS_S = 5.0
 _AGAIN_S = 1.0
 _FINDINGS_MAX = 20
+# Looks until the folder of keys is read again: what was revoked meanwhile counts within seconds.
+_KEYS_EVERY = 5
 
 
 def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
     """A node as a member of its hive. One that is no founder joins."""
-    hive = config.hive
+    hive, identity = config.hive, config.identity
     founders = {name: group for group, names in hive.founders.items() for name in names}
     is_federated = hive.topology == "federated"
     return MemberPlan(
@@ -40,6 +44,7 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
         domains=hive.domains,
         broadcast_threshold=hive.broadcast_threshold,
         routes_by_domain=config.domain_routing and is_federated,
+        proof=None if identity.mode == "off" else Proof(identity.mode, Path(identity.folder), config.process),
         gate=config.gate,
         nodes=config.tuning,
         membership=config.membership,
@@ -58,7 +63,7 @@ class WorkerNode:
         self.config, self.running = config, running
         self.has_entered = False
         """Whether it has been a member since it was started."""
-        self._error = ""
+        self._error, self._looks = "", 0
         self._findings: deque[str] = deque(maxlen=_FINDINGS_MAX)
 
     @property
@@ -95,6 +100,12 @@ class WorkerNode:
         for finding in self.running.member.membership.findings():
             _log.warning("%s: %s", self.name, finding)
             self._findings.append(finding)
+        self._looks += 1
+        if self._looks % _KEYS_EVERY == 0:
+            try:
+                self.running.look_at_keys()
+            except ConfigError as error:
+                _log.warning("%s: %s", self.name, error)
 
     async def leave(self, timeout_s: float, others: frozenset[str]) -> bool:
         """Hand over what it holds; whether that was done in time. With no member but `others` there is nobody to take it."""
@@ -128,6 +139,8 @@ class WorkerNode:
             findings=tuple(self._findings),
             error=self._trouble(),
             damaged=running.runner.damaged,
+            identity=running.plan.proof.mode if running.plan.proof else "off",
+            unproven=dict(running.runner.figures.unproven),
         )
 
     async def close(self) -> None:

@@ -37,6 +37,9 @@ class NodeStatus(msgspec.Struct, frozen=True):
     """Since when there is something on its way, or nothing."""
     damaged: int = 0
     """Records of its journal that were set aside when it was started."""
+    identity: str = "off"
+    unproven: dict[str, int] = {}
+    """Messages not proven to be from whom they say, by reason, since it was started."""
 
     @property
     def notice(self) -> str:

@@ -349,7 +349,14 @@ JUDGED_BY_A_MODEL = Story(
     },
 )
 
+IDENTITY = Story(
+    "identity",
+    fixed(agents=[{"name": "ada"}, {"name": "bob"}], gossip=QUICK, identity="warn"),
+    fixed(agents=[{"name": "ada"}, {"name": "bob"}], gossip=QUICK, identity="require"),
+    {"spec.identity": Sight(lambda f: f.runner._intake._signing.is_required, False, True)},
+)
+
 STORIES = (
-    *(OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE),
+    *(IDENTITY, OPEN, JUDGED, JUDGED_BY_A_FILE, JUDGED_BY_A_MODEL, SETTINGS, RANKED_BY_A_FILE),
     *(AGENTS, KIND, FEDERATED, SHARDED),
 )

@@ -328,6 +328,9 @@ class Spec(_Part):
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
+    identity: Literal["off", "warn", "require"] = Field(
+        "off", description="Whether members prove by certificates who they are; warn: who does not is believed, and told."
+    )
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())
     platform: _Platform = Field(default_factory=lambda: Platform())

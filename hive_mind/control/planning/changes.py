@@ -85,6 +85,7 @@ READ: Mapping[str, Read] = {
     "spec.retrieval.fusion": lambda c: c.ranking.fusion,
     "spec.retrieval.rrfK": lambda c: c.ranking.rrf_k,
     "spec.retrieval.deadlineS": lambda c: c.ask_deadline_ms / 1000,
+    "spec.identity": lambda c: c.identity.mode,
     "spec.observability.log": lambda c: c.seen.log,
     "spec.observability.metrics": lambda c: c.seen.metrics,
     "spec.observability.trace": lambda c: c.seen.trace,

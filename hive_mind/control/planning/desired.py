@@ -24,6 +24,7 @@ from hive_mind.runtime.worker_config import (
     AgentConfig,
     BusConfig,
     HiveConfig,
+    IdentityConfig,
     McpConfig,
     ModelsConfig,
     NodeConfig,
@@ -146,8 +147,15 @@ class _Shared:
             domain_routing=spec.topology.domain_routing,
             ask_deadline_ms=round(spec.retrieval.deadline_s * 1000),
             seen=seen(spec.observability),
+            identity=self._identity(),
             env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
         )
+
+    def _identity(self) -> IdentityConfig:
+        spec, fleet = self.manifest.spec, self.manifest.metadata.name
+        if spec.identity == "off" or spec.topology.kind == SINGLE:
+            return IdentityConfig()
+        return IdentityConfig(spec.identity, f"{self.home}/fleets/{fleet}/keys")
 
     def _mcp(self, server: Mcp) -> McpConfig:
         env = {name: self._seen_from_here(value) for name, value in sorted(server.env.items())}
@@ -188,6 +196,7 @@ def _hive(manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Alloc
     """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
     topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, generation)
     group_of, founders = {agent.name: agent.group for agent in agents}, dict[str, tuple[str, ...]]()
+    is_sealed = manifest.spec.identity == "require"
     for node, process in sorted(allocation.nodes.items()):
         group = next((group_of[agent] for agent in allocation.processes[process][node]), "")
         founders[group] = (*founders.get(group, ()), node)
@@ -197,11 +206,11 @@ def _hive(manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Alloc
         case "federated":
             domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
             known = {group: words for group, words in sorted(domains.items()) if group in founders}
-            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold)
+            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold, is_sealed=is_sealed)
         case "sharded":
-            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas)
+            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas, is_sealed=is_sealed)
         case _:
-            return HiveConfig(id, topology.kind, founders)
+            return HiveConfig(id, topology.kind, founders, is_sealed=is_sealed)
 
 
 def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:

@@ -44,7 +44,8 @@ def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
     found = status(ADA, running("bob", agent="asleep"))
 
     assert found.phase == "Ready"
-    assert {one.status for one in found.conditions} == {"True"}
+    # Nobody has to prove who it is, and so nobody knows.
+    assert {one.type: one.status for one in found.conditions if one.status != "True"} == {"Identity": "Unknown"}
     assert (found.facts, found.messages, found.revision, found.restarts) == (10, 20, 4, 3)
     assert [(one.name, one.phase, one.is_ready, one.restarts) for one in found.agents] == [
         ("ada", "ready", True, 0),
@@ -193,3 +194,19 @@ def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
     ready = found.condition("ready")
     assert ready is not None
     assert ready.message.endswith("and 15 more")
+
+
+def proven(**heard: int) -> Running:
+    node = NodeStatus("bob", is_ready=True, identity="require", unproven=dict(heard))
+    assert BOB.status is not None
+    return replace(BOB, status=msgspec.structs.replace(BOB.status, nodes=(node,)))
+
+
+def test_where_members_prove_who_they_are_what_was_not_proven_is_named_and_nobody_is_held_up() -> None:
+    assert holds(status(ADA, proven()), "Identity") == "True"
+    found = status(ADA, proven(unsigned=3, forged=1_200))
+    identity = found.condition("Identity")
+
+    assert identity is not None
+    assert (identity.status, identity.message) == ("False", "bob heard 1,200 forged, bob heard 3 unsigned")
+    assert found.phase == "Ready"

@@ -1,4 +1,4 @@
-"""Who is believed: by the certificate that the root signed for exactly this key, as long as it is good. Everything else is not."""
+"""Who is believed: by the certificate that the root signed for exactly this key, as long as it is good. Nothing else is."""
 
 import pytest
 from hypothesis import given

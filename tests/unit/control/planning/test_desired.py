@@ -109,6 +109,7 @@ CASES = {
             "token": {"events": "https://x.example/events", "token": "${env:TOKEN}"},
         }.items()
     },
+    "identity": ({}, {"identity": "warn"}, "spec.identity"),
     "agents.resources.cpu": ({}, agents_with(resources={"cpu": 0.5}), "spec.agents[ada].resources.cpu"),
     "agents.resources.memoryMb": ({}, agents_with(resources={"memoryMb": 128}), "spec.agents[ada].resources.memoryMb"),
     "agents.resources.sleepAfterS": ({}, agents_with(resources={"sleepAfterS": 9}), "spec.agents[ada].resources.sleepAfterS"),

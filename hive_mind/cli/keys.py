@@ -1,0 +1,208 @@
+"""`hive-mind keys`: who is who in a fleet. A root issues certificates; each process holds the key it proves itself with."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.fleets import chosen_fleet
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import show, show_json, show_table
+from hive_mind.cli.running import command
+from hive_mind.control.state import FleetFolder
+from hive_mind.errors import InvalidInput
+from hive_mind.identity.certificate import Certificate
+from hive_mind.runtime.keys import DAYS, KeyFolder
+
+_HELP = "Make, issue and revoke the keys by which members of a hive prove who they are."
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The process, or the node, that is to prove itself.")]
+Which = Annotated[str, typer.Argument(metavar="NAME|KEY", help="A name, or the first digits of a key as `list` shows it.")]
+Target = Annotated[Path, typer.Argument(metavar="DIR", help="A folder to bring to where the process runs.")]
+Fleet = Annotated[str, typer.Option("--fleet", help="Whose keys.", show_default="the fleet of this home")]
+Keys = Annotated[
+    Path | None, typer.Option("--keys", help="The folder of keys, for a hive that no manifest describes.", file_okay=False)
+]
+Also = Annotated[list[str], typer.Option("--agent", help="An agent on it, in whose name it may speak; repeat it for each.")]
+Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="How long the certificate holds.")]
+Voucher = Annotated[str, typer.Option("--voucher", help="Who answers for it: all of one voucher count as one voice.")]
+Since = Annotated[
+    str, typer.Option("--since", help="Keep what it said before this time (2026-11-24T09:30, UTC).", show_default="keep nothing")
+]
+
+# Typer wants a list. Nobody writes into it.
+NOBODY: list[str] = []
+
+group = typer.Typer(name="keys", help=_HELP, no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group)
+
+
+@group.callback(epilog=examples("hive-mind keys list", "hive-mind keys revoke pumps", "hive-mind keys rotate pumps"))
+def keys() -> None:
+    """Make, issue and revoke the keys by which members of a hive prove who they are.
+
+    For a fleet whose manifest says `identity: require`, apply makes and issues all of them.
+    """
+
+
+@group.command(epilog=examples("hive-mind keys init", "hive-mind keys init --keys town-keys"))
+@command
+async def init(fleet: Fleet = "", keys: Keys = None, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """Make the root that issues certificates. Keep root.key where no worker can read it."""
+    folder = _folder(home, fleet, keys)
+    root = folder.found()
+    if output is Format.JSON:
+        show_json({"folder": str(folder.path), "root": root.id.hex()})
+    else:
+        show(f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it")
+
+
+@group.command(epilog=examples("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90"))
+@command
+async def issue(
+    name: Name,
+    agent: Also = NOBODY,
+    days: Days = DAYS,
+    voucher: Voucher = "",
+    fleet: Fleet = "",
+    keys: Keys = None,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Issue a certificate, for the key there is or for a new one."""
+    _tell(name, _folder(home, fleet, keys).issue(name, agent, days=days, voucher=voucher), output)
+
+
+@group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))
+@command
+async def rotate(
+    name: Name, fleet: Fleet = "", keys: Keys = None, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Make a new key for a process, under the same names. What it said so far stays; restart it to use the new one.
+
+    The former key is still believed until it is revoked.
+    """
+    folder = _folder(home, fleet, keys)
+    if (former := folder.certificate(name)) is None:
+        raise InvalidInput(f"nothing was issued for {name}: hive-mind keys issue {name}")
+    _tell(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), output)
+
+
+@group.command(epilog=examples("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30"))
+@command
+async def revoke(
+    which: Which,
+    since: Since = "",
+    fleet: Fleet = "",
+    keys: Keys = None,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Let nobody believe a key any more. It can't be taken back; the name can have another key.
+
+    Stamps are the signer's own: who stole a key can write earlier ones. Give --since only where nobody else had it before.
+    """
+    folder = _folder(home, fleet, keys)
+    found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
+    ids = {made.key_id for _, made in found}
+    if len(ids) != 1:
+        told = "is more than one key" if ids else "is no name and no key that was issued"
+        raise InvalidInput(f"{which} {told}: hive-mind keys list")
+    since_ms = _since_ms(since)
+    folder.revoke(ids.pop(), since_ms)
+    name, made = found[0]
+    if output is Format.JSON:
+        show_json({"name": name, "key": made.key_id.hex(), "since_ms": since_ms})
+    else:
+        kept = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
+        show(f"the key {made.key_id.hex()[:12]} of {name} is revoked; {kept}")
+
+
+@group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
+@command
+async def list_keys(
+    fleet: Fleet = "", keys: Keys = None, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Every certificate: its key, who may speak by it, until when, and whether it was revoked."""
+    folder = _folder(home, fleet, keys)
+    revoked = folder.revoked
+    rows = [_row(name, made, revoked.get(made.key_id)) for name, made in folder.certificates()]
+    if output is Format.JSON:
+        show_json(rows)
+        return
+    if not rows:
+        show(f"no certificates in {folder.path}: hive-mind keys init, then hive-mind keys issue NAME")
+        return
+    titles = ("name", "key", "until", "state", "speaks for")
+    show_table(titles, [(row["name"], row["key"][:12], row["until"][:10], row["state"], " ".join(row["names"])) for row in rows])
+
+
+@group.command(epilog=examples("hive-mind keys export eve/ --name eve --keys town-keys"))
+@command
+async def export(
+    target: Target,
+    name: Annotated[str, typer.Option("--name", help="The process that is to run with it.")],
+    fleet: Fleet = "",
+    keys: Keys = None,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Put what one process needs into a folder: its key, all certificates, what was revoked. Never the root's key."""
+    written = _folder(home, fleet, keys).export(target, name)
+    if output is Format.JSON:
+        show_json({"folder": str(target), "files": written})
+    else:
+        show(f"{target} has {', '.join(written)}: bring it to {name}, and let nobody else read {name}.key")
+
+
+def _folder(home: Path | None, fleet: str, keys: Path | None) -> KeyFolder:
+    if keys is not None:
+        if fleet:
+            raise InvalidInput("give --fleet or --keys, not both")
+        return KeyFolder(keys, keys.name)
+    root = settings_for(home).home
+    chosen = fleet or chosen_fleet(root, fleet)
+    return KeyFolder(FleetFolder(root, chosen).path / "keys", chosen)
+
+
+def _tell(name: str, made: Certificate, output: Format) -> None:
+    if output is Format.JSON:
+        show_json(_row(name, made, None))
+    else:
+        show(f"{name} has the key {made.key_id.hex()[:12]} and a certificate until {_date(made.not_after_ms)[:10]}")
+
+
+def _row(name: str, made: Certificate, revoked_ms: int | None) -> dict[str, Any]:
+    now_ms = time.time_ns() // 1_000_000
+    state = "revoked" if revoked_ms is not None else "expired" if made.not_after_ms < now_ms else "good"
+    told = {"since": _date(revoked_ms)} if revoked_ms else {}
+    return {
+        "name": name,
+        "key": made.key_id.hex(),
+        "until": _date(made.not_after_ms),
+        "state": state,
+        "names": list(made.names),
+        "voucher": made.voucher,
+        **told,
+    }
+
+
+def _date(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="minutes")
+
+
+def _since_ms(text: str) -> int:
+    if not text:
+        return 0
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is no time: write it as 2026-11-24T09:30") from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)

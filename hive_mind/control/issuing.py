@@ -1,0 +1,33 @@
+"""Certificates for the processes of a fleet, issued where they are started; the root is made with the first of them."""
+
+from pathlib import Path
+
+from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.identity.seals import KeySeal
+from hive_mind.runtime.keys import KeyFolder
+from hive_mind.runtime.worker_config import WorkerConfig
+
+# Renewed while there is time to notice that it can't be.
+_DAYS_LEFT = 30
+
+
+def issue_for(config: WorkerConfig) -> None:
+    """What it needs to prove who it is, where it has to. Raises `ConfigError` where the root's key is not here."""
+    if config.identity.mode == "off":
+        return
+    keys = KeyFolder(Path(config.identity.folder), config.fleet)
+    if not keys.is_founded:
+        keys.found()
+    also = sorted({node.name for node in config.nodes} | {agent.name for agent in config.agents})
+    if not keys.is_issued(config.process, also, days_left=_DAYS_LEFT):
+        keys.issue(config.process, also)
+
+
+def movers_seal(config: WorkerConfig) -> Seal:
+    """The seal of who moves facts to the hive of this process, under the names of all their authors."""
+    if not config.hive.is_sealed:
+        return UNSEALED
+    keys = KeyFolder(Path(config.identity.folder), config.fleet)
+    if not keys.is_founded:
+        keys.found()
+    return KeySeal(keys.mover(), config.hive.id, is_required=True)
