@@ -61,6 +61,14 @@ class Topology(_Part):
     replicas: int = Field(3, ge=1, le=9, description="sharded: copies of each fact.")
 
 
+def _off(given: Any) -> Any:
+    return "off" if given is False else given
+
+
+# To YAML `off` is a truth value.
+_OFF = BeforeValidator(_off)
+
+
 class Resources(_Part):
     """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
 
@@ -178,7 +186,7 @@ class Promotion(_Part):
 class Judge(_Part):
     """Who judges facts that the gate would let through, before others learn of them."""
 
-    facts: Literal["off", "rules", "people", "model"] = Field(
+    facts: Annotated[Literal["off", "rules", "people", "model"], _OFF] = Field(
         "off",
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
         "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
@@ -328,7 +336,7 @@ class Spec(_Part):
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
-    identity: Literal["off", "warn", "require"] = Field(
+    identity: Annotated[Literal["off", "warn", "require"], _OFF] = Field(
         "off", description="Whether members prove by certificates who they are; warn: who does not is believed, and told."
     )
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())

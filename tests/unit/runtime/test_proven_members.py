@@ -1,32 +1,24 @@
 """Members that prove who they are share as ever; whoever has no key, another's, or one that is good no more, says nothing."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from hive_mind.bus.base import EVERYONE, Envelope
+from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
-from hive_mind.hive.rights import rating_key
-from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Arrangement, Beat, Replicate
 from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
+from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, replayed, said_in_a_twin
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan
 
 MEMBERS = ("ada", "bob", "cleo")
-MODERATED = HiveSettings(standing=StandingSettings(moderators=("ada",)))
-TRUE = "Pump 4 leaks at the seal."
-FALSE = "Pump 4 is as good as new."
 
 
 def keys_in(folder: Path, *names: str) -> KeyFolder:
@@ -49,51 +41,6 @@ async def members(town: Town, keys: KeyFolder | None, mode: Mode = "require") ->
     return found
 
 
-async def known_to(member: RunningMember) -> set[str]:
-    return {hit.fact.content for hit in await member.memory.search_facts("pump 4")}
-
-
-async def comes_to(member: RunningMember, text: str) -> None:
-    for _ in range(300):
-        if text in await known_to(member):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{member.plan.name} does not hear: {text}")
-
-
-async def an_attack(folder: Path) -> Sequence[Envelope]:
-    """All that is said in a hive of the same names which proves nothing: lies, and everything that takes away from somebody."""
-    seen: list[Envelope] = []
-    town = Town(folder)
-    await town.bus.watch("hive", seen.append)
-    ada, bob, cleo = await members(town, None)
-    await cleo.memory.store_fact("pumps", TRUE)
-    await cleo.memory.store_fact("pumps", FALSE)
-    await comes_to(ada, TRUE)
-    true = next(hit.fact.id for hit in await ada.memory.search_facts("pump 4 leaks") if hit.fact.content == TRUE)
-    await ada.runner.write([(rating_key("ada", "cleo"), "0:50")], "ada")
-    await ada.runner.retract([true], "ada", "redacted")
-    await ada.memory.search_facts("pump 4")
-    await bob.runner.leave()
-    await until(lambda: any(isinstance(one.message, Arrangement) for one in seen))
-    await asyncio.sleep(0.2)
-    for member in town.open:
-        await member.close()
-    await town.bus.close(drain_s=0)
-    assert {Beat, Replicate, Arrangement} <= {type(one.message) for one in seen}
-    return seen
-
-
-def to_all(attack: Sequence[Envelope]) -> list[Envelope]:
-    """New ids, and to everybody: as somebody would who wants them to be taken."""
-    return [
-        Envelope(f"x{number}", one.hive, one.sender, (name,), one.type, one.message, one.correlation_id)
-        for number, one in enumerate(attack)
-        for name in MEMBERS
-        if name != one.sender
-    ]
-
-
 def test_members_with_certificates_share_as_ever(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
         ada, bob, cleo = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
@@ -108,7 +55,7 @@ def test_members_with_certificates_share_as_ever(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_proven", [True, False])
 def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_counted(tmp_path: Path, *, is_proven: bool) -> None:
-    attack = to_all(asyncio.run(an_attack(tmp_path / "twin")))
+    attack = addressed(asyncio.run(said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
 
     async def play(town: Town) -> None:
         found = await members(town, keys_in(tmp_path / "keys", *MEMBERS) if is_proven else None)
@@ -146,23 +93,9 @@ def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tm
         ada, bob, _ = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
         await ada.memory.store_fact("pumps", TRUE)
         await comes_to(bob, TRUE)
-        sealed = [one for one in seen if one.sender == "ada" and one.seal]
-        changed = [
-            *(
-                msgspec.structs.replace(one, target=("bob",))
-                for one in sealed
-                if one.target != EVERYONE and "bob" not in one.target
-            ),
-            *(msgspec.structs.replace(one, target=("bob",), id=f"again {number}") for number, one in enumerate(sealed)),
-            *(
-                msgspec.structs.replace(one, target=("bob",), sender="cleo", id=f"of cleo {number}")
-                for number, one in enumerate(sealed)
-            ),
-            *(
-                msgspec.structs.replace(one, target=("bob",), id=f"sealed as {number}", seal=sealed[0].seal)
-                for number, one in enumerate(sealed)
-            ),
-        ]
+        sealed = [one for one in seen if one.seal]
+        changed = [one for one in replayed(sealed, "hive", MEMBERS) if one.target == ("bob",)]
+        assert len(changed) > 5
         before = sum(bob.runner.figures.unproven.values())
         await town.bus.publish(changed)
         await until(lambda: sum(bob.runner.figures.unproven.values()) == before + len(changed))

@@ -4,7 +4,16 @@ import pytest
 
 from hive_mind.control.manifests.reading import Source, read_manifest
 from hive_mind.errors import ManifestError
-from tests.unit.control.bad_manifests import AGENTS, CONTRADICTIONS, HEAD, MISSING, SECRETS_AND_REFERENCES, one_agent, within
+from tests.unit.control.bad_manifests import (
+    AGENTS,
+    CONTRADICTIONS,
+    HEAD,
+    MISSING,
+    SECRETS_AND_REFERENCES,
+    WORK_AND_IDENTITY,
+    one_agent,
+    within,
+)
 
 
 @pytest.fixture
@@ -17,7 +26,9 @@ def read(tmp_path):
     return read_here
 
 
-@pytest.mark.parametrize("bad", [*CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING], ids=lambda bad: bad.name)
+@pytest.mark.parametrize(
+    "bad", [*CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *WORK_AND_IDENTITY], ids=lambda bad: bad.name
+)
 def test_it_is_told_with_line_path_and_what_to_do(bad, read):
     with pytest.raises(ManifestError) as refused:
         read(bad.text)
@@ -111,3 +122,8 @@ def test_a_template_is_told_once_however_often_it_clashes(read):
         read(HEAD + "  agents:\n" + "    - {name: 'r-{n}', count: 500}\n" * 2)
 
     assert len(refused.value.problems) == 1
+
+
+@pytest.mark.parametrize("spec", ["  judge: {facts: off}\n", "  identity: off\n", '  identity: "off"\n'])
+def test_off_may_be_written_as_it_is(spec, read):
+    assert read(within(spec))

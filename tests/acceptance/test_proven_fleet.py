@@ -1,0 +1,121 @@
+"""A fleet of real processes over a real Redis that has to prove who is who: attacked by a stranger; and made so later."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hive_mind import backends
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, Envelope, EventBus
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.attacking import FALSE, TRUE, addressed, said_in_a_twin
+from tests.servers.redis_server import RedisServer
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("ada", "bob", "cleo")
+SEEN_WITHIN_S = 10.0
+FLEET = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: harbour}}
+spec:
+  topology: flat
+  identity: {identity}
+  trust: {{moderators: [ada]}}
+  agents:
+    - {{name: ada}}
+    - {{name: bob}}
+    - {{name: cleo, sources: [pumps.txt]}}
+  bus: "{url}"
+"""
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def fleet(hive_mind: HiveMind, tmp_path: Path) -> Iterator[HiveMind]:
+    (tmp_path / "pumps.txt").write_text(TRUE)
+    yield hive_mind
+    hive_mind("delete", "--yes")
+
+
+def apply(fleet: HiveMind, redis: RedisServer, folder: Path, identity: str) -> None:
+    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, identity=identity))
+    ended = fleet("apply", "-f", folder / "fleet.yaml")
+    assert ended.code == 0, ended.err
+
+
+def condition(fleet: HiveMind) -> dict[str, Any]:
+    told = fleet("status", "--output", "json").json["conditions"]
+    return next(cast(dict[str, Any], one) for one in told if one["type"] == "Identity")
+
+
+def answers(fleet: HiveMind) -> dict[str, str]:
+    return {name: fleet("ask", "What is wrong with pump 4?", "--agent", name).out for name in NAMES}
+
+
+def attack(redis: RedisServer, folder: Path, hive: str) -> None:
+    """By a process that is no member: this one."""
+
+    async def said(envelopes: list[Envelope]) -> None:
+        bus = cast(EventBus, await backends.load("bus", "redis").open(address_of(redis.url), BusSettings()))
+        await bus.publish(envelopes, timeout_s=30)
+        await bus.close()
+
+    asyncio.run(said(addressed(asyncio.run(said_in_a_twin(folder, *NAMES)), hive, NAMES)))
+
+
+def test_a_stranger_changes_nothing_and_is_seen_in_the_status(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    apply(fleet, redis, tmp_path, "require")
+    assert (condition(fleet)["status"], condition(fleet)["reason"]) == ("True", "Proven")
+    before = answers(fleet)
+    assert all(TRUE in one for one in before.values())
+
+    attack(redis, tmp_path / "twin", "harbour")
+    until_s = time.monotonic() + SEEN_WITHIN_S
+    while (told := condition(fleet))["status"] == "True":
+        assert time.monotonic() < until_s
+        time.sleep(0.2)
+
+    assert told["reason"] == "NotProven"
+    assert "unsigned" in told["message"]
+    assert fleet("status").code == 0
+    for _ in range(2):
+        assert answers(fleet) == before
+        assert not any(FALSE in one for one in answers(fleet).values())
+        assert fleet("rollout", "restart").code == 0
+
+
+def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(
+    fleet: HiveMind, redis: RedisServer, tmp_path: Path
+) -> None:
+    apply(fleet, redis, tmp_path, "off")
+    assert condition(fleet)["reason"] == "NotRequired"
+    before = answers(fleet)
+
+    apply(fleet, redis, tmp_path, "warn")
+    apply(fleet, redis, tmp_path, "require")
+
+    assert {name: told.splitlines()[1] for name, told in answers(fleet).items()} == {
+        name: told.splitlines()[1] for name, told in before.items()
+    }
+    keys = fleet("keys", "list", "--output", "json").json
+    assert {*NAMES} <= {one["name"] for one in keys}
+    assert fleet("keys", "revoke", "bob").code == 0
+    until_s = time.monotonic() + SEEN_WITHIN_S
+    while "revoked" not in condition(fleet)["message"]:
+        assert time.monotonic() < until_s
+        time.sleep(0.2)
+    # With a key of its own again it is one of them.
+    assert fleet("keys", "issue", "bob").code == 0
+    assert fleet("rollout", "restart").code == 0
+    assert TRUE in answers(fleet)["bob"]
