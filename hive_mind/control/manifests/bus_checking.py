@@ -40,6 +40,12 @@ def is_one_process(manifest: HiveManifest) -> bool:
     return spec.platform.kind == "inprocess" or (is_alike and number_of_agents(manifest) <= spec.platform.agents_per_process)
 
 
+def is_elsewhere(url: str) -> bool:
+    """Whether a bus can be reached from other machines, as far as its URL says."""
+    found = _address(url) if url and not url.startswith("${") else None
+    return found is not None and bool(found.host) and not found.is_loopback
+
+
 def _url_findings(url: str, path: Path) -> Iterator[Finding]:
     if not url or url.startswith("${"):
         return

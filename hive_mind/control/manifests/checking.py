@@ -199,7 +199,7 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
 
 def _identity(manifest: HiveManifest) -> Iterator[Finding]:
     kind = manifest.spec.platform.kind
-    if manifest.spec.identity != "off" and kind not in ("local", "inprocess"):
+    if manifest.spec.identity not in (None, "off") and kind not in ("local", "inprocess"):
         told = f"certificates are not issued on platform {kind} yet; leave it off there, and guard the bus"
         yield Finding(("spec", "identity"), told, (("spec", "platform", "kind"),))
 

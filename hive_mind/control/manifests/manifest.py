@@ -336,8 +336,10 @@ class Spec(_Part):
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
-    identity: Annotated[Literal["off", "warn", "require"], _OFF] = Field(
-        "off", description="Whether members prove by certificates who they are; warn: who does not is believed, and told."
+    identity: Annotated[Literal["off", "warn", "require"] | None, _OFF] = Field(
+        None,
+        description="Whether members prove by certificates who they are; warn: who does not is believed, and told. Left out: "
+        "require for a new fleet whose bus is not on this machine, else as it was, or off.",
     )
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())

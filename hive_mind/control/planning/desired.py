@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
+from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.manifest import HiveManifest, Mcp
 from hive_mind.control.planning.allocation import Allocation, allocate
@@ -33,6 +35,7 @@ from hive_mind.runtime.worker_config import (
     WorkerConfig,
 )
 
+Identity = Literal["off", "warn", "require"]
 Sources = Mapping[str, tuple[SourceConfig, ...]]
 """Files to learn by agent."""
 
@@ -84,13 +87,14 @@ def desired(
     """
     agents = expanded(manifest, _groups_before(state, running))
     allocation = allocate(agents, manifest, state.allocation)
-    wanted = _hive(manifest, agents, allocation, state.generation)
+    identity = _identity(manifest, state)
+    wanted = _hive(manifest, agents, allocation, state.generation, identity)
     moves = why_to_move(Hives(state, wanted, allocation, running))
     generation = state.generation + 1 if moves else state.generation
-    hive = _hive(manifest, agents, allocation, generation) if moves or state.hive is None else state.hive
+    hive = _hive(manifest, agents, allocation, generation, identity) if moves or state.hive is None else state.hive
     bus, needs_redis = _bus(manifest, allocation, str(folder), f"{home}/fleets/{manifest.metadata.name}", state.redis_port)
     judge, left = review(manifest.spec, allocation.attached), frozenset(state.left if not moves else ())
-    every = _Shared(manifest, str(folder), sources, hive, left, judge, bus, str(home), run)
+    every = _Shared(manifest, str(folder), sources, hive, left, judge, bus, str(home), run, identity)
     processes = {name: every.process(name, nodes, agents) for name, nodes in allocation.processes.items()}
     return Desired(
         fleet=manifest.metadata.name,
@@ -122,6 +126,7 @@ class _Shared:
     bus: BusConfig
     home: str
     run: str
+    identity: Identity
 
     def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[AgentSpec]) -> WorkerConfig:
         mine = {agent for names in nodes.values() for agent in names}
@@ -147,15 +152,11 @@ class _Shared:
             domain_routing=spec.topology.domain_routing,
             ask_deadline_ms=round(spec.retrieval.deadline_s * 1000),
             seen=seen(spec.observability),
-            identity=self._identity(),
+            identity=IdentityConfig()
+            if self.identity == "off"
+            else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys"),
             env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
         )
-
-    def _identity(self) -> IdentityConfig:
-        spec, fleet = self.manifest.spec, self.manifest.metadata.name
-        if spec.identity == "off" or spec.topology.kind == SINGLE:
-            return IdentityConfig()
-        return IdentityConfig(spec.identity, f"{self.home}/fleets/{fleet}/keys")
 
     def _mcp(self, server: Mcp) -> McpConfig:
         env = {name: self._seen_from_here(value) for name, value in sorted(server.env.items())}
@@ -192,11 +193,26 @@ class _Shared:
         return files_from(self.folder, text)
 
 
-def _hive(manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, generation: int) -> HiveConfig:
+def _identity(manifest: HiveManifest, state: FleetState) -> Identity:
+    """What is said; else as it was; else what a new fleet needs where its bus can be reached from other machines."""
+    spec = manifest.spec
+    if spec.topology.kind == SINGLE:
+        return "off"
+    if spec.identity is not None:
+        return spec.identity
+    if state.hive is not None and state.hive.topology != SINGLE:
+        return "require" if state.hive.is_sealed else "off"
+    is_issued_here = spec.platform.kind in ("local", "inprocess")
+    return "require" if is_issued_here and is_elsewhere(spec.bus.url) else "off"
+
+
+def _hive(
+    manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, generation: int, identity: Identity
+) -> HiveConfig:
     """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
     topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, generation)
     group_of, founders = {agent.name: agent.group for agent in agents}, dict[str, tuple[str, ...]]()
-    is_sealed = manifest.spec.identity == "require"
+    is_sealed = identity == "require"
     for node, process in sorted(allocation.nodes.items()):
         group = next((group_of[agent] for agent in allocation.processes[process][node]), "")
         founders[group] = (*founders.get(group, ()), node)

@@ -441,3 +441,37 @@ def test_where_facts_are_judged_the_desk_is_a_moderator_so_what_people_say_there
     assert found == [{("ada", "ben")}] * 3
     (unjudged,) = {one.tuning.standing.moderators for one in wanted(BASE | {"trust": {"moderators": ["ada"]}}).processes.values()}
     assert unjudged == ("ada",)
+
+
+def of_bus(url, state=None, **spec):
+    """What should be of a fleet with this bus, by what is remembered of it."""
+    given = manifest_of({"topology": "flat", "agents": [{"name": "ada"}, {"name": "bob"}], "bus": url, **spec})
+    return desired(given, "/texts", "/home", state or FleetState(), {})
+
+
+FAR_AWAY = "rediss://redis.example.org:6379"
+
+
+@pytest.mark.parametrize(
+    ("url", "spec", "mode"),
+    [
+        ("redis://127.0.0.1:6379", {}, "off"),
+        ("memory", {"platform": "inprocess"}, "off"),
+        (FAR_AWAY, {}, "require"),
+        (FAR_AWAY, {"identity": "off"}, "off"),
+        (FAR_AWAY, {"topology": "single"}, "off"),
+        ("redis://127.0.0.1:6379", {"identity": "warn"}, "warn"),
+    ],
+)
+def test_members_of_a_new_fleet_prove_who_they_are_where_its_bus_can_be_reached_from_elsewhere(url, spec, mode):
+    found = of_bus(url, **spec)
+
+    assert {one.identity.mode for one in found.processes.values()} == {mode}
+    assert found.hive.is_sealed == (mode == "require")
+
+
+def test_a_fleet_there_is_stays_as_it_is_where_nothing_is_said():
+    believing, proving = of_bus(FAR_AWAY, identity="off"), of_bus(FAR_AWAY)
+
+    assert not of_bus(FAR_AWAY, FleetState(hive=believing.hive)).hive.is_sealed
+    assert of_bus("redis://127.0.0.1:6379", FleetState(hive=proving.hive)).processes["ada"].identity.mode == "require"
