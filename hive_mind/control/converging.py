@@ -5,6 +5,7 @@ action that failed some times is left alone for the rest of the run: a fleet wit
 sentence, not with a timeout.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.control.applying import Applying
+from hive_mind.control.issuing import renew
 from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.manifests.sources import SourceReader
@@ -106,6 +108,7 @@ class Converging:
         """Until nothing is left to do, nothing helps, or the time is over. Raises `DataLoss` before anything is changed."""
         look = await self.look()
         self.refuse_loss(look.plan)
+        await asyncio.to_thread(renew, look.wanted.processes.values(), self.report)
         applying = self._applying(look.wanted)
         while not patience.is_over:
             look = await self.with_bus(look)

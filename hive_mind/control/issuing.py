@@ -1,7 +1,9 @@
 """Certificates for the processes of a fleet, issued where they are started; the root is made with the first of them."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from hive_mind.errors import ConfigError
 from hive_mind.hive.seal import UNSEALED, Seal
 from hive_mind.identity.seals import KeySeal
 from hive_mind.runtime.keys import KeyFolder
@@ -21,6 +23,17 @@ def issue_for(config: WorkerConfig) -> None:
     also = sorted({node.name for node in config.nodes} | {agent.name for agent in config.agents})
     if not keys.is_issued(config.process, also, days_left=_DAYS_LEFT):
         keys.issue(config.process, also)
+
+
+def renew(processes: Iterable[WorkerConfig], report: Callable[[str], None]) -> None:
+    """Issue again what ends soon, for processes that run on as they are: they look into the folder by themselves."""
+    for config in processes:
+        keys = KeyFolder(Path(config.identity.folder), config.fleet)
+        try:
+            if config.identity.mode != "off" and keys.certificate(config.process) is not None:
+                issue_for(config)
+        except ConfigError as error:
+            report(f"{config.process} can't be issued another certificate: {error}")
 
 
 def movers_seal(config: WorkerConfig) -> Seal:

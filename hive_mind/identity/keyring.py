@@ -69,6 +69,8 @@ class Keyring:
         if former is not None and former.not_after_ms >= certificate.not_after_ms:
             return False
         self._known[certificate.key_id], self._kept[certificate.key_id] = certificate, data
+        if self._own is not None and certificate.key_id == self._own.id:
+            self.certificate = data
         return True
 
     def revoke(self, data: bytes) -> bool:

@@ -144,6 +144,13 @@ def test_of_two_certificates_of_one_key_the_later_holds_and_one_that_expires_is_
     assert why(others, "root") == FORGED
 
 
+def test_its_own_certificate_is_renewed_too() -> None:
+    mine, later = ring(ADA, "ada"), certificate(ADA, "ada", days=30)
+
+    assert mine.learn(later)
+    assert mine.certificate == later
+
+
 def test_a_seal_in_one_hive_is_none_in_another() -> None:
     here, there = (KeySeal(ADAS, hive, is_required=True) for hive in ("north", "south"))
     sealed = here.seal("ada", b"a fact")
