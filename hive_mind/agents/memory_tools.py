@@ -137,4 +137,5 @@ async def _known(memory: Memory, fact_id: str) -> Fact:
 
 def _told_hit(hit: Hit) -> dict[str, Any]:
     dispute = dispute_told(hit)
-    return told(hit.fact) | {"score": round(hit.score, 3)} | ({"disputed": dispute} if dispute else {})
+    voices = {"from": list(hit.voices.agents), "trust": hit.voices.trust} if hit.voices else {}
+    return told(hit.fact) | {"score": round(hit.score, 3)} | voices | ({"disputed": dispute} if dispute else {})

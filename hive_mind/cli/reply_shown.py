@@ -5,6 +5,7 @@ from typing import Any
 
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.counted import counted
 from hive_mind.model.answer import quotations
 
 Reply = Mapping[str, Any]
@@ -47,5 +48,12 @@ def _told(hit: Reply) -> str:
 def _provenance(hit: Reply) -> str:
     first, *others = hit["sources"] or ("",)
     parts = [shown_source(first), f"confirmed by {len(others)} more" if others else ""]
-    parts += [f"held by {hit['from']}" if hit["from"] else "", f"score {hit['score']:.2f}", f"id {short_id(hit['fact_id'])}"]
+    authors, others = hit["from"][:1], hit["from"][1:]
+    parts += [f"from {authors[0]}" + (f" and {counted(len(others), 'other')}" if others else "") if authors else ""]
+    parts += [f"trusted {hit['trust']:.1f} of 1" if hit["trust"] < 1 else ""]
+    parts += [
+        f"held by {hit['held_by']}" if hit["held_by"] else "",
+        f"score {hit['score']:.2f}",
+        f"id {short_id(hit['fact_id'])}",
+    ]
     return " · ".join(part for part in parts if part)

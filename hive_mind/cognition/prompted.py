@@ -30,6 +30,7 @@ from hive_mind.cognition.temporal import normalised, resolved_dates
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.travel import voices_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical
@@ -183,7 +184,7 @@ def _candidate_of(fact: FactReply, content: Content, said_at: str) -> Candidate:
 
 def _shown(hit: Hit) -> str:
     fact = hit.fact
-    told = ", ".join(part for part in (fact.speaker, fact.said_at) if part)
+    told = ", ".join(part for part in (fact.speaker, fact.said_at, voices_told(hit)) if part)
     past = " (no longer true)" if fact.superseded_by else ""
     disputed = f" ({dispute})" if (dispute := dispute_told(hit)) else ""
     return f"{fact.content}{f' ({told})' if told else ''}{past}{disputed}"

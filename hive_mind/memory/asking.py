@@ -13,7 +13,7 @@ from hive_mind.memory.base import Hive
 from hive_mind.memory.disputes import likeliest_first, with_rivals
 from hive_mind.memory.former import after_successors
 from hive_mind.memory.home import Home, is_at_home
-from hive_mind.memory.travel import fact_of
+from hive_mind.memory.travel import fact_of, voices_of
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
@@ -96,7 +96,7 @@ class Asking:
         rivals = await self._rivals(
             [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered
         )
-        hits = with_rivals(after_successors([_hit(_as_fact(facts[one.id]), one) for one in ranked if one.id in facts]), rivals)
+        hits = with_rivals(after_successors([_hit(facts[one.id], one) for one in ranked if one.id in facts]), rivals)
         return likeliest_first(hits, await self._votes(hits, facts, found.gathered))
 
     async def _votes(
@@ -185,5 +185,6 @@ def _as_fact(found: HiveFact | Fact) -> Fact:
     return fact_of(found) if isinstance(found, HiveFact) else found
 
 
-def _hit(fact: Fact, ranked: Ranked) -> Hit:
-    return Hit(fact, ranked.score, ranked.components, ranked.contributions)
+def _hit(found: HiveFact | Fact, ranked: Ranked) -> Hit:
+    voices = voices_of(found) if isinstance(found, HiveFact) else None
+    return Hit(_as_fact(found), ranked.score, ranked.components, ranked.contributions, voices=voices)

@@ -5,10 +5,12 @@ Each source of a fact is a root of its own: two agents that read the same file a
 
 from collections.abc import Iterable
 
+from hive_mind.counted import counted
 from hive_mind.hive.effects import Promotion
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.query import Hit, Voices
 
 
 def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> list[Promotion]:
@@ -49,3 +51,19 @@ def fact_of(found: HiveFact) -> Fact:
         labels=said.labels,
         sharing=Sharing.SHARED,
     )
+
+
+def voices_of(found: HiveFact) -> Voices:
+    """Who vouches for it, by when they did."""
+    said = sorted(found.provenance, key=lambda evidence: evidence.stamp)
+    return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), found.trust)
+
+
+def voices_told(hit: Hit) -> str:
+    """The same in words, for a model or a person; "" for what this memory learned itself."""
+    if hit.voices is None or not hit.voices.agents:
+        return ""
+    first, *others = hit.voices.agents
+    agreed = f" and {counted(len(others), 'other')}" if others else ""
+    trusted = "" if hit.voices.trust >= 1 else f", trusted {hit.voices.trust:.1f} of 1"
+    return f"from {first}{agreed}{trusted}"

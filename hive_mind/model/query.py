@@ -22,10 +22,19 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Voices:
+    """Who in a hive vouches for a fact: agents, the first first, and how far the most trusted of them is trusted, from 0 to 2."""
+
+    agents: tuple[str, ...]
+    trust: float
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A fact found for a query: its score, the raw figures behind it, and what each of them added.
 
-    `rivals` are facts that can't be true beside it, as far as their words tell.
+    `rivals` are facts that can't be true beside it, as far as their words tell. `voices`: None for one that this memory learned
+    itself.
     """
 
     fact: Fact
@@ -33,3 +42,4 @@ class Hit:
     components: ComponentScores
     contributions: Contributions = field(default=Contributions())
     rivals: tuple[Fact, ...] = ()
+    voices: Voices | None = None
