@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import InvalidInput
+from hive_mind.private import private_folder
 from hive_mind.runs import adapt, pointers
 
 _FILE_BYTES_MAX = 50_000_000
@@ -31,7 +32,7 @@ class RunFiles:
     def write(self, name: str, text: str) -> None:
         """All of it or nothing, durable. Raises `InvalidInput` for a name that leads out of the folder, and `OSError`."""
         path = self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         body = text.encode("utf-8", "replace")
         if len(body) > _FILE_BYTES_MAX:
             raise InvalidInput(f"{name} would have {len(body):,} bytes: at most {_FILE_BYTES_MAX:,}")

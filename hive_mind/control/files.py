@@ -6,6 +6,7 @@ A configuration names databases and tells how to reach a worker.
 import re
 from pathlib import Path
 
+from hive_mind import private
 from hive_mind.errors import InvalidInput
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}")
@@ -31,7 +32,7 @@ def refuse_unwritable_name(path: Path, advice: str) -> None:
 def private_folder(path: Path) -> Path:
     """The folder, made where it is missing, for its owner alone. Raises `InvalidInput` where it can't be."""
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private.private_folder(path)
     except OSError as error:
         raise InvalidInput(
             f"{path} can't be made: {error.strerror}; give --home (or HIVE_MIND_HOME) a folder where you may write"

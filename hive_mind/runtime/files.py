@@ -4,6 +4,8 @@ import os
 import secrets
 from pathlib import Path
 
+from hive_mind.private import private_folder
+
 PRIVATE = 0o600
 """For its owner alone."""
 
@@ -13,7 +15,10 @@ def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:
 
     Raises `OSError` that names the file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if mode == PRIVATE else 0o777)
+    if mode == PRIVATE:
+        private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
     # A name nobody else has: two writers never mix, and what a crash leaves behind harms nobody.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -20,6 +20,7 @@ from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Revocations
 from hive_mind.identity.envelopes import Mode, Signing
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import KEY_BYTES, PrivateKey
+from hive_mind.private import private_folder
 from hive_mind.runtime.files import write_whole
 
 DAYS = 365
@@ -205,7 +206,7 @@ class KeyFolder:
 
     def _write(self, name: str, body: bytes) -> None:
         is_secret = name.endswith(".key")
-        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(self.path)
         write_whole(self.path / name, base64.b64encode(body) + b"\n", *(() if is_secret else (_SHOWN,)))
 
 

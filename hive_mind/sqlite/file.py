@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
+from hive_mind.private import private_folder
 from hive_mind.sqlite.lock import Lock, locked_error, turn
 from hive_mind.sqlite.log import refuse_damaged_log
 
@@ -58,7 +59,7 @@ class File:
     def __init__(self, path: Path, form: Format) -> None:
         self.path, self._form = path.resolve(), form
         with translating(self.path, form):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
             with turn(self.path) if form.is_shared else nullcontext():
                 self._lock = Lock(self.path, form.owner, is_shared=form.is_shared)
                 try:

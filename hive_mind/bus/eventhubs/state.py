@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from hive_mind.bus.eventhubs.partitions import Position
 from hive_mind.errors import BackendError
+from hive_mind.private import private_folder
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class State:
         self._hub, self._path = hub, ":memory:" if folder is None else str(folder / _FILE)
         with _translating(self._path):
             if folder is not None:
-                folder.mkdir(parents=True, exist_ok=True)
+                private_folder(folder)
                 # The log that SQLite makes beside it gets the same rights.
                 os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600))
             self._connection = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)

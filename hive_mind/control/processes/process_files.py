@@ -53,8 +53,11 @@ class ProcessFiles:
         return None
 
     def running(self) -> Identity | None:
-        """The process of this name that is there now and can be shown to be the one that was started."""
-        return next((one for one in self._claims() if is_running(one)), None)
+        """The process of this name that is there now and can be shown to be the one that was started from here.
+
+        The files alone don't show it: they may be a copy, of a home whose processes are none of ours.
+        """
+        return next((one for one in self._claims() if is_running(one) and self._is_of_here(one)), None)
 
     @property
     def is_taken(self) -> bool:
@@ -103,6 +106,10 @@ class ProcessFiles:
         # Whoever started it died before it could note it, or the clock was set meanwhile.
         if self.is_taken and (holder := self._holder()) is not None:
             yield holder
+
+    def _is_of_here(self, one: Identity) -> bool:
+        # A home that was moved has other paths and the same locks.
+        return command_of(one)[-1:] == [str(self.config)] or self.is_taken
 
     def _holder(self) -> Identity | None:
         """Who wrote its number into the lock, if that is a process that was started with this configuration."""

@@ -74,7 +74,7 @@ class RedisFiles:
         """The server, where there is one and it can be shown to be this fleet's."""
         with suppress(msgspec.DecodeError):
             one = Identity(*msgspec.json.decode(read_own(self.folder / "server.json"), type=tuple[int, float]))
-            if is_running(one):
+            if is_running(one) and self._is_its_folder(one):
                 return one
         return self._adopted() if self.is_taken else None
 
@@ -115,15 +115,19 @@ class RedisFiles:
         """One whose starter died before it could note it: it has the lock, says this number, and lives in this folder."""
         number = read_own(self.folder / "pid").strip()
         one = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
-        try:
-            if one is None or not self.folder.samefile(psutil.Process(one.pid).cwd()):
-                return None
-        except (psutil.Error, OSError):
+        if one is None or not self._is_its_folder(one):
             return None
         # Others may find it at the same moment; one of them notes it.
         with suppress(OSError):
             self._note(one)
         return one
+
+    def _is_its_folder(self, one: Identity) -> bool:
+        """Whether it lives here; these files may be a copy of those that it lives in."""
+        try:
+            return self.folder.samefile(psutil.Process(one.pid).cwd())
+        except (psutil.Error, OSError):
+            return False
 
     def _note(self, one: Identity | None) -> None:
         if one is not None:

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable
+from hive_mind.private import private_folder
 from hive_mind.sqlite.file import connect_for_reading, log_path, sync_folder, translating, unreadable
 from hive_mind.sqlite.lock import Lock
 from hive_mind.store.sqlite.checking import problems
@@ -47,7 +48,7 @@ def restore(copy: Path, path: Path) -> Path | None:
     _refuse_damaged(copy)
     path = path.resolve()
     with translating(path, FORMAT):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         lock = Lock(path, FORMAT.owner)
         unfinished = path.with_name(path.name + ".restored")
         try:
