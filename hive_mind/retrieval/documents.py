@@ -19,8 +19,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.chunking import heading_of
-from hive_mind.retrieval.workspace import DOCUMENT_SUFFIXES
 
+# Files that are documents, by how their names end.
+DOCUMENT_SUFFIXES = frozenset((".md", ".markdown", ".txt", ".rst", ".text"))
 # A book of a thousand pages is some 2 MB; what is larger is a dump or a log, and would be cut into thousands of chunks.
 DOCUMENT_BYTES_MAX = 8 << 20
 _FRONT_MATTER_CHARACTERS_MAX = 64 << 10

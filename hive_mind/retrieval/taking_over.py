@@ -18,8 +18,9 @@ from hive_mind.forms.reading import tree_of
 from hive_mind.retrieval import converting
 from hive_mind.retrieval.configuration import NAME
 from hive_mind.retrieval.converting import Converted, Object
+from hive_mind.retrieval.documents import DOCUMENT_SUFFIXES
 from hive_mind.retrieval.forms import COLLECTION, CONFIG, GOLDEN
-from hive_mind.retrieval.workspace import DOCUMENT_SUFFIXES, Workspace
+from hive_mind.retrieval.workspace import Workspace
 
 _ACTIVE = "configs/active.json"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,15 +21,11 @@ from hive_mind.forms.reading import Read, read, text_of, tree_of
 from hive_mind.retrieval.active import Active
 from hive_mind.retrieval.collection import Collection
 from hive_mind.retrieval.configuration import NAME, RetrievalConfig
+from hive_mind.retrieval.documents import Listing, listed
 from hive_mind.retrieval.forms import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from hive_mind.retrieval.golden import Golden
 
-if TYPE_CHECKING:
-    from hive_mind.retrieval.documents import Listing
-
 _ACTIVE = "active"
-# Files that are documents, by how their names end.
-DOCUMENT_SUFFIXES = frozenset((".md", ".markdown", ".txt", ".rst", ".text"))
 
 _NAME = re.compile(NAME.strip("^$"))
 
@@ -141,11 +137,8 @@ class Workspace:
         """The same questions, with documents that were given by their path in the workspace called by their ids."""
         return golden.renamed(self._ids())
 
-    def documents(self, collection: Collection) -> "Listing":
+    def documents(self, collection: Collection) -> Listing:
         """The documents of a collection, as its folder shows them: not read yet, in the order of their ids."""
-        # Here, because what a document is (DOCUMENT_SUFFIXES) is asked of this file.
-        from hive_mind.retrieval.documents import listed
-
         return listed(self.documents_folder(collection))
 
     def documents_folder(self, collection: Collection) -> Path:

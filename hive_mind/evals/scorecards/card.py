@@ -11,8 +11,6 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault, Mode
-from hive_mind.retrieval.writing import writable
-from hive_mind.runtime.files import write_whole
 
 FILE = "scorecard.json"
 JUDGED_MIN = 20
@@ -170,19 +168,6 @@ class Scorecard(msgspec.Struct, frozen=True):
     def without_figures(self) -> list[CellCard]:
         """Cells that failed or were not finished."""
         return [cell for cell in self.cells if cell.status != "done"]
-
-
-def write_scorecard(folder: Path) -> Scorecard:
-    """Compute the scorecard of a run's folder and write it there.
-
-    Raises `InvalidInput` for a damaged or missing file, and where it can't be written.
-    """
-    from hive_mind.evals.scorecards.making import scorecard_of
-
-    card = scorecard_of(folder)
-    with writable(folder / FILE):
-        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(card)) + b"\n")
-    return card
 
 
 def read_scorecard(folder: Path) -> Scorecard:
