@@ -27,14 +27,13 @@ from hive_mind.bus.base import (
     Traffic,
 )
 from hive_mind.bus.codec import encode
-from hive_mind.bus.redis import keys, letters
-from hive_mind.bus.redis.desk import Desk
-from hive_mind.bus.redis.keeper import EVERY_S, trim
+from hive_mind.bus.redis import dead_letters, keys
+from hive_mind.bus.redis.admin_client import Desk
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
-from hive_mind.bus.redis.purging import purge
 from hive_mind.bus.redis.reader import Letter, Reader
 from hive_mind.bus.redis.server import inspected, refuse_full
 from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
 from hive_mind.bus.redis.watch import Watcher
 from hive_mind.bus.redis.wire import Command, Packed, Place, pack
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
@@ -143,19 +142,19 @@ class RedisBus:
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """What the server says. What a subscriber has read ahead counts as unacknowledged."""
-        return await self._desk.ask(lambda wire: letters.states(wire, hive))
+        return await self._desk.ask(lambda wire: dead_letters.states(wire, hive))
 
     async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
         """From a stream of the hive."""
-        return await self._desk.ask(lambda wire: letters.listed(wire, hive, limit))
+        return await self._desk.ask(lambda wire: dead_letters.listed(wire, hive, limit))
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
         """Send them again, each to its name alone."""
-        return await self._desk.ask(lambda wire: letters.replayed(wire, hive, ids))
+        return await self._desk.ask(lambda wire: dead_letters.replayed(wire, hive, ids))
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         """Forget them."""
-        return await self._desk.ask(lambda wire: letters.dropped(wire, hive, ids))
+        return await self._desk.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
 
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Read nothing more, wait until what was read is acknowledged or the time is up, and hang up."""
@@ -179,7 +178,7 @@ class RedisBus:
     def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
         """Keep a dead letter."""
         self._letters += 1
-        command = letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
+        command = dead_letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
         self.outgoing.post(command, len(letter.data), then)
         self.look_whether_drained()
 

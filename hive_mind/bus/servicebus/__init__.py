@@ -30,13 +30,13 @@ from hive_mind.bus.base import (
     Watch,
 )
 from hive_mind.bus.servicebus.account import Account, account_of, silence
-from hive_mind.bus.servicebus.admin import Administration, Counts
+from hive_mind.bus.servicebus.admin_client import Administration, Counts
+from hive_mind.bus.servicebus.dead_letters import drop, letters_in, replay
 from hive_mind.bus.servicebus.errors import NAME, Missing
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
-from hive_mind.bus.servicebus.letters import drop, letters_in, replay
+from hive_mind.bus.servicebus.messages import messages_of
 from hive_mind.bus.servicebus.names import name_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
-from hive_mind.bus.servicebus.parcel import messages_of
 from hive_mind.bus.servicebus.watchdog import Watchdog
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 

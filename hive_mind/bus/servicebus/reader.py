@@ -17,8 +17,8 @@ from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
 from hive_mind.bus.servicebus.account import Account, Line
-from hive_mind.bus.servicebus.clerk import Clerk
 from hive_mind.bus.servicebus.errors import translated
+from hive_mind.bus.servicebus.lock_renewer import Clerk
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 

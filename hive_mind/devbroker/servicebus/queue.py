@@ -11,16 +11,12 @@ from math import inf
 from sys import maxsize
 from uuid import UUID
 
-from hive_mind.devbroker.servicebus.duplicates import Duplicates
+from hive_mind.devbroker.servicebus.admission import Duplicates, Quota
 from hive_mind.devbroker.servicebus.errors import no_such_message, not_allowed, session_lock_lost
-from hive_mind.devbroker.servicebus.kept import Kept, State
-from hive_mind.devbroker.servicebus.letters import Letter, buried
-from hive_mind.devbroker.servicebus.locks import Locks
-from hive_mind.devbroker.servicebus.quota import Quota
-from hive_mind.devbroker.servicebus.schedule import Schedule
-from hive_mind.devbroker.servicebus.sessions import Lease, Sessions
+from hive_mind.devbroker.servicebus.locks import Lease, Locks, Sessions
+from hive_mind.devbroker.servicebus.message import Kept, Letter, State, buried
 from hive_mind.devbroker.servicebus.settings import QueueSettings
-from hive_mind.devbroker.servicebus.shelf import Shelf
+from hive_mind.devbroker.servicebus.store import Schedule, Shelf
 
 
 class Queue:

@@ -10,14 +10,13 @@ from uuid import UUID, uuid4
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import Message, unbatch
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
-from hive_mind.devbroker.servicebus.alarm import Alarm
 from hive_mind.devbroker.servicebus.errors import not_allowed
-from hive_mind.devbroker.servicebus.letters import letter_of, text_of
 from hive_mind.devbroker.servicebus.management import manage_queue
+from hive_mind.devbroker.servicebus.message import letter_of, rendered, tag_of, text_of
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.rendering import rendered, tag_of
 from hive_mind.devbroker.servicebus.rules import Rules
 from hive_mind.devbroker.servicebus.session_links import SESSION_FILTER, SessionLinks
+from hive_mind.devbroker.servicebus.wake_timer import Alarm
 
 
 class QueueEntity:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.entity import Host, Link, Timer
 from hive_mind.devbroker.servicebus.errors import no_session, not_allowed, session_lock_lost
+from hive_mind.devbroker.servicebus.locks import Lease
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.sessions import Lease
 
 SESSION_FILTER = "com.microsoft:session-filter"
 

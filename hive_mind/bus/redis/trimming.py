@@ -7,14 +7,17 @@ have not read that were away for as long. A moment is kept in any case, for thos
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from hive_mind.bus.base import BRIEF_S
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import BRIEF_S, BusSettings
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.wire import Command, Wire, pairs, value
+from hive_mind.bus.redis.wire import Command, Place, Wire, pairs, value
 
 EVERY_S = 2.0
 _WATCHED_MS = 2000
 # Whoever showed itself within this time is there, however little is kept: readers do so every few seconds.
 _ALIVE_FOR_MS = 60_000
+
+_LOOKED_AT = 1000
 
 
 async def trim(wire: Wire, hive: str, kept_s: float) -> None:
@@ -87,3 +90,23 @@ async def _forget(wire: Wire, hive: str, gone: Iterable[str], old_ms: int) -> No
             ("HDEL", keys.owners(hive), name),
             ("HDEL", keys.names(hive), name),
         )
+
+
+async def purge(address: BusAddress, settings: BusSettings, hives: Sequence[str]) -> int:
+    """Delete every key of these hives; how many there were. Nobody may use them. Raises `BackendError`."""
+    wire = Wire(Place(address, settings))
+    try:
+        await wire.connect()
+        return sum([await _purged(wire, hive) for hive in hives])
+    finally:
+        await wire.close()
+
+
+async def _purged(wire: Wire, hive: str) -> int:
+    deleted, cursor = 0, b"0"
+    while True:
+        cursor, found = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _LOOKED_AT)
+        if found:
+            deleted += await wire.one("UNLINK", *found)
+        if cursor == b"0":
+            return deleted

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 
-from hive_mind.bus.servicebus.parcel import messages_of
+from hive_mind.bus.servicebus.messages import messages_of
 from tests.contract.bus_builders import envelope
 
 DAY_S = 86_400.0

@@ -1,20 +1,23 @@
-"""Dead letters of one subscription: Service Bus keeps them in a queue beside it.
+"""Dead letters: Service Bus keeps those of a subscription in a queue beside it, a hive's are those of all its subscriptions.
 
 Looking takes nothing away. To replay or drop some, the queue is read until they are found; the others are given back.
 """
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
+import msgspec
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusReceiver
 
+from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import Account
-from hive_mind.bus.servicebus.errors import translated
-from hive_mind.bus.servicebus.parcel import attempt_of, data_of, envelope_of, is_ping, text_of
+from hive_mind.bus.servicebus.errors import Missing, translated
+from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, messages_of, text_of
+from hive_mind.bus.servicebus.outgoing import Outgoing
 from hive_mind.errors import WireError
 
 _PAGE = 200
@@ -25,6 +28,11 @@ _DESCRIPTION = re.compile(r"(\d+) attempts, at (\d+)")
 
 Act = Callable[[ServiceBusReceivedMessage], Awaitable[bool]]
 """Does something with a dead letter; whether it is to be taken off."""
+
+_REPLAY_S = 10.0
+
+Paths = Mapping[str, str]
+"""Of subscriptions, by the node's name."""
 
 
 def description_of(attempts: int, at_ms: int) -> str:
@@ -120,3 +128,51 @@ async def _take_off(
 
 def _enqueued_ms(message: ServiceBusReceivedMessage) -> int:
     return int(message.enqueued_time_utc.timestamp() * 1000) if message.enqueued_time_utc is not None else 0
+
+
+async def letters_in(account: Account, paths: Paths, limit: int) -> Sequence[DeadLetter]:
+    """The oldest. Raises `BackendError`."""
+    letters: list[DeadLetter] = []
+    for name, path in sorted(paths.items()):
+        # Somebody may be known who never subscribed.
+        with suppress(Missing):
+            letters += await DeadLetters(account, path, name).list(limit)
+    return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
+
+
+async def replay(account: Account, outgoing: Outgoing, kept_s: float, paths: Paths, ids: Sequence[str]) -> int:
+    """Send some again, each to its name alone, and take them off. Raises `BackendError`."""
+    return await _each(account, paths, ids, lambda name: _sending_to(name, outgoing, kept_s))
+
+
+async def drop(account: Account, paths: Paths, ids: Sequence[str]) -> int:
+    """Take some off. Raises `BackendError`."""
+
+    async def forget(_: ServiceBusReceivedMessage) -> bool:
+        return True
+
+    return await _each(account, paths, ids, lambda _: forget)
+
+
+async def _each(account: Account, paths: Paths, ids: Sequence[str], doing: Callable[[str], Act]) -> int:
+    numbers: dict[str, set[int]] = {}
+    for path, _, number in (id.rpartition("/") for id in ids):
+        if number.isascii() and number.isdigit():
+            numbers.setdefault(path, set()).add(int(number))
+    done = 0
+    for name, path in paths.items():
+        if path in numbers:
+            done += await DeadLetters(account, path, name).each(numbers[path], doing(name))
+    return done
+
+
+def _sending_to(name: str, outgoing: Outgoing, kept_s: float) -> Act:
+    async def send_again(message: ServiceBusReceivedMessage) -> bool:
+        found = revived(message)
+        if found is None:
+            return False
+        envelope = msgspec.structs.replace(found[0], target=(name,))
+        await outgoing.publish(messages_of(envelope, codec.encode(envelope), kept_s, found[1]), _REPLAY_S)
+        return True
+
+    return send_again

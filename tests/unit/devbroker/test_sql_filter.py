@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.devbroker.servicebus.sql_like import is_like, pattern_of
-from hive_mind.devbroker.servicebus.sql_tokens import LENGTH_MAX
-from hive_mind.devbroker.servicebus.sqlfilter import DEPTH_MAX, Properties, filter_of
+from hive_mind.devbroker.servicebus.sql_filter import DEPTH_MAX, LENGTH_MAX, Properties, filter_of
+from hive_mind.devbroker.servicebus.sql_values import is_like, pattern_of
 from hive_mind.errors import InvalidInput
 
 MESSAGE = Properties(

@@ -18,7 +18,7 @@ from hive_mind.devbroker.amqp.sections import (
     value_message,
 )
 from hive_mind.devbroker.amqp.types import Symbol, Timestamp, UInt
-from hive_mind.devbroker.servicebus.letters import ID_LENGTH_MAX, letter_of
+from hive_mind.devbroker.servicebus.message import ID_LENGTH_MAX, letter_of
 
 NOW = 1_000.0
 ABSOLUTE_EXPIRY = 8

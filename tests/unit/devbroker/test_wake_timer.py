@@ -2,7 +2,7 @@
 
 from math import inf
 
-from hive_mind.devbroker.servicebus.alarm import Alarm
+from hive_mind.devbroker.servicebus.wake_timer import Alarm
 from tests.unit.devbroker.letters import TurnedHost
 
 

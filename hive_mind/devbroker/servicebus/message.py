@@ -1,10 +1,11 @@
-"""A message as a queue sees it: what it has to know of it, read once and checked when it comes in.
+"""A message as a queue sees it: read and checked once as it comes in, kept with number and state, rendered as it goes out.
 
-The queue never looks into `content`; what it adds (numbers, locks, counts) is written when a message goes out (`rendering`).
+The queue never looks into `content`; what it adds (numbers, locks, counts) is written into header and annotations at the end.
 """
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from math import inf
 from typing import Any
 from uuid import UUID, uuid4
@@ -13,6 +14,8 @@ from hive_mind.devbroker.amqp.encoding import described, encode
 from hive_mind.devbroker.amqp.sections import (
     CONTENT_TYPE,
     CORRELATION_ID,
+    DELIVERY_ANNOTATIONS,
+    HEADER,
     MESSAGE_ID,
     PROPERTIES,
     REPLY_TO,
@@ -21,9 +24,11 @@ from hive_mind.devbroker.amqp.sections import (
     SUBJECT,
     TO,
     Message,
+    annotations_section,
 )
+from hive_mind.devbroker.amqp.types import Int, Symbol, Timestamp, UInt
 from hive_mind.devbroker.servicebus.errors import wrong_argument
-from hive_mind.devbroker.servicebus.sqlfilter import Properties
+from hive_mind.devbroker.servicebus.sql_filter import Properties
 
 ID_LENGTH_MAX = 128
 
@@ -38,6 +43,14 @@ _SYSTEM = {
     "subject": SUBJECT,
     "to": TO,
 }
+
+_SEQUENCE = encode(Symbol("x-opt-sequence-number"))
+_ORIGIN = encode(Symbol("x-opt-enqueue-sequence-number"))
+_ENQUEUED = encode(Symbol("x-opt-enqueued-time"))
+_LOCKED_UNTIL = encode(Symbol("x-opt-locked-until"))
+_STATE = encode(Symbol("x-opt-message-state"))
+_DIED_IN = encode(Symbol("x-opt-deadletter-source"))
+_TOKEN = Symbol("x-opt-lock-token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +129,60 @@ def _scheduled_at(message: Message) -> float:
         return 0.0
     at_ms = message.annotation_map.get("x-opt-scheduled-enqueue-time")
     return at_ms / 1000 if isinstance(at_ms, int) else 0.0
+
+
+class State(IntEnum):
+    """As it goes over the wire."""
+
+    ACTIVE = 0
+    DEFERRED = 1
+    SCHEDULED = 2
+
+
+@dataclass(slots=True)
+class Kept:
+    """`attempts` are deliveries that failed. `origin` is its number where it was sent to: the topic, or the queue it died in."""
+
+    letter: Letter
+    sequence: int
+    origin: int
+    enqueued_at: float
+    expires_at: float = inf
+    state: State = State.ACTIVE
+    attempts: int = 0
+    token: UUID | None = None
+    locked_until: float = 0.0
+    died_in: str = ""
+
+
+def rendered(kept: Kept, locked_until: float | None = None) -> bytes:
+    """The encoded message; with its lock when `locked_until` is given."""
+    notes = [
+        (_SEQUENCE, encode(kept.sequence)),
+        (_ORIGIN, encode(kept.origin)),
+        (_ENQUEUED, encode(milliseconds(kept.enqueued_at))),
+    ]
+    if kept.state is not State.ACTIVE:
+        notes.append((_STATE, encode(Int(kept.state))))
+    if kept.died_in:
+        notes.append((_DIED_IN, encode(kept.died_in)))
+    first = _header(kept)
+    if locked_until is not None:
+        notes.append((_LOCKED_UNTIL, encode(milliseconds(locked_until))))
+        first += annotations_section(DELIVERY_ANNOTATIONS, {_TOKEN: kept.token})
+    return kept.letter.content.encoded(header=first, annotations=notes)
+
+
+def tag_of(token: UUID) -> bytes:
+    """A lock token as a delivery tag, in the order of bytes clients expect."""
+    return token.bytes_le
+
+
+def milliseconds(time: float) -> Timestamp:
+    """A time as it stands in messages."""
+    return Timestamp(int(time * 1000))
+
+
+def _header(kept: Kept) -> bytes:
+    durable, priority, ttl, first_acquirer, _ = kept.letter.content.header_fields
+    return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(kept.attempts))])

@@ -1,12 +1,41 @@
-"""Which message ids were seen lately, so that what a sender sends again after an interrupted send is kept once."""
+"""What a queue admits: as much as its quota allows, and no message id twice within the window of duplicate detection."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
-from hive_mind.devbroker.servicebus.letters import Letter
+from hive_mind.devbroker.servicebus.errors import quota_reached
+from hive_mind.devbroker.servicebus.message import Letter
 
 # The oldest are forgotten early beyond this: a window in time alone has no bound.
 IDS_MAX = 200_000
+
+
+@dataclass(slots=True)
+class Quota:
+    """Counted in messages and in bytes."""
+
+    messages_max: int
+    bytes_max: int
+    messages: int = 0
+    bytes: int = 0
+
+    def check(self, messages: int, size: int) -> None:
+        """Raises `AmqpError` when so many more messages of this size together do not fit."""
+        if self.messages + messages > self.messages_max:
+            raise quota_reached(f"{self.messages} messages are kept, of at most {self.messages_max}")
+        if self.bytes + size > self.bytes_max:
+            raise quota_reached(f"{self.bytes} bytes are kept, of at most {self.bytes_max}")
+
+    def take(self, size: int) -> None:
+        """One message more; whoever sends checks before."""
+        self.messages += 1
+        self.bytes += size
+
+    def give_back(self, size: int) -> None:
+        """A message is gone."""
+        self.messages -= 1
+        self.bytes -= size
 
 
 class Duplicates:
