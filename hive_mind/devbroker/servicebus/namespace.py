@@ -14,7 +14,8 @@ from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.queue_entity import QueueEntity
 from hive_mind.devbroker.servicebus.rules import rules_of
 from hive_mind.devbroker.servicebus.settings import settings_of
-from hive_mind.devbroker.servicebus.topic import Topic, TopicEntity
+from hive_mind.devbroker.servicebus.topic import Topic
+from hive_mind.devbroker.servicebus.topic_entity import TopicEntity
 from hive_mind.errors import InvalidInput
 
 _DEAD_LETTERS = "/$deadletterqueue"
