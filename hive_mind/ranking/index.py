@@ -18,8 +18,7 @@ from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
-from hive_mind.ranking.inverted import Bm25Index
-from hive_mind.ranking.matched import Matched
+from hive_mind.ranking.inverted import Bm25Index, Matched
 from hive_mind.ranking.merge import total
 from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within

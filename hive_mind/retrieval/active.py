@@ -6,8 +6,7 @@ In the public layout the file is a configuration itself, a copy or a link.
 
 from pydantic import Field
 
-from hive_mind.retrieval._part import Part
-from hive_mind.retrieval.configuration import Name, RetrievalConfig
+from hive_mind.retrieval.configuration import Name, Part, RetrievalConfig
 
 
 class Active(Part):

@@ -10,7 +10,7 @@ from typing import Any
 from hive_mind.errors import Problem
 from hive_mind.forms.reading import read
 from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.forms import CONFIG
+from hive_mind.retrieval.workspace import CONFIG
 
 Path = tuple[str, ...]
 # Sections whose fields are each a decision of their own. The others are switched on or off as a whole.

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hive_mind.retrieval._part import Part
-from hive_mind.retrieval.configuration import Name
+from hive_mind.retrieval.configuration import Name, Part
 
 FIELD_NAME = r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$"
 FieldName = Annotated[str, Field(pattern=FIELD_NAME)]

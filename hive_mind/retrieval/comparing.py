@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hive_mind.errors import InvalidInput
-from hive_mind.measure.randomisation import randomisation_p
-from hive_mind.measure.statistics import Interval, macro_mean
+from hive_mind.measure.statistics import Interval, macro_mean, randomisation_p
 from hive_mind.retrieval.measured import METRICS, SEED, Evaluation, Label, Metric, Row, interval_of
 
 

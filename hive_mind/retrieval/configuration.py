@@ -5,9 +5,7 @@ The same file drives a collection of documents, an agent's memory and a hive. Ev
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
-
-from hive_mind.retrieval._part import Part
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
@@ -20,6 +18,12 @@ RESULTS_MAX = 10
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Boost = Annotated[float, Field(ge=0.0, le=BOOST_MAX)]
 _Text = Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class Part(BaseModel):
+    """A section of a file. Strict, so that `true` is no number and "5" none either."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class Retrieval(Part):

@@ -5,14 +5,20 @@ shows a single result would be measured by an easier ideal.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
+from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.found import Found, Result
 from hive_mind.retrieval.golden import Golden, GoldenQuery, Split
+from hive_mind.retrieval.index import open_index
 from hive_mind.retrieval.measured import Evaluation, Row, Shown
+from hive_mind.retrieval.workspace import Workspace
+from hive_mind.runtime.settings import Settings
 
 K_MIN = 10
 
@@ -104,3 +110,45 @@ def _shown(one: Result) -> Shown:
         one.vector,
         one.flags,
     )
+
+
+class Measurable(Index, Protocol):
+    """An index of which is known what it holds."""
+
+    def facets(self) -> Mapping[str, Mapping[str, int]]:
+        """How many documents have each value of each field."""
+        ...
+
+    def counts(self) -> tuple[int, int]:
+        """How many documents and chunks there are."""
+        ...
+
+
+OpenCollection = Callable[[str], AbstractAsyncContextManager[Measurable]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Everything it takes to measure. `embedding` is the name of the model, "" without one."""
+
+    workspace: Workspace
+    open: OpenCollection
+    embedding: str = ""
+    progress: Progress | None = None
+
+    @property
+    def has_embeddings(self) -> bool:
+        """Whether questions can be compared by meaning."""
+        return bool(self.embedding)
+
+
+def bench_of(workspace: Workspace, settings: Settings, embedder: Embedder, progress: Progress | None = None) -> Bench:
+    """A bench over the real index. Nothing is measured on documents as they were: each opening takes in what has changed."""
+
+    @asynccontextmanager
+    async def open(collection: str) -> AsyncIterator[Measurable]:
+        async with await open_index(workspace, collection, settings, embedder) as index:
+            await index.update(progress)
+            yield index
+
+    return Bench(workspace, open, embedder.model if embedder.dimension else "", progress)

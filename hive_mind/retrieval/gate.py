@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from hive_mind.errors import ConfigError
-from hive_mind.retrieval.bench import Bench, Measurable
 from hive_mind.retrieval.changing import is_same
 from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.evaluation import Index, evaluate_held_out, held_out
+from hive_mind.retrieval.evaluation import Bench, Index, Measurable, evaluate_held_out, held_out
 from hive_mind.retrieval.golden import Golden
 from hive_mind.retrieval.measured import Evaluation
 from hive_mind.retrieval.validation import Checked, Finding, check_collection, check_config, check_golden, semantic

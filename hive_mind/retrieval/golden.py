@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from hive_mind.retrieval._part import Part
+from hive_mind.retrieval.configuration import Part
 
 # With five questions even a gain at each of them happens to equals one time in sixteen; with six, one in thirty-two.
 QUESTIONS_MIN = 6

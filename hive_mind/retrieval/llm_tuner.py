@@ -17,8 +17,7 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
-from hive_mind.retrieval._part import Part
-from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.configuration import Part, RetrievalConfig
 from hive_mind.retrieval.situation_told import told
 from hive_mind.retrieval.tuner import Proposal, Situation
 from hive_mind.retry import RetrySettings, Sleep, retried

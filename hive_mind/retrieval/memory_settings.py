@@ -9,8 +9,7 @@ from hive_mind.errors import WorkspaceError
 from hive_mind.forms.reading import read, text_of
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.retrieval.configuration import RetrievalConfig, TextForm
-from hive_mind.retrieval.forms import CONFIG
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.workspace import CONFIG, Workspace
 
 # A memory weighs confirmations to trust like this, and all of it by one strength (`ranking.pipeline`).
 _CONFIRMATIONS_SHARE = 0.6

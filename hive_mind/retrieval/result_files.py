@@ -15,8 +15,8 @@ import numpy as np
 
 import hive_mind
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.bench import Bench
 from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.evaluation import Bench
 from hive_mind.retrieval.measured import METRICS, SEED, Evaluation
 from hive_mind.retrieval.workspace import Workspace
 from hive_mind.retrieval.writing import writable, write_whole

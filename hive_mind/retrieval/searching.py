@@ -14,7 +14,7 @@ from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.ranking import distraction, weights
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bm25 import inverse_document_frequency
-from hive_mind.ranking.hybrid import CONFIRMATIONS_FULL, trust_share
+from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
 from hive_mind.ranking.pipeline import Evidence, Ranked, RankingSettings, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Vector

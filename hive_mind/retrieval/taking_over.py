@@ -6,23 +6,110 @@ differences of form stays, and `validate` tells it.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.form import Form
-from hive_mind.forms.reading import tree_of
-from hive_mind.retrieval import converting
+from hive_mind.forms.reading import tree_of, validated
+from hive_mind.forms.tree import Path as FormPath
+from hive_mind.forms.tree import spelled
+from hive_mind.retrieval.collection import FieldOf
 from hive_mind.retrieval.configuration import NAME
-from hive_mind.retrieval.converting import Converted, Object
 from hive_mind.retrieval.documents import DOCUMENT_SUFFIXES
-from hive_mind.retrieval.forms import COLLECTION, CONFIG, GOLDEN
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.workspace import COLLECTION, CONFIG, GOLDEN, Workspace
+
+Object = dict[str, Any]
+
+_TYPES = get_args(FieldOf.model_fields["type"].annotation)
+_WHY = {"embedding": ": the model is chosen by HIVE_MIND_EMBED_MODEL or --model"}
 
 _ACTIVE = "configs/active.json"
+
+
+@dataclass(slots=True)
+class Converted:
+    """A file's value as it is now, and what was changed about it."""
+
+    value: Object
+    changes: list[str] = field(default_factory=list)
+
+    def without_unknown(self, form: Form[Any]) -> "Converted":
+        """Without the keys that this form does not know."""
+        _, errors = validated(self.value, form)
+        for error in errors:
+            if error["type"] == "extra_forbidden":
+                _take(self.value, error["loc"])
+                self.changes.append(f"{spelled(error['loc'])} is left out{_WHY.get(str(error['loc'][-1]), ', nothing reads it')}")
+        return self
+
+
+def converted_collection(value: Object, documents_dir: str) -> Converted:
+    """A collection whose documents lie in this folder of the workspace."""
+    found = Converted(dict(value))
+    named = value.get("filterable_fields")
+    if isinstance(named, dict):
+        fields = {name: {"type": _type_of(told), "filterable": True} for name, told in named.items()}
+        found.value["fields"] = {**fields, **_object(value, "fields")}
+        del found.value["filterable_fields"]
+        found.changes.append(f"filterable_fields is no list: {', '.join(fields)} declared under fields")
+    if (told := value.get("documents_dir", "documents")) != documents_dir:
+        found.value["documents_dir"] = documents_dir
+        found.changes.append(f"documents_dir {told} is {documents_dir}, as seen from the workspace")
+    return found
+
+
+def converted_configuration(value: Object) -> Converted:
+    """A configuration. Where more results were allowed than are ever shown, the smaller number stays: it finds the same."""
+    found = Converted(dict(value))
+    top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
+    if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
+        found.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
+        found.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
+    return found
+
+
+def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
+    """Questions whose documents may be given by a path that begins with one of these folders."""
+    found = Converted(dict(value))
+    queries = value.get("queries")
+    if not isinstance(queries, list):
+        return found
+    found.value["queries"] = [_relabelled(one, documents_dirs) if isinstance(one, dict) else one for one in queries]
+    if found.value["queries"] != queries:
+        found.changes.append("documents are called by their path below the documents' folder")
+    return found
+
+
+def _relabelled(query: Object, folders: Sequence[str]) -> Object:
+    labels = {name: list(_ids(query[name], folders)) for name in ("relevant", "distractors") if isinstance(query.get(name), list)}
+    return query | labels
+
+
+def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
+    for path in paths:
+        inside = (path.removeprefix(f"{one}/") for one in folders if isinstance(path, str) and path.startswith(f"{one}/"))
+        yield next(inside, path)
+
+
+def _type_of(told: Any) -> str:
+    type = str(told.get("type")) if isinstance(told, dict) else ""
+    return type if type in _TYPES and type != "text" else "keyword"
+
+
+def _object(value: Object, key: str) -> Object:
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _take(value: Any, path: FormPath) -> None:
+    *above, last = path
+    for step in above:
+        value = value[step]
+    del value[last]
 
 
 @dataclass(slots=True)
@@ -48,13 +135,13 @@ def taken_over(source: Path) -> TakenOver:
         folder, place = _documents(project, f"collections/{name}.json", told)
         folders[folder] = place
         named |= {told.strip("/"), folder}
-        found.take(f"collections/{name}.json", text, converting.collection(value, folder).without_unknown(COLLECTION))
+        found.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
     for name, text, value in _files(project, "configs", CONFIG):
         _take_config(found, name, text, value)
     if project.golden_file.exists():
         text, value = _read(project, project.golden_file, GOLDEN)
         # The longest first: one may lie in another.
-        converted = converting.golden(value, sorted(named, key=len, reverse=True))
+        converted = converted_golden(value, sorted(named, key=len, reverse=True))
         found.take("evals/golden.json", text, converted.without_unknown(GOLDEN))
     for folder, place in folders.items():
         _take_documents(found, folder, place)
@@ -73,7 +160,7 @@ def _take_config(found: TakenOver, file: str, text: str, value: Object) -> None:
     new = old if old == _ACTIVE or not re.fullmatch(NAME, name) else f"configs/{name}.json"
     if new in found.files or new == _ACTIVE:
         new = old
-    found.take(new, text, converting.configuration(value).without_unknown(CONFIG), old)
+    found.take(new, text, converted_configuration(value).without_unknown(CONFIG), old)
     if new != old:
         found.changes.append(f"{old} is {new}, as it calls itself")
 

@@ -12,14 +12,12 @@ from typing import TypeVar
 
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.retrieval import tuning_files
-from hive_mind.retrieval.bench import Bench, Measurable
 from hive_mind.retrieval.changing import is_same
-from hive_mind.retrieval.choosing import cross_validated, takes_over
 from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.evaluation import measured
+from hive_mind.retrieval.evaluation import Bench, Measurable, measured
 from hive_mind.retrieval.halves import Halves, halves
 from hive_mind.retrieval.measured import Evaluation
-from hive_mind.retrieval.tuner import Proposal, Situation, Step, Tuner
+from hive_mind.retrieval.tuner import Proposal, Situation, Step, Tuner, cross_validated, takes_over
 from hive_mind.retrieval.validation import check_golden
 from hive_mind.retrieval.verdict import Verdict, decide
 

@@ -19,16 +19,13 @@ from hive_mind.forms.form import Form
 from hive_mind.forms.reading import PROBLEMS_MAX, located, read
 from hive_mind.forms.tree import Tree
 from hive_mind.retrieval.collection import Collection
-from hive_mind.retrieval.collection_checking import collection_findings, documents_findings
-from hive_mind.retrieval.config_checking import config_findings, contradictions
+from hive_mind.retrieval.collection_checking import collection_findings, documents_findings, golden_findings
+from hive_mind.retrieval.config_checking import combination, config_findings, contradictions, filter_findings
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.describing import Facets, contents
 from hive_mind.retrieval.documents import left_out
-from hive_mind.retrieval.filter_checking import combination, filter_findings
-from hive_mind.retrieval.forms import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from hive_mind.retrieval.golden import Golden
-from hive_mind.retrieval.golden_checking import golden_findings
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
 
 Level = Literal["error", "warning"]
 M = TypeVar("M", bound=BaseModel)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -19,11 +19,23 @@ from hive_mind.errors import InvalidInput, Problem, WorkspaceError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
 from hive_mind.retrieval.active import Active
-from hive_mind.retrieval.collection import Collection
+from hive_mind.retrieval.collection import FIELD_NAME, Collection
 from hive_mind.retrieval.configuration import NAME, RetrievalConfig
 from hive_mind.retrieval.documents import Listing, listed
-from hive_mind.retrieval.forms import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from hive_mind.retrieval.golden import Golden
+
+_PATTERNS = {
+    NAME: "has to be 1 to 64 letters, digits, '.', '_' and '-', with a letter or digit first",
+    FIELD_NAME: "has to be 1 to 64 letters, digits, '_' and '-', with a letter first",
+}
+_HELP = "docs/howto/retrieval.md"
+_BEGIN = "begin with `hive-mind retrieval init`"
+
+CONFIG: Final = Form("configuration", RetrievalConfig, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
+COLLECTION: Final = Form("collection", Collection, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
+# Room for some ten thousand questions.
+GOLDEN: Final = Form("golden set", Golden, _BEGIN, _HELP, "json", 20_000_000, 500_000, levels="three", patterns=_PATTERNS)
+ACTIVE: Final = Form("active configuration", Active, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
 
 _ACTIVE = "active"
 

@@ -1,15 +1,22 @@
-"""Writing files of a workspace: each is there whole or not at all, readable for those who may read its folder."""
+"""Writing files of a workspace, each whole or not at all and readable for those who may read its folder; and its lock.
+
+The lock lets one command at a time change what is in use.
+"""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.runtime import files
 
 # As files are that anybody edits; the user's own mask decides who else may.
 _READABLE = 0o666
+
+if sys.platform != "win32":
+    import fcntl
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -44,3 +51,33 @@ def writable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInput(f"{path} can't be written ({error.strerror or error}): make room, or make it writable") from error
+
+
+class WorkspaceBusy(ConfigError):
+    """Somebody else deploys in this workspace."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"another process is deploying in {folder}: wait until it has ended, or stop it")
+
+
+@contextmanager
+def workspace_lock(folder: Path) -> Iterator[None]:
+    """Held inside the block. Raises at once: `WorkspaceBusy` when somebody holds it, `InvalidInput` where none can be made."""
+    file = folder / ".deploying.lock"
+    with writable(file):
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if not _taken(descriptor):
+            raise WorkspaceBusy(folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True

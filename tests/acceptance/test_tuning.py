@@ -8,9 +8,9 @@ import pytest
 
 from hive_mind.cognition.budget import Budget
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.retrieval.bench import bench_of
 from hive_mind.retrieval.deploying import Order as DeployOrder
 from hive_mind.retrieval.deploying import deploy
+from hive_mind.retrieval.evaluation import bench_of
 from hive_mind.retrieval.llm_tuner import LlmTuner
 from hive_mind.retrieval.search_tuner import SearchSettings, SearchTuner
 from hive_mind.retrieval.starting import init

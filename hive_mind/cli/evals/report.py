@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.evals.scorecard_shown import show_scorecard
+from hive_mind.cli.evals.scorecard_table import show_scorecard
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import command

@@ -10,8 +10,7 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_indented, show_json, show_table
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
-from hive_mind.cli.retrieval.measured import SHOWN_AS, figure, plain_evaluation, questions_of, short, signed
-from hive_mind.cli.retrieval.pictures import Plot, picture_file
+from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, figure, picture_file, plain_evaluation, questions_of, short, signed
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from hive_mind.cli.running import FAILED, USAGE, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.bench import Bench
     from hive_mind.retrieval.deploying import Outcome
+    from hive_mind.retrieval.evaluation import Bench
     from hive_mind.retrieval.verdict import Verdict
     from hive_mind.retrieval.workspace import Workspace
 

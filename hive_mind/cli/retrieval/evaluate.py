@@ -10,13 +10,12 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json, shown_source
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation, show_questions
-from hive_mind.cli.retrieval.pictures import Plot, picture_file
+from hive_mind.cli.retrieval.measured import Plot, picture_file, plain_evaluation, show_evaluation, show_questions
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.bench import Bench
     from hive_mind.retrieval.configuration import RetrievalConfig
+    from hive_mind.retrieval.evaluation import Bench
     from hive_mind.retrieval.golden import Split
     from hive_mind.retrieval.measured import Evaluation
 

@@ -17,8 +17,8 @@ from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
     from hive_mind.embed.base import Embedder
-    from hive_mind.retrieval.bench import Bench
     from hive_mind.retrieval.configuration import RetrievalConfig
+    from hive_mind.retrieval.evaluation import Bench
     from hive_mind.retrieval.golden import Golden
     from hive_mind.retrieval.index import CollectionIndex
     from hive_mind.retrieval.updating import Indexed
@@ -135,7 +135,7 @@ async def bench_for(
     workspace: "Workspace", configs: Iterable["RetrievalConfig"], embed: str | None, model: str | None
 ) -> AsyncIterator["Bench"]:
     """Where these configurations are measured, on the documents as they are now, with a bar as long as it takes."""
-    from hive_mind.retrieval.bench import bench_of
+    from hive_mind.retrieval.evaluation import bench_of
 
     async with embedding(settings_of(configs, embed, model)) as (settings, embedder):
         with progress("") as report:
@@ -145,7 +145,7 @@ async def bench_for(
 @asynccontextmanager
 async def quiet_bench(workspace: "Workspace", collection: str, embed: str | None, model: str | None) -> AsyncIterator["Bench"]:
     """The same for one collection and any configuration, without a bar once the collection is indexed."""
-    from hive_mind.retrieval.bench import bench_of
+    from hive_mind.retrieval.evaluation import bench_of
 
     async with embedding(settings_for(None, embed, model)) as (settings, embedder):
         with progress("") as report:

@@ -13,8 +13,8 @@ import psutil
 from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.evals.arms.keeper import Kept
 from hive_mind.evals.arms.member_wire import LINE_BYTES_MAX, Reply, Request
+from hive_mind.evals.arms.process_guardian import Kept
 
 _SERVER_WITHIN_S = 90.0
 _GONE_WITHIN_S = 60.0
@@ -49,7 +49,7 @@ async def open_keeper() -> Keeper:
     except ConfigError as error:
         text = "processes talk over Redis, and there is no redis-server here: install it (apt-get install redis-server, brew "
         raise ConfigError(text + "install redis), or let the arm run in-process or in the simulator") from error
-    process = await _begun("hive_mind.evals.arms.keeper")
+    process = await _begun("hive_mind.evals.arms.process_guardian")
     try:
         kept = msgspec.json.decode(await asyncio.wait_for(_line(process), _SERVER_WITHIN_S), type=Kept)
     except BaseException:

@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 
 from hive_mind import backends
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.bus.base import BusSettings, EventBus, Traffic, type_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Matrix
 from hive_mind.errors import HiveError
-from hive_mind.evals.arms.member_traffic import Counts, MemberTraffic
 from hive_mind.evals.arms.member_wire import LINE_BYTES_MAX, Found, Keep, Look, Reply, Request, Search, Start, State, Stop
+from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
 from hive_mind.hive.latencies import Latencies, ScatterSettings
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.model.messages import Message
 from hive_mind.model.query import Query
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_node
 from hive_mind.runtime.node import RunnerSettings
@@ -45,6 +46,44 @@ _BEAT_MS = 1_000
 # same: members know it by the beats they miss.
 _PATIENCE_MS = 600_000
 _PATIENT = ScatterSettings(reask_ms=_PATIENCE_MS, hedge_budget=0.0, hedge_burst=0)
+
+
+class Counts(Protocol):
+    """What of a bus is asked."""
+
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """What was published so far, by type."""
+        ...
+
+
+class MemberTraffic:
+    """`weigh` is what the bus measures with; then give it that `bus`. A question's message goes to one node."""
+
+    def __init__(self) -> None:
+        self.bus: Counts | None = None
+        self._questions: list[Message] = []
+        self._types: set[str] = set()
+
+    def weigh(self, message: Message) -> int:
+        """The bytes of a message; of one that is weighed later, none yet."""
+        if is_of_question(message):
+            self._questions.append(message)
+            return 0
+        if not is_caused(message):
+            return 0
+        self._types.add(type_of(message))
+        return weight_of(message)
+
+    def learning(self) -> tuple[int, int]:
+        """Messages and bytes since the beginning, one to two nodes being two."""
+        sent = self.bus.traffic if self.bus else {}
+        return sum(sent[kind].messages for kind in self._types), sum(sent[kind].bytes for kind in self._types)
+
+    def asking(self) -> tuple[int, int]:
+        """Messages and bytes of questions since the last time."""
+        sent, self._questions = self._questions, []
+        return len(sent), sum(weight_of(message) for message in sent)
 
 
 class GivenVectors:

@@ -6,8 +6,7 @@ from typing import cast
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms import baselines, fleet_arm, memory_arm, routed, seed_federated
 from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
-from hive_mind.evals.arms.methods import Search, search_in
-from hive_mind.evals.arms.recency import newness_of
+from hive_mind.evals.arms.methods import Search, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
 

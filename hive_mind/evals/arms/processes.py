@@ -16,13 +16,12 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.child import Child, Keeper, open_child, open_keeper
+from hive_mind.evals.arms.costs import prepare
 from hive_mind.evals.arms.dealing import deal_by, names_of
 from hive_mind.evals.arms.keeping import candidate_of, documents_by_fact, facts_of, lessons, worded
-from hive_mind.evals.arms.learning_cost import prepare
 from hive_mind.evals.arms.member_wire import Found, Keep, Look, Search, Start, State, Stop
-from hive_mind.evals.arms.methods import search_in
+from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, groups_of, refuse
-from hive_mind.evals.arms.recency import newness_of
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned

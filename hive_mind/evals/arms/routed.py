@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.costs import outcome_of
 from hive_mind.evals.arms.dealing import deal_by, names_of
 from hive_mind.evals.arms.keeping import facts_of, lessons
 from hive_mind.evals.arms.methods import Search
-from hive_mind.evals.arms.taught import Taught, plan_of, teach
-from hive_mind.evals.arms.timing import outcome_of
+from hive_mind.evals.arms.trained_fleet import Taught, plan_of, teach
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned

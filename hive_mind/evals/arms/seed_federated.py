@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_mind.evals.arms.base import Cost, Means, Outcome
-from hive_mind.evals.arms.taught import Taught, plan_of, teach
-from hive_mind.evals.arms.timing import outcome_of
+from hive_mind.evals.arms.costs import outcome_of
+from hive_mind.evals.arms.trained_fleet import Taught, plan_of, teach
 from hive_mind.evals.arms.weighing import weight_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hive_mind.retrieval.bench import Bench
 from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.evaluation import Bench
 from hive_mind.retrieval.found import Found, Result
 from hive_mind.retrieval.measured import Evaluation, Row, Shown
 from hive_mind.retrieval.workspace import Workspace

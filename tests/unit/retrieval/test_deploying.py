@@ -9,7 +9,7 @@ import pytest
 from hive_mind.errors import InvalidInput, WorkspaceError
 from hive_mind.retrieval.deploying import rollback, told_history
 from hive_mind.retrieval.history import read_history
-from hive_mind.retrieval.locking import WorkspaceBusy, workspace_lock
+from hive_mind.retrieval.writing import WorkspaceBusy, workspace_lock
 from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
 
 

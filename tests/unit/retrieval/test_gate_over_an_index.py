@@ -8,9 +8,8 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
-from hive_mind.retrieval.bench import bench_of
 from hive_mind.retrieval.deploying import Order, deploy
-from hive_mind.retrieval.evaluation import evaluate
+from hive_mind.retrieval.evaluation import bench_of, evaluate
 from hive_mind.retrieval.gate import judge
 from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 from hive_mind.forms.json_tree import json_tree
 from hive_mind.forms.schema import schema_of
 from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.forms import ACTIVE, COLLECTION, CONFIG, GOLDEN
+from hive_mind.retrieval.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from tests.unit.retrieval.workspaces import public, workspace
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -8,8 +8,7 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.bench import bench_of
-from hive_mind.retrieval.evaluation import evaluate
+from hive_mind.retrieval.evaluation import bench_of, evaluate
 from hive_mind.retrieval.starting import begin
 from hive_mind.retrieval.taking_over import taken_over
 from hive_mind.retrieval.validation import check_collection, check_config, check_golden

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.retrieval.choosing import best_of, cross_validated
 from hive_mind.retrieval.configuration import RetrievalConfig
 from hive_mind.retrieval.golden import QUESTIONS_MIN
 from hive_mind.retrieval.halves import CROSSED_BELOW, halves
 from hive_mind.retrieval.search_tuner import SearchSettings, SearchTuner
-from hive_mind.retrieval.tuner import Step, is_better
+from hive_mind.retrieval.tuner import Step, best_of, cross_validated, is_better
 from hive_mind.retrieval.tuning import Order
 from tests.unit.retrieval.measuring import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world

@@ -5,9 +5,9 @@ import json
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hive_mind.retrieval.bench import Bench
 from hive_mind.retrieval.changing import changed
 from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.evaluation import Bench
 from hive_mind.retrieval.found import Found, Result
 from hive_mind.retrieval.tuner import Proposal, Situation, Step, Tuner
 from hive_mind.retrieval.tuning import Order, Report, Tuned, tune

@@ -5,12 +5,11 @@ from statistics import fmean
 
 from hive_mind.evals.report import figures
 from hive_mind.evals.report.figures import counted
-from hive_mind.evals.report.markup import Content, Markup, joined, tag
+from hive_mind.evals.report.markup import Column, Content, Markup, joined, table, tag
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, fault_name, metric_name
 from hive_mind.evals.report.sections.answers import at_a_glance
 from hive_mind.evals.report.selecting import EXACT, Setting, data_name, representatives
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, estimate, paragraph, section
 from hive_mind.evals.scorecards.card import JUDGED_MIN, CellCard, Difference
 from hive_mind.measure.statistics import share_ruled_out

@@ -1,26 +1,36 @@
-"""What it costs an arm to learn: time, messages, memory, and how long the last fact was under way.
-
-Memory is the difference of this process's proportional set size (Linux tells it), divided by the agents: their facts, vectors and
-indexes, and those of their nodes; databases are in RAM here. What earlier arms of a process left free is used again and not seen,
-so only the first arm of a process tells it well. Texts are embedded beforehand and so are no part of any figure.
-"""
+"""What an arm costs: to learn (time, messages, memory, how long the last fact was under way) and to search."""
 
 import ctypes
 import gc
 import sys
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from hive_mind.embed.base import Embedder
+from hive_mind.evals.arms.base import Cost, Outcome
 from hive_mind.evals.arms.keeping import facts_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.rows import Learned
+from hive_mind.model.query import Hit
 from hive_mind.ranking.form import texts_to_embed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 
 _EMBED_BATCH = 256
 _ROLLUP = Path("/proc/self/smaps_rollup")
+
+
+async def outcome_of(search: Callable[[], Awaitable[Sequence[Hit]]], cost: Callable[[], Cost] = Cost) -> Outcome:
+    """What is found, by `cost` at what price, and the time of the second search.
+
+    The first embeds the question, which costs a hundred times the search and is not what is compared, and fills caches.
+    """
+    hits = await search()
+    paid = cost()
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    await search()
+    return Outcome(tuple(hits), paid, time.process_time() - cpu_s, time.perf_counter() - wall_s)
 
 
 class Learning:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Cost, Means
+from hive_mind.evals.arms.costs import Learning, prepare
 from hive_mind.evals.arms.dealing import deal_by, names_of
 from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
-from hive_mind.evals.arms.learning_cost import Learning, prepare
 from hive_mind.evals.arms.node_per_agent import groups_of
 from hive_mind.evals.arms.weighing import Scales
 from hive_mind.evals.datasets import LabelledQuestion, Scope

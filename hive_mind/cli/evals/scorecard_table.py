@@ -1,12 +1,19 @@
 """A scorecard as a table of the terminal: what each arm finds, how far that is from one memory, and what it costs."""
 
-from collections.abc import Sequence
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
-from hive_mind.cli.evals.wide_table import show_wide_table
 from hive_mind.cli.output import Cell, say, show, show_prose, show_table
+
+_GAP = 2
+# A name that is longer goes on below: figures need the room.
+_NAME_COLUMNS = 30
 
 if TYPE_CHECKING:
     from hive_mind.evals.report.selecting import Setting
@@ -21,6 +28,46 @@ Means over questions; in brackets their 95 % bootstrap intervals, drawn by conve
 for all differences of the run). same: share of questions whose first {limit} facts are those of single, in order. messages, \
 bytes: per question, replies included. asked: nodes. reached: share of the hive that answered. CPU, wall: medians in ms, of all \
 members where they share a process."""
+
+
+def show_wide_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """A table of names and figures, in as many parts as fit the terminal's width."""
+    if not sys.stdout.isatty():
+        show_table(titles, rows, right=range(1, len(titles)))
+        return
+    widths = [_width(titles, rows, number) for number in range(len(titles))]
+    room = Console().width
+    if sum(widths) + _GAP * (len(widths) - 1) <= room:
+        show_table(titles, rows, right=range(1, len(titles)))
+        return
+    rows = [(_folded(row[0]), *row[1:]) for row in rows]
+    for number, part in enumerate(_parts([min(widths[0], _NAME_COLUMNS), *widths[1:]], room)):
+        if number:
+            show()
+        shown = [[row[column] for column in (0, *part)] for row in rows]
+        show_table([titles[column] for column in (0, *part)], shown, right=range(1, len(part) + 1))
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Numbers of the columns that stand side by side, after the first, which is always there."""
+    part: list[int] = []
+    taken = widths[0]
+    for column in range(1, len(widths)):
+        if part and taken + _GAP + widths[column] > room:
+            yield part
+            part, taken = [], widths[0]
+        part.append(column)
+        taken += _GAP + widths[column]
+    if part:
+        yield part
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[Cell]], column: int) -> int:
+    return max(map(cell_len, (titles[column], *(str(row[column]) for row in rows))))
+
+
+def _folded(name: Cell) -> str:
+    return "\n".join(textwrap.wrap(str(name), _NAME_COLUMNS)) or str(name)
 
 
 def show_scorecard(card: "Scorecard") -> None:

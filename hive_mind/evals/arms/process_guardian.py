@@ -2,7 +2,7 @@
 
 It runs beside whoever measures and lives in a session of its own. The first line it prints says where things are, or why there
 are none. Then it takes numbers of processes, one a line; when its input ends, however that came about, it sees to it that these
-processes, the server and the folder are gone. Run it as `python -m hive_mind.evals.arms.keeper`.
+processes, the server and the folder are gone. Run it as `python -m hive_mind.evals.arms.process_guardian`.
 """
 
 import asyncio
