@@ -14,9 +14,9 @@ from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, figure, picture_fil
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.comparing import Comparison, Difference, Place
-    from hive_mind.retrieval.configuration import RetrievalConfig
-    from hive_mind.retrieval.workspace import Workspace
+    from hive_mind.retrieval.files.configuration import RetrievalConfig
+    from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.measuring.comparing import Comparison, Difference, Place
 
 First = Annotated[str, typer.Argument(metavar="A", help="What to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
@@ -53,7 +53,7 @@ async def compare(
 
     Differences are paired: the interval is a bootstrap over questions, p a randomisation test. Nothing is deployed.
     """
-    from hive_mind.retrieval import comparing
+    from hive_mind.retrieval.measuring import comparing
 
     picture = picture_file(plot)
     folder = workspaces.opened(workspace)

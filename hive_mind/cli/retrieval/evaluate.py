@@ -14,10 +14,10 @@ from hive_mind.cli.retrieval.measured import Plot, picture_file, plain_evaluatio
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.configuration import RetrievalConfig
-    from hive_mind.retrieval.evaluation import Bench
-    from hive_mind.retrieval.golden import Split
-    from hive_mind.retrieval.measured import Evaluation
+    from hive_mind.retrieval.files.configuration import RetrievalConfig
+    from hive_mind.retrieval.files.golden import Split
+    from hive_mind.retrieval.measuring.evaluation import Bench
+    from hive_mind.retrieval.measuring.measured import Evaluation
 
 _EPILOG = examples(
     "hive-mind retrieval evaluate v1-naive",
@@ -71,7 +71,7 @@ async def evaluate(
     nDCG beside it does not see distractors. Contamination is the share of shown chunks that come from distractors. The result is
     kept under results/.
     """
-    from hive_mind.retrieval.result_files import environment, write_results
+    from hive_mind.retrieval.measuring.result_files import environment, write_results
 
     picture = picture_file(plot)
     folder = workspaces.opened(workspace)
@@ -91,7 +91,7 @@ async def evaluate(
 
 async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questions) -> "Evaluation":
     """What was measured. What was done otherwise than configured is said."""
-    from hive_mind.retrieval.evaluation import evaluate
+    from hive_mind.retrieval.measuring.evaluation import evaluate
 
     golden = workspaces.golden_of(bench.workspace, config)
     async with bench.open(config.collection) as index:

@@ -12,7 +12,7 @@ from hive_mind.cli.output import plain, printable, say, show, show_table
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.measured import Evaluation
+    from hive_mind.retrieval.measuring.measured import Evaluation
 
 Plot = Annotated[
     Path | None,
@@ -22,7 +22,7 @@ Plot = Annotated[
 ]
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.measured import Evaluation, Measures, Metric, Row
+    from hive_mind.retrieval.measuring.measured import Evaluation, Measures, Metric, Row
 
 SHOWN_AS: Mapping["Metric", str] = {
     "nudcg": "nUDCG",
@@ -50,7 +50,7 @@ class Picture:
 
     def draw(self, evaluations: Sequence["Evaluation"]) -> None:
         """Write it. Raises `InvalidInput` where the file can't be written."""
-        from hive_mind.retrieval.plotting import drawn
+        from hive_mind.retrieval.measuring.plotting import drawn
 
         try:
             self.file.write_text(drawn(evaluations), encoding="utf-8")

@@ -27,8 +27,8 @@ from hive_mind.errors import InvalidInput
 _BLOCK_BYTES = 65_536
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.tuner import Step, Tuner
-    from hive_mind.retrieval.tuning import Tuned
+    from hive_mind.retrieval.tuning.loop import Tuned
+    from hive_mind.retrieval.tuning.tuner import Step, Tuner
 
 _EPILOG = examples(
     "hive-mind retrieval tune v1-naive --name better",
@@ -142,8 +142,8 @@ async def tune(
     Only training questions are used; at the end the held-out ones say whether the best may be deployed, which deploy does. Each
     step is a file with its reason under configs/. Ctrl-C keeps the best so far.
     """
-    from hive_mind.retrieval.tuning import Order
-    from hive_mind.retrieval.tuning import tune as tuned
+    from hive_mind.retrieval.tuning.loop import Order
+    from hive_mind.retrieval.tuning.loop import tune as tuned
 
     folder = workspaces.opened(workspace)
     begin = workspaces.usable(folder, workspaces.config_of(folder, config))
@@ -170,11 +170,11 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
             yield tuner
     elif how is How.PERSON:
         from hive_mind.cli.retrieval.tune import Keyboard
-        from hive_mind.retrieval.person_tuner import PersonTuner
+        from hive_mind.retrieval.tuning.person_tuner import PersonTuner
 
         yield PersonTuner(Keyboard().ask, say)
     else:
-        from hive_mind.retrieval.search_tuner import SearchSettings, SearchTuner
+        from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
 
         yield SearchTuner(SearchSettings(rounds_max=rounds, seed=seed))
 
@@ -182,7 +182,7 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
 @asynccontextmanager
 async def _llm_tuner() -> "AsyncIterator[Tuner]":
     from hive_mind.cognition.budget import Budget
-    from hive_mind.retrieval.llm_tuner import LlmTuner
+    from hive_mind.retrieval.tuning.llm_tuner import LlmTuner
     from hive_mind.runtime.wiring import open_model
 
     settings = settings_for()

@@ -21,7 +21,7 @@ from hive_mind.evals.report.sections.topologies import baselines, merged_by_rank
 from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv
 from hive_mind.evals.scorecards.card import Scorecard, read_scorecard
 from hive_mind.evals.scorecards.cells import read_run
-from hive_mind.retrieval.writing import writable
+from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
 _SECTIONS = (

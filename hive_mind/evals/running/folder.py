@@ -22,7 +22,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
-from hive_mind.retrieval.writing import writable
+from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
 if sys.platform != "win32":

@@ -29,7 +29,7 @@ from hive_mind.evals.scorecards.cells import MeasuredCell, read_run
 from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
 from hive_mind.evals.scorecards.intervals import estimates, middle
 from hive_mind.evals.scorecards.metrics import metrics_of, value_of
-from hive_mind.retrieval.writing import writable
+from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
 PARTS = {"category": "category", "intent": "intent", "source": "source_bias"}

@@ -1,6 +1,6 @@
 """Configurations that can't be used, each with what has to be said of it."""
 
-from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import RetrievalConfig
 from tests.unit.retrieval.bad import Bad, text
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.evaluation import Bench
-from hive_mind.retrieval.found import Found, Result
-from hive_mind.retrieval.measured import Evaluation, Row, Shown
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.indexing.found import Found, Result
+from hive_mind.retrieval.measuring.evaluation import Bench
+from hive_mind.retrieval.measuring.measured import Evaluation, Row, Shown
 
 RELEVANT, DISTRACTORS = ("r", "s", "t"), ("D", "E")
 QUESTIONS = 8

@@ -16,7 +16,7 @@ import pytest
 
 from hive_mind.errors import BackendError, ConfigError, InvalidInput
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.processes import open_arm
+from hive_mind.evals.arms.processes.arm import open_arm
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
