@@ -38,7 +38,7 @@ async def trimmed(bus: RedisBus, kept_s: float = 3600.0, hive: str = "hive") -> 
         await trimming.trim(to, hive, kept_s)
 
     await asyncio.sleep(0.01)
-    await bus._desk.ask(once)
+    await bus._admin.ask(once)
 
 
 @pytest.mark.usefixtures("_trims_at_once")
@@ -273,7 +273,7 @@ def test_only_one_of_many_members_trims_at_a_time(server: RedisServer) -> None:
             await trimming.trim(to, "hive", 60)
 
         await subscribed(bus)
-        await bus._desk.ask(twice)
+        await bus._admin.ask(twice)
         looked_at = [command[2] for command in commands if command[0] == "XINFO"]
         assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
 

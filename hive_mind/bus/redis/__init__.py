@@ -28,7 +28,7 @@ from hive_mind.bus.base import (
 )
 from hive_mind.bus.codec import encode
 from hive_mind.bus.redis import dead_letters, keys
-from hive_mind.bus.redis.admin_client import Desk
+from hive_mind.bus.redis.admin_client import AdminClient
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
 from hive_mind.bus.redis.reader import Letter, Reader
 from hive_mind.bus.redis.server import inspected, refuse_full
@@ -64,7 +64,7 @@ class RedisBus:
         self._place = place
         self._bytes_max = capabilities.envelope_bytes_max or _ENVELOPE_BYTES_MAX
         self._meter = Meter(place.settings.measure)
-        self._desk = Desk(place)
+        self._admin = AdminClient(place)
         self._readers: list[Reader] = []
         self._watchers: list[Watcher] = []
         self._hives: set[str] = set()
@@ -142,19 +142,19 @@ class RedisBus:
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """What the server says. What a subscriber has read ahead counts as unacknowledged."""
-        return await self._desk.ask(lambda wire: dead_letters.states(wire, hive))
+        return await self._admin.ask(lambda wire: dead_letters.states(wire, hive))
 
     async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
         """From a stream of the hive."""
-        return await self._desk.ask(lambda wire: dead_letters.listed(wire, hive, limit))
+        return await self._admin.ask(lambda wire: dead_letters.listed(wire, hive, limit))
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
         """Send them again, each to its name alone."""
-        return await self._desk.ask(lambda wire: dead_letters.replayed(wire, hive, ids))
+        return await self._admin.ask(lambda wire: dead_letters.replayed(wire, hive, ids))
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         """Forget them."""
-        return await self._desk.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
+        return await self._admin.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
 
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Read nothing more, wait until what was read is acknowledged or the time is up, and hang up."""
@@ -171,7 +171,7 @@ class RedisBus:
         # Acknowledgements take a round trip, also where there is no time to drain.
         await self.outgoing.close(max(drain_s, 0.5))
         await asyncio.wait([keeper])
-        await self._desk.close()
+        await self._admin.close()
 
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -254,7 +254,7 @@ class RedisBus:
             self._noted = {place: when for place, when in self._noted.items() if now - when < kept_s / 2}
             for hive in tuple(self._hives):
                 with suppress(BackendError):
-                    await self._desk.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
+                    await self._admin.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

@@ -9,7 +9,7 @@ from hive_mind.bus.redis.wire import Place, Wire
 T = TypeVar("T")
 
 
-class Desk:
+class AdminClient:
     """Connects when somebody first asks, and again after trouble."""
 
     def __init__(self, place: Place) -> None:

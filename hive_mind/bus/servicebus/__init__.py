@@ -30,7 +30,7 @@ from hive_mind.bus.base import (
     Watch,
 )
 from hive_mind.bus.servicebus.account import Account, account_of, silence
-from hive_mind.bus.servicebus.admin_client import Administration, Counts
+from hive_mind.bus.servicebus.admin_client import AdminClient, Counts
 from hive_mind.bus.servicebus.dead_letters import drop, letters_in, replay
 from hive_mind.bus.servicebus.errors import NAME, Missing
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
@@ -64,7 +64,7 @@ class ServiceBus:
     def __init__(self, account: Account, settings: BusSettings, names: Iterable[str] = ()) -> None:
         self._account, self._settings = account, settings
         self._outgoing = Outgoing(account, settings.reconnect_s_max)
-        self._admin = Administration(account)
+        self._admin = AdminClient(account)
         self._inboxes: dict[tuple[str, str], list[ServiceBusInbox]] = {}
         self._known = set(names)
         self._watchdog = Watchdog(self._outgoing, self._all, settings.watch_every_s)

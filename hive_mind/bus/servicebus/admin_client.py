@@ -29,7 +29,7 @@ Counts = dict[str, tuple[int | None, int | None]]
 """What waits and what is dead, by subscription."""
 
 
-class Administration:
+class AdminClient:
     """Of one topic."""
 
     def __init__(self, account: Account) -> None:

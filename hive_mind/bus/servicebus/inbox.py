@@ -214,7 +214,7 @@ class ServiceBusInbox:
     async def _renew_one(self, parcel: Parcel) -> None:
         began = asyncio.get_running_loop().time()
         try:
-            is_ours = await self.reader.clerk.renew(parcel.message)
+            is_ours = await self.reader.lock_renewer.renew(parcel.message)
         except BackendError as error:
             _log.debug("subscription %s: a lock was not renewed: %s", self.path, error)
             return

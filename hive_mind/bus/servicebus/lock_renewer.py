@@ -17,7 +17,7 @@ from hive_mind.bus.servicebus.errors import translated
 _REQUEST_S = 10.0
 
 
-class Clerk:
+class LockRenewer:
     """Connects when first asked, and again after a failure."""
 
     def __init__(self, account: Account, subscription: str) -> None:
@@ -30,7 +30,7 @@ class Clerk:
         async with self._lock:
             try:
                 async with asyncio.timeout(_REQUEST_S):
-                    await (await self._desk()).renew_message_lock(message)
+                    await (await self._link()).renew_message_lock(message)
             except MessageLockLostError:
                 return False
             except Exception as error:
@@ -44,7 +44,7 @@ class Clerk:
         if line is not None:
             await line.close()
 
-    async def _desk(self) -> ServiceBusReceiver:
+    async def _link(self) -> ServiceBusReceiver:
         if self._line is None:
             self._line = self._account.from_subscription(self._subscription)
             await self._line.open()

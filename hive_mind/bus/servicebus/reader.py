@@ -18,7 +18,7 @@ from azure.servicebus.exceptions import MessageLockLostError
 
 from hive_mind.bus.servicebus.account import Account, Line
 from hive_mind.bus.servicebus.errors import translated
-from hive_mind.bus.servicebus.lock_renewer import Clerk
+from hive_mind.bus.servicebus.lock_renewer import LockRenewer
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -67,7 +67,7 @@ class Reader:
         self._ahead = max(1, min(ahead, _AHEAD_MAX))
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=reconnect_s_max)
         self._rng = random.Random()  # noqa: S311 - jitter
-        self._clerk = Clerk(account, subscription)
+        self._lock_renewer = LockRenewer(account, subscription)
         self._line: Line[ServiceBusReceiver] | None = None
         self._settlements: deque[Settlement] = deque()
         self._bell = asyncio.Event()
@@ -90,9 +90,9 @@ class Reader:
         return not self._settlements
 
     @property
-    def clerk(self) -> Clerk:
+    def lock_renewer(self) -> LockRenewer:
         """Who renews locks."""
-        return self._clerk
+        return self._lock_renewer
 
     async def start(self) -> None:
         """Connect. Raises `BackendError`."""
@@ -120,7 +120,7 @@ class Reader:
         """Stop reading, tell the broker what is left to tell, hang up."""
         self._is_closed = True
         await self._stop(is_final=True)
-        await self._clerk.close()
+        await self._lock_renewer.close()
 
     # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -16,7 +16,7 @@ from hive_mind.devbroker.servicebus.message import letter_of, rendered, tag_of, 
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.rules import Rules
 from hive_mind.devbroker.servicebus.session_links import SESSION_FILTER, SessionLinks
-from hive_mind.devbroker.servicebus.wake_timer import Alarm
+from hive_mind.devbroker.servicebus.wake_timer import WakeTimer
 
 
 class QueueEntity:
@@ -29,8 +29,8 @@ class QueueEntity:
         self._receivers: deque[Link] = deque()
         self._deliveries: dict[UUID, tuple[Link, int]] = {}
         self._sessions = SessionLinks(host, queue, self._receivers.append)
-        self._alarm = Alarm(host, self._look)
-        queue.changed = self._alarm.ring
+        self._wake_timer = WakeTimer(host, self._look)
+        queue.changed = self._wake_timer.ring
         queue.locks.opened = self._forget
 
     def on_attach(self, link: Link) -> None:
@@ -39,7 +39,7 @@ class QueueEntity:
             self._refuse_sender()
         elif self.queue.settings.requires_session:
             self._sessions.attach(link)
-            self._alarm.expect(self.queue.next_due())
+            self._wake_timer.expect(self.queue.next_due())
         elif link.filters.get(SESSION_FILTER) is not None:
             raise not_allowed("this entity has no sessions; receive from it without one")
         else:
@@ -63,7 +63,7 @@ class QueueEntity:
         """Give a receiver what it has credit for."""
         while self._give(link):
             pass
-        self._alarm.expect(self.queue.next_due())
+        self._wake_timer.expect(self.queue.next_due())
 
     def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
         """What a receiver did with a message. Raises `AmqpError` when its lock was lost."""
@@ -83,7 +83,7 @@ class QueueEntity:
     def manage(self, request: Message) -> Reply:
         """See `management`."""
         reply = manage_queue(request, self.queue, self.rules, self._host.now())
-        self._alarm.expect(self.queue.next_due())
+        self._wake_timer.expect(self.queue.next_due())
         return reply
 
     def _refuse_sender(self) -> None:

@@ -11,7 +11,7 @@ from hive_mind.devbroker.servicebus.message import Kept, State
 _UNTIDY_MIN = 64
 
 
-class Agenda:
+class DueQueue:
     """Each number stands here once. Due may be a time, or a number for what is wanted in order."""
 
     def __init__(self) -> None:
@@ -57,15 +57,15 @@ class Agenda:
         return number
 
 
-class Shelf:
+class MessageStore:
     """With `by_session` messages wait in one line per session, else in one line. Who takes a ready one has it alone."""
 
     def __init__(self, *, by_session: bool) -> None:
         self._by_session = by_session
         # Numbers only grow, so this is in their order.
         self._kept: dict[int, Kept] = {}
-        self._ready: dict[str | None, Agenda] = {}
-        self._expiries = Agenda()
+        self._ready: dict[str | None, DueQueue] = {}
+        self._expiries = DueQueue()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -94,7 +94,7 @@ class Shelf:
 
     def make_ready(self, kept: Kept) -> None:
         """It may be taken; those with lower numbers come first."""
-        self._ready.setdefault(self._line_of(kept), Agenda()).enter(kept.sequence, kept.sequence)
+        self._ready.setdefault(self._line_of(kept), DueQueue()).enter(kept.sequence, kept.sequence)
 
     def pop_ready(self, session: str | None = None) -> Kept | None:
         """The next of a line; it stays in, but is not ready any more."""
@@ -133,7 +133,7 @@ class Schedule:
 
     def __init__(self) -> None:
         self._kept: dict[int, Kept] = {}
-        self._agenda = Agenda()
+        self._due_queue = DueQueue()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -144,7 +144,7 @@ class Schedule:
     def add(self, kept: Kept) -> None:
         """Keep it until then."""
         self._kept[kept.sequence] = kept
-        self._agenda.enter(kept.sequence, kept.letter.scheduled_at)
+        self._due_queue.enter(kept.sequence, kept.letter.scheduled_at)
 
     def check(self, sequence: int) -> None:
         """Raises `AmqpError` when nothing is scheduled under this number (any more)."""
@@ -153,14 +153,14 @@ class Schedule:
 
     def cancel(self, sequence: int) -> Kept:
         """Take out what was checked."""
-        self._agenda.strike_out(sequence)
+        self._due_queue.strike_out(sequence)
         return self._kept.pop(sequence)
 
     def first_due(self) -> float | None:
         """When the first is to be sent."""
-        return self._agenda.first_due()
+        return self._due_queue.first_due()
 
     def pop_due(self, now: float) -> Iterator[Kept]:
         """What is to be sent now."""
-        for sequence in self._agenda.pop_due(now):
+        for sequence in self._due_queue.pop_due(now):
             yield self._kept.pop(sequence)

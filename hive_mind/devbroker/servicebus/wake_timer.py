@@ -9,7 +9,7 @@ from hive_mind.devbroker.entity import Host, Timer
 _LATE_S = 0.001
 
 
-class Alarm:
+class WakeTimer:
     """`look` does what is to be done and returns when it wants to be called again, if at all."""
 
     def __init__(self, host: Host, look: Callable[[], float | None]) -> None:

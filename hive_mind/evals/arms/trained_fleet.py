@@ -36,7 +36,7 @@ _ANOTHER_MOMENT_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TrainedFleet:
     """Agents that learned, and the nodes that are down."""
 
     fleet: Fleet
@@ -87,7 +87,7 @@ def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
     )
 
 
-async def teach(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Taught:
+async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> TrainedFleet:
     """Deal a scope to the agents of a fleet, let them share it, and stop whom the seed says. Raises `InvalidInput`."""
     arranged = plan.arranged()
     nodes = arranged.nodes if arranged else ()
@@ -108,19 +108,19 @@ async def teach(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Taug
         await fleet.close()
         raise
     places = {question.id: place for place, question in enumerate(scope.questions)}
-    return Taught(fleet, scales, measured.of(len(documents), cell.arm.agents, traffic), documents, down, places)
+    return TrainedFleet(fleet, scales, measured.of(len(documents), cell.arm.agents, traffic), documents, down, places)
 
 
-async def _learn(fleet: Fleet, taught: list[tuple[int, Scope]], learning: Learning, means: Means) -> None:
+async def _learn(fleet: Fleet, trained: list[tuple[int, Scope]], learning: Learning, means: Means) -> None:
     """One agent after the other, so that what a node knows when it is told a fact does not depend on who was faster."""
     memories = list(fleet.memories.values())
-    for done, (number, some) in enumerate(taught, start=1):
+    for done, (number, some) in enumerate(trained, start=1):
         await asyncio.sleep(_ANOTHER_MOMENT_S)
         await keep(memories[number], some, None)
         learning.kept()
         await fleet.settled()
         if means.progress:
-            means.progress(f"{some.name}: lessons", done, len(taught))
+            means.progress(f"{some.name}: lessons", done, len(trained))
 
 
 def _down(nodes: tuple[str, ...], cell: Cell) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The index of a collection: kept in one file, searched in RAM, brought up to date when asked to.
 
-The file is the truth and the shelves are a cache, as in an agent's memory. Another process that updates the file is noticed at
-the next search.
+The file is the truth, the indexes in memory are a cache, as in an agent's memory. An update of the file by another process is
+noticed at the next search.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow
 from hive_mind.retrieval.indexing.embedding import Wanted, missing, unused
 from hive_mind.retrieval.indexing.found import Found, Result
-from hive_mind.retrieval.indexing.memory_index import Shelf
+from hive_mind.retrieval.indexing.memory_index import MemoryIndex
 from hive_mind.retrieval.indexing.reranking import Reranker
 from hive_mind.retrieval.indexing.searching import Asked, Candidate, asked, is_answered_by_words, ranked
 from hive_mind.retrieval.indexing.selecting import reranked, selected
@@ -55,7 +55,7 @@ class CollectionIndex:
         self.collection = collection
         self._file, self._folder, self._new_arm = file, folder, new_arm
         self._vectors, self._reranker = VectorSource(embedder), Reranker()
-        self._shelves: dict[TextForm, Shelf] = {}
+        self._memory_indexes: dict[TextForm, MemoryIndex] = {}
         self._version, self._revision = file.version(), 0
         # Whoever updates, and whoever loads: a search need not wait for an update.
         self._turn, self._loading = asyncio.Lock(), asyncio.Lock()
@@ -74,7 +74,7 @@ class CollectionIndex:
         async with self._turn:
             changes = await asyncio.to_thread(changes_since, self._file, self._folder, self.collection.chunking, tell)
             embedded, note = await self._embed(changes, tell)
-            former = self._file.chunks_in(changes.gone) if self._shelves else []
+            former = self._file.chunks_in(changes.gone) if self._memory_indexes else []
             stale = unused(self._file, changes) if changes.gone and self._file.has_vectors() else ()
             await asyncio.to_thread(write, self._file, changes, self.collection.chunking, stale)
             self._show(changes, former, embedded > 0)
@@ -106,25 +106,25 @@ class CollectionIndex:
     async def search(self, query: str, config: RetrievalConfig) -> Found:
         """What the collection has for a query. Raises `InvalidInput` for a filter on what can't filter."""
         self._check(config)
-        shelf = await self._shelf(config.text)
+        memory = await self._memory_index(config.text)
         method, notes = self._method(config)
-        if method != "keyword" and is_answered_by_words(shelf, config, query):
+        if method != "keyword" and is_answered_by_words(memory, config, query):
             method, notes = "keyword", [*notes, "only identifiers: answered by words alone, nothing was embedded"]
         vector = None if method == "keyword" else await self._vectors.of_query(query)
         if method != "keyword" and vector is None:
             method, notes = "keyword", [*notes, "the embedding model failed: answered by words alone"]
-        if vector is not None and shelf.without_vector:
-            notes.append(f"{shelf.without_vector} chunks have no embedding: bring the index up to date")
+        if vector is not None and memory.without_vector:
+            notes.append(f"{memory.without_vector} chunks have no embedding: bring the index up to date")
         one = asked(config, query, method, vector)
-        ranking = ranked(shelf, config, one)
+        ranking = ranked(memory, config, one)
         detection = config.distraction_detection
         if detection.enabled and ranking.candidates and ranking.candidates[0].disagreement is None:
             notes.append(f"no signal {detection.signal!r}: it compares words with meaning, which needs a hybrid query")
-        candidates, note = await self._looked_at_again(shelf, config, query, ranking.candidates)
-        selection = selected(candidates, config, shelf.index.vector, lambda rows: self._words(shelf, rows))
+        candidates, note = await self._looked_at_again(memory, config, query, ranking.candidates)
+        selection = selected(candidates, config, memory.index.vector, lambda rows: self._words(memory, rows))
         return Found(
             query=query,
-            results=self._results(shelf, selection.chosen),
+            results=self._results(memory, selection.chosen),
             scored=ranking.scored,
             cut_at=selection.cut.kept if selection.cut.is_cliff else None,
             why_cut=selection.why,
@@ -132,16 +132,16 @@ class CollectionIndex:
             fusion=config.retrieval.fusion if method == "hybrid" else "none",
             semantic_weight=_semantic_weight(one),
             anchors=tuple(" ".join(terms) for terms in one.anchors.required),
-            dropped=tuple(one.chunk_id for one in self._results(shelf, selection.dropped)),
+            dropped=tuple(one.chunk_id for one in self._results(memory, selection.dropped)),
             duplicates=ranking.duplicates,
             notes=tuple([*notes, note] if note else notes),
-            filtered_to=len(shelf.part(config.filters).within.rows) if config.filters else None,
+            filtered_to=len(memory.part(config.filters).within.rows) if config.filters else None,
         )
 
     async def close(self) -> None:
         """Release the file. Closing twice is fine."""
         async with self._turn:
-            self._shelves.clear()
+            self._memory_indexes.clear()
             self._file.close()
 
     async def __aenter__(self) -> "CollectionIndex":
@@ -164,29 +164,29 @@ class CollectionIndex:
             return "keyword", ["no embedding model: answered by words alone"]
         return wanted, []
 
-    async def _shelf(self, form: TextForm) -> Shelf:
+    async def _memory_index(self, form: TextForm) -> MemoryIndex:
         """The collection in RAM, loaded if it is not there or no longer what the file says."""
         async with self._loading:
             if (version := self._file.version()) != self._version:
-                self._shelves.clear()
+                self._memory_indexes.clear()
                 self._version = version
-            while (shelf := self._shelves.get(form)) is None:
+            while (memory := self._memory_indexes.get(form)) is None:
                 revision = self._revision
                 loaded = await asyncio.to_thread(self._loaded, form)
                 # What was updated meanwhile may be in it or not; then once more.
                 if revision == self._revision:
-                    self._shelves[form] = loaded
-            return shelf
+                    self._memory_indexes[form] = loaded
+            return memory
 
-    def _loaded(self, form: TextForm) -> Shelf:
+    def _loaded(self, form: TextForm) -> MemoryIndex:
         arm = self._new_arm(self._vectors.dimension) if self._vectors.is_on else None
-        shelf, vectors = Shelf(form, arm), self._kept_vectors()
+        memory, vectors = MemoryIndex(form, arm), self._kept_vectors()
         documents = {row.number: row for row in self._file.documents()}
         for number, chunks in itertools.groupby(self._file.chunks(), key=lambda chunk: chunk.document):
             # Another process may have written between the two readings; the next search will see that.
             if number in documents:
-                shelf.add(documents[number], list(chunks), vectors)
-        return shelf
+                memory.add(documents[number], list(chunks), vectors)
+        return memory
 
     def _kept_vectors(self) -> Mapping[bytes, Vector]:
         if not self._vectors.is_on:
@@ -197,21 +197,21 @@ class CollectionIndex:
     def _show(self, changes: Changes, former: Sequence[ChunkRow], has_new_vectors: bool) -> None:
         """What is durable now, shown to searches. On their own thread, so that none sees half of it."""
         is_foreign = self._version != (version := self._file.version())
-        lacks_vectors = has_new_vectors and any(shelf.without_vector for shelf in self._shelves.values())
+        lacks_vectors = has_new_vectors and any(memory.without_vector for memory in self._memory_indexes.values())
         self._revision += 1
         if is_foreign or lacks_vectors or len(changes.documents) + len(changes.gone) > _SHOWN_MAX:
             # Who is searching keeps what there was; the next one loads, on another thread.
-            self._shelves.clear()
+            self._memory_indexes.clear()
             self._version = version
-        if not self._shelves or not (changes.documents or changes.gone):
+        if not self._memory_indexes or not (changes.documents or changes.gone):
             return
         vectors = self._kept_vectors()
         gone, new = _by_document(former), _by_document(changes.chunks)
-        for shelf in self._shelves.values():
+        for memory in self._memory_indexes.values():
             for number in changes.gone:
-                shelf.remove(number, gone.get(number, []))
+                memory.remove(number, gone.get(number, []))
             for document in changes.documents:
-                shelf.add(document, new.get(document.number, []), vectors)
+                memory.add(document, new.get(document.number, []), vectors)
 
     async def _embed(self, changes: Changes, report: Report) -> tuple[int, str]:
         """Embed what has no embedding yet and keep it batch by batch. Where the model fails, keywords have to do."""
@@ -231,31 +231,33 @@ class CollectionIndex:
         return len(items), ""
 
     async def _looked_at_again(
-        self, shelf: Shelf, config: RetrievalConfig, query: str, candidates: Sequence[Candidate]
+        self, memory: MemoryIndex, config: RetrievalConfig, query: str, candidates: Sequence[Candidate]
     ) -> tuple[Sequence[Candidate], str]:
         if not config.rerank.model:
             return candidates, ""
         best = candidates[: config.rerank.top_n]
-        texts = [row.text for _, row in self._with_rows(shelf, best)]
+        texts = [row.text for _, row in self._with_rows(memory, best)]
         scores, note = await self._reranker.scores_or_note(config.rerank.model, query, texts)
         return (reranked(candidates, scores) if scores else candidates), note
 
-    def _with_rows(self, shelf: Shelf, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
+    def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
         """Candidates with what is kept of them."""
-        rows = self._file.chunks_at(shelf.numbers[one.row] for one in candidates)
-        pairs = [(one, rows.get(shelf.numbers[one.row])) for one in candidates]
+        rows = self._file.chunks_at(memory.numbers[one.row] for one in candidates)
+        pairs = [(one, rows.get(memory.numbers[one.row])) for one in candidates]
         # One that is gone was taken out by another process this very moment.
         return [(one, row) for one, row in pairs if row is not None]
 
-    def _words(self, shelf: Shelf, rows: Sequence[int]) -> list[frozenset[str]]:
-        found = self._file.chunks_at(shelf.numbers[row] for row in rows)
-        return [shelf.terms(found[number]) if (number := shelf.numbers[row]) in found else frozenset() for row in rows]
+    def _words(self, memory: MemoryIndex, rows: Sequence[int]) -> list[frozenset[str]]:
+        found = self._file.chunks_at(memory.numbers[row] for row in rows)
+        return [memory.terms(found[number]) if (number := memory.numbers[row]) in found else frozenset() for row in rows]
 
-    def _results(self, shelf: Shelf, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
-        return tuple(self._result(rank, shelf, one, row) for rank, (one, row) in enumerate(self._with_rows(shelf, candidates), 1))
+    def _results(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
+        return tuple(
+            self._result(rank, memory, one, row) for rank, (one, row) in enumerate(self._with_rows(memory, candidates), 1)
+        )
 
-    def _result(self, rank: int, shelf: Shelf, one: Candidate, row: ChunkRow) -> Result:
-        document = shelf.document_at(one.row).id
+    def _result(self, rank: int, memory: MemoryIndex, one: Candidate, row: ChunkRow) -> Result:
+        document = memory.document_at(one.row).id
         return Result(
             rank=rank,
             chunk_id=f"{document}#{row.ordinal}",

@@ -1,6 +1,6 @@
 """A collection in RAM, ready to be searched: the index that agents' memories use, and beside it what filters and boosts need.
 
-One shelf per text form, because what of a text is indexed is a matter of configuration. Everything here is rebuilt from the file.
+One per text form, because the configuration decides what of a text is indexed. All of it is rebuilt from the file.
 """
 
 import re
@@ -56,7 +56,7 @@ class Part:
     newest: int
 
 
-class Shelf:
+class MemoryIndex:
     """Documents and their chunks, findable. Chunks are added in order, a whole document at a time."""
 
     def __init__(self, form: TextForm, arm: VectorArm | None) -> None:

@@ -20,7 +20,7 @@ from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within
 from hive_mind.retrieval.files.configuration import Boosts, Method, RetrievalConfig
-from hive_mind.retrieval.indexing.memory_index import Part, Rows, Shelf, first
+from hive_mind.retrieval.indexing.memory_index import MemoryIndex, Part, Rows, first
 
 # After so many days a document counts half as recent as the newest one.
 _HALF_LIFE_DAYS = 365.0
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that may become a result. `row` is where it lies on the shelf."""
+    """A chunk that may become a result. `row` is where it lies on the memory."""
 
     row: int
     id: str
@@ -82,29 +82,29 @@ def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | 
     return Asked(query, tuple(tokenize(query)), named, method, settings, vector)
 
 
-def is_answered_by_words(shelf: Shelf, config: RetrievalConfig, query: str) -> bool:
+def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: str) -> bool:
     """Whether the query is nothing but identifiers, so that its meaning need not be computed at all."""
     named = anchors(query)
     if not (config.retrieval.keyword_only_identifiers and named.is_pure):
         return False
     probe = Probe(tuple(tokenize(query)), named, None, 1)
-    exact = shelf.index.scored(probe, _within(shelf, config)).exact
+    exact = memory.index.scored(probe, _within(memory, config)).exact
     return weights.needs_no_meaning(named, max(exact.values(), default=0.0))
 
 
-def ranked(shelf: Shelf, config: RetrievalConfig, one: Asked) -> Ranking:
+def ranked(memory: MemoryIndex, config: RetrievalConfig, one: Asked) -> Ranking:
     """The candidates of a query in their order, each text (or document) once, with the signal of distraction on each."""
     # A query by meaning alone still looks for what it names exactly.
     terms = one.terms if one.method != "vector" else ()
     depth = one.settings.depth
-    scored = shelf.index.scored(Probe(terms, one.anchors, one.vector, depth), _within(shelf, config))
-    pool, rows = shelf.index.candidates(scored, depth)
-    part = shelf.part(config.filters)
-    evidence = _evidence(shelf, config.boosts, part, rows)
+    scored = memory.index.scored(Probe(terms, one.anchors, one.vector, depth), _within(memory, config))
+    pool, rows = memory.index.candidates(scored, depth)
+    part = memory.part(config.filters)
+    evidence = _evidence(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
     found = rank(pool, lambda name: evidence[place[name]], depth, one.method, one.settings)
-    kept = _each_once(found, _sameness(shelf, config, rows, place))
-    signals = _signals(shelf, config, one, pool, rows, part)
+    kept = _each_once(found, _sameness(memory, config, rows, place))
+    signals = _signals(memory, config, one, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
     vector_ranks = distraction.ranks(pool.semantic, pool.ids, depth, -2.0)
     strength = one.settings.evidence_strength
@@ -135,39 +135,39 @@ def _wanted(config: RetrievalConfig) -> int | None:
     return None if can_move else config.retrieval.top_k
 
 
-def _within(shelf: Shelf, config: RetrievalConfig) -> Within | None:
-    return shelf.part(config.filters).within if config.filters else None
+def _within(memory: MemoryIndex, config: RetrievalConfig) -> Within | None:
+    return memory.part(config.filters).within if config.filters else None
 
 
-def _evidence(shelf: Shelf, boosts: Boosts, part: Part, rows: Rows) -> list[Evidence]:
+def _evidence(memory: MemoryIndex, boosts: Boosts, part: Part, rows: Rows) -> list[Evidence]:
     """What each candidate may be lifted by, as one share of all that the boosts allow."""
     total = boosts.trust + boosts.recency + boosts.confirmations
     if total <= 0:
         return [Evidence(0.0, 0.0)] * len(rows)
     shares = np.zeros(len(rows))
     if boosts.confirmations:
-        copies = shelf.copies(rows, part) - 1
+        copies = memory.copies(rows, part) - 1
         shares += boosts.confirmations * (copies.clip(0, CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL)
     if boosts.trust:
-        shares += boosts.trust * np.array([_trust(shelf, row) for row in rows.tolist()])
+        shares += boosts.trust * np.array([_trust(memory, row) for row in rows.tolist()])
     if boosts.recency:
-        days = shelf.days(rows)
+        days = memory.days(rows)
         shares += boosts.recency * np.where(days >= 0, 0.5 ** ((part.newest - days) / _HALF_LIFE_DAYS), 0.0)
     return [Evidence(share, share) for share in (shares / total).tolist()]
 
 
-def _trust(shelf: Shelf, row: int) -> float:
+def _trust(memory: MemoryIndex, row: int) -> float:
     try:
-        trust = float(first(shelf.document_at(row), "trust") or 1.0)
+        trust = float(first(memory.document_at(row), "trust") or 1.0)
     except ValueError:
         return trust_share(1.0)
     return trust_share(1.0 if isnan(trust) else trust)
 
 
-def _sameness(shelf: Shelf, config: RetrievalConfig, rows: Rows, place: dict[str, int]) -> Callable[[str], object] | None:
+def _sameness(memory: MemoryIndex, config: RetrievalConfig, rows: Rows, place: dict[str, int]) -> Callable[[str], object] | None:
     if config.deduplicate == "none":
         return None
-    keys = shelf.texts(rows).tolist() if config.deduplicate == "content" else [shelf.owners[row] for row in rows.tolist()]
+    keys = memory.texts(rows).tolist() if config.deduplicate == "content" else [memory.owners[row] for row in rows.tolist()]
     return lambda name: keys[place[name]]
 
 
@@ -180,13 +180,15 @@ def _each_once(found: list[Ranked], sameness: Callable[[str], object] | None) ->
     return list(best.values())
 
 
-def _signals(shelf: Shelf, config: RetrievalConfig, one: Asked, pool: Pool, rows: Rows, part: Part) -> distraction.Signal | None:
+def _signals(
+    memory: MemoryIndex, config: RetrievalConfig, one: Asked, pool: Pool, rows: Rows, part: Part
+) -> distraction.Signal | None:
     """The configured signal of distraction for each candidate; None where it is off or needs an arm that is not there."""
     wanted = config.distraction_detection
     if not wanted.enabled:
         return None
     if wanted.signal == "coverage":
-        return _missing(shelf, one, rows, part)
+        return _missing(memory, one, rows, part)
     if one.method != "hybrid" or one.vector is None:
         return None
     if wanted.signal == "margin":
@@ -194,12 +196,12 @@ def _signals(shelf: Shelf, config: RetrievalConfig, one: Asked, pool: Pool, rows
     return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, one.settings.depth)
 
 
-def _missing(shelf: Shelf, one: Asked, rows: Rows, part: Part) -> distraction.Signal:
+def _missing(memory: MemoryIndex, one: Asked, rows: Rows, part: Part) -> distraction.Signal:
     """Which of the query's words each candidate lacks, from the postings: no text is read again."""
     held: list[set[str]] = [set() for _ in range(len(rows))]
     idf = {}
     for term in dict.fromkeys(one.terms):
-        holders = shelf.index.holders(term)
+        holders = memory.index.holders(term)
         idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
         for number in np.flatnonzero(np.isin(rows, holders)).tolist():
             held[number].add(term)

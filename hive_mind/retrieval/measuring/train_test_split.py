@@ -17,7 +17,7 @@ Questions = tuple[GoldenQuery, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Halves:
+class TrainTestSplit:
     """The golden set in two parts, or twice the whole where it is small.
 
     Training questions come in an order that has nothing to do with that of the file.
@@ -36,7 +36,7 @@ class Halves:
         return self.split == CROSSED
 
 
-def halves(golden: Golden) -> Halves:
+def train_test_split(golden: Golden) -> TrainTestSplit:
     """The parts as they are marked; where nothing is marked, every other question, in an order that stays the same.
 
     Of a small set of which nothing is marked both parts are the whole.
@@ -49,7 +49,7 @@ def halves(golden: Golden) -> Halves:
     if not training:
         raise InvalidInput('no golden question is marked "split": "train": mark about half of them, only on those is tuned')
     deciding, split = held_out(golden)
-    return Halves(mixed(training), deciding, split)
+    return TrainTestSplit(mixed(training), deciding, split)
 
 
 def mixed(questions: Sequence[GoldenQuery]) -> Questions:
@@ -57,12 +57,12 @@ def mixed(questions: Sequence[GoldenQuery]) -> Questions:
     return tuple(sorted(questions, key=lambda one: blake2b(one.query.encode("utf-8", "replace"), digest_size=8).digest()))
 
 
-def _parted(questions: Sequence[GoldenQuery]) -> Halves:
+def _parted(questions: Sequence[GoldenQuery]) -> TrainTestSplit:
     if len(questions) < 2:
         raise InvalidInput("one golden question can't be tuned on and decide as well: label more, thirty are a good beginning")
     ordered = mixed(questions)
     if len(ordered) < CROSSED_BELOW:
         told = "all {} questions tune, since none is marked and they are few: figures are cross-validated"
-        return Halves(ordered, ordered, CROSSED, told.format(len(ordered)))
+        return TrainTestSplit(ordered, ordered, CROSSED, told.format(len(ordered)))
     note = 'no question is marked: every other one was held out here. Mark them "train" and "test", or deploy measures with all'
-    return Halves(ordered[::2], ordered[1::2], "unmarked", note)
+    return TrainTestSplit(ordered[::2], ordered[1::2], "unmarked", note)

@@ -16,7 +16,7 @@ from hive_mind.retrieval.files.changing import is_same
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, measured
 from hive_mind.retrieval.measuring.measured import Evaluation
-from hive_mind.retrieval.measuring.train_test_split import Halves, halves
+from hive_mind.retrieval.measuring.train_test_split import TrainTestSplit, train_test_split
 from hive_mind.retrieval.measuring.verdict import Verdict, decide
 from hive_mind.retrieval.tuning import tuning_files
 from hive_mind.retrieval.tuning.tuner import Proposal, Situation, Step, Tuner, cross_validated, takes_over
@@ -81,7 +81,7 @@ async def tune(
     name = wanted.name or tuning_files.free_name(workspace, start.name)
     tuning_files.check_name(workspace, name)
     collection = workspace.collection(start.collection)
-    parts = halves(check_golden(workspace, collection).accepted())
+    parts = train_test_split(check_golden(workspace, collection).accepted())
     async with bench.open(start.collection) as index:
         first = Step(0, start, "what it begins with", await measured(index, start, parts.training, "train", bench.progress))
         situation = Situation(collection, index.facets(), index.counts()[0], bench.has_embeddings, (first,), first)
@@ -100,7 +100,7 @@ class _Tuning:
     bench: Bench
     tuner: Tuner
     index: Measurable
-    parts: Halves
+    parts: TrainTestSplit
     situation: Situation
     name: str
     report: Report

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.devbroker.servicebus.store import Agenda
+from hive_mind.devbroker.servicebus.store import DueQueue
 
 
 @given(st.lists(st.tuples(st.sampled_from(["enter", "strike", "pop"]), st.integers(0, 6), st.integers(0, 9)), max_size=60))
 def test_an_agenda_is_a_sorted_table(steps):
-    agenda, table = Agenda(), {}
+    agenda, table = DueQueue(), {}
     for what, number, due in steps:
         if what == "enter":
             agenda.enter(number, due)
@@ -27,7 +27,7 @@ def test_an_agenda_is_a_sorted_table(steps):
 
 
 def test_what_was_struck_out_does_not_pile_up():
-    agenda = Agenda()
+    agenda = DueQueue()
     for number in range(10_000):
         agenda.enter(number, 1e9 - number)
         agenda.strike_out(number)
@@ -36,7 +36,7 @@ def test_what_was_struck_out_does_not_pile_up():
 
 
 def test_tidying_up_keeps_the_order():
-    agenda = Agenda()
+    agenda = DueQueue()
     for number in range(500):
         agenda.enter(number, float(number))
         agenda.enter(number, 1e6 - number)

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from hive_mind.devbroker.servicebus.wake_timer import Alarm
+from hive_mind.devbroker.servicebus.wake_timer import WakeTimer
 from tests.unit.devbroker.letters import TurnedHost
 
 
@@ -11,7 +11,7 @@ class Sleeper:
         self.host = TurnedHost(now=0)
         self.woken_at = []
         self._dues = list(dues)
-        self.alarm = Alarm(self.host, self._look)
+        self.alarm = WakeTimer(self.host, self._look)
 
     def _look(self):
         self.woken_at.append(round(self.host.now()))

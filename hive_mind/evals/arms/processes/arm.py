@@ -20,7 +20,7 @@ from hive_mind.evals.arms.dealing import deal_by, names_of
 from hive_mind.evals.arms.keeping import candidate_of, documents_by_fact, facts_of, lessons, worded
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, groups_of, refuse
-from hive_mind.evals.arms.processes.child import Child, Keeper, open_child, open_keeper
+from hive_mind.evals.arms.processes.child import Child, Guardian, open_child, open_guardian
 from hive_mind.evals.arms.processes.member_wire import Found, Keep, Look, Search, Start, State, Stop
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
@@ -62,8 +62,8 @@ class _Remote:
 class ProcessesArm:
     """Processes of members. They begin and learn in `open_arm`."""
 
-    def __init__(self, cell: Cell, scope: Scope, means: Means, keeper: Keeper) -> None:
-        self._cell, self._scope, self._means, self._keeper = cell, scope, means, keeper
+    def __init__(self, cell: Cell, scope: Scope, means: Means, guardian: Guardian) -> None:
+        self._cell, self._scope, self._means, self._guardian = cell, scope, means, guardian
         self._names = names_of(cell.arm.agents)
         self._children: list[Child] = []
         self._askers = askers_of(cell, scope)
@@ -77,7 +77,7 @@ class ProcessesArm:
         """Start all processes and wait until everybody has heard everybody."""
         count = min(len(self._names), PROCESSES_MAX)
         for number in range(count):
-            self._children.append(await open_child(self._keeper, f"process-{number}"))
+            self._children.append(await open_child(self._guardian, f"process-{number}"))
         starts = [self._start(self._names[number::count]) for number in range(count)]
         await _all(child.do(start) for child, start in zip(self._children, starts, strict=True))
 
@@ -110,7 +110,7 @@ class ProcessesArm:
         try:
             await _all(child.close() for child in self._children)
         finally:
-            await self._keeper.close()
+            await self._guardian.close()
 
     def _child_of(self, agent: str) -> Child:
         return self._children[self._names.index(agent) % len(self._children)]
@@ -121,15 +121,15 @@ class ProcessesArm:
         return _Remote(self._child_of(asker), asker, vector)
 
     def _start(self, names: Sequence[str]) -> Start:
-        arm, means, keeper = self._cell.arm, self._means, self._keeper
+        arm, means, guardian = self._cell.arm, self._means, self._guardian
         return Start(
             names=tuple(names),
             members=_members(arm),
             topology=arm.kind,
             replicas=arm.replicas,
-            url=keeper.url,
-            credential=keeper.credential,
-            folder=str(keeper.folder),
+            url=guardian.url,
+            credential=guardian.credential,
+            folder=str(guardian.folder),
             store=means.settings.store,
             ann=means.settings.ann,
             model=means.embedder.model,
@@ -189,7 +189,7 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> ProcessesArm:
     Raises `InvalidInput` for an arm that is no hive, `ConfigError` where there is no Redis server to run, and `BackendError`.
     """
     refuse(cell, means)
-    arm = ProcessesArm(cell, scope, means, await open_keeper())
+    arm = ProcessesArm(cell, scope, means, await open_guardian())
     try:
         await arm.begin()
         await arm.learn()

@@ -1,4 +1,4 @@
-"""Programs that an arm of processes starts, seen from the one that measures: the keeper, and processes of members."""
+"""Programs that an arm of processes starts, seen from the one that measures: the guardian, and processes of members."""
 
 import asyncio
 import sys
@@ -22,8 +22,8 @@ _ANSWERS_WITHIN_S = 900.0
 Answer = TypeVar("Answer")
 
 
-class Keeper:
-    """The program that keeps folder and server. Open it with `open_keeper`."""
+class Guardian:
+    """The program that keeps folder and server. Open it with `open_guardian`."""
 
     def __init__(self, process: Process, kept: Kept) -> None:
         self._process = process
@@ -40,7 +40,7 @@ class Keeper:
             raise BackendUnavailable("redis", f"what was started for an arm is not all gone; look at {self.folder}")
 
 
-async def open_keeper() -> Keeper:
+async def open_guardian() -> Guardian:
     """A server and a folder. Raises `ConfigError` where something has to be installed first, and `BackendError`."""
     try:
         private_redis.found_program()
@@ -58,7 +58,7 @@ async def open_keeper() -> Keeper:
     if kept.error:
         await _ended(process)
         raise BackendUnavailable("redis", kept.error)
-    return Keeper(process, kept)
+    return Guardian(process, kept)
 
 
 class Child:
@@ -112,11 +112,11 @@ class Child:
         await _ended(self._process)
 
 
-async def open_child(keeper: Keeper, name: str) -> Child:
-    """A process that waits for its `Start`; the keeper knows of it."""
-    log = keeper.folder / f"{name}.log"
+async def open_child(guardian: Guardian, name: str) -> Child:
+    """A process that waits for its `Start`; the guardian knows of it."""
+    log = guardian.folder / f"{name}.log"
     process = await _begun("hive_mind.evals.arms.processes.member_process", log)
-    keeper.watch(process.pid)
+    guardian.watch(process.pid)
     return Child(process, log)
 
 

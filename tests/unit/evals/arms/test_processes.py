@@ -101,7 +101,7 @@ def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
         assert measuring.stdout.readline() == b"open\n"
         begun = psutil.Process(measuring.pid).children(recursive=True)
         servers = [one for one in of_folder(tmp_path) if "redis" in " ".join(one.cmdline())]
-        assert len(begun) >= 1 + 4, "a keeper, and four processes of members"
+        assert len(begun) >= 1 + 4, "a guardian, and four processes of members"
         assert servers
 
         measuring.send_signal(signal.SIGKILL)

@@ -10,9 +10,9 @@ import pytest
 
 from hive_mind.retrieval.deploying.deploying import rollback, told_history
 from tests.unit.retrieval.deployments import ANSWERS, BEST, GOOD, NAIVE, NOON, WORSE, place_in, put
-from tests.unit.retrieval.measuring import Ranked, bench
+from tests.unit.retrieval.measurements import Ranked, bench
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.deploying.gate import judge, judge_file
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN
 from hive_mind.retrieval.measuring.verdict import decide
-from tests.unit.retrieval.measuring import QUESTIONS, Ranked, bench, config, evaluation
+from tests.unit.retrieval.measurements import QUESTIONS, Ranked, bench, config, evaluation
 
 ANSWERS = st.lists(st.tuples(st.text("rsDE.", max_size=4), st.text("rsDE.", max_size=4)), min_size=1, max_size=10)
 

@@ -14,7 +14,7 @@ from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
-from tests.unit.retrieval.measuring import config
+from tests.unit.retrieval.measurements import config
 
 TOPICS = ("tokens", "limits", "webhooks", "errors", "paging", "uploads", "exports", "audits")
 SETTINGS = Settings(embed="none")

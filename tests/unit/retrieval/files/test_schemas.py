@@ -11,7 +11,7 @@ from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from tests.unit.retrieval.workspaces import public, workspace
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 PUBLISHED = {"config": CONFIG, "collection": COLLECTION, "golden": GOLDEN, "active": ACTIVE}
 
 

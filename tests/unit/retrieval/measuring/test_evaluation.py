@@ -13,7 +13,7 @@ from hive_mind.retrieval.files.golden import Golden
 from hive_mind.retrieval.measuring.evaluation import evaluate, evaluate_held_out
 from hive_mind.retrieval.measuring.measured import METRICS
 from hive_mind.retrieval.measuring.result_files import environment, read_results, write_results
-from tests.unit.retrieval.measuring import Ranked, bench, config, evaluation, row
+from tests.unit.retrieval.measurements import Ranked, bench, config, evaluation, row
 
 LETTERS = st.text("rstDE.", max_size=12)
 NOON = datetime(2026, 1, 2, 12, 30, tzinfo=UTC)

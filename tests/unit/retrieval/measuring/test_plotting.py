@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.measuring.measured import Shown
 from hive_mind.retrieval.measuring.plotting import drawn
-from tests.unit.retrieval.measuring import config, evaluation
+from tests.unit.retrieval.measurements import config, evaluation
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,10 +7,10 @@ from hive_mind.errors import BackendUnavailable, InvalidInput, ModelOutputError
 from hive_mind.retrieval.checking.validation import check_config
 from hive_mind.retrieval.files.changing import changed, differences, is_same, without, written
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, halves
+from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, train_test_split
 from hive_mind.retrieval.tuning.loop import TRIED_MIN, Order
 from hive_mind.retrieval.tuning.tuner import Step, is_better
-from tests.unit.retrieval.measuring import config, evaluation
+from tests.unit.retrieval.measurements import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
 
 
@@ -187,8 +187,8 @@ def test_questions_are_mixed_in_a_way_that_stays_the_same(tmp_path):
     golden = world(tmp_path, marked=False, questions=CROSSED_BELOW).golden()
     backwards = golden.model_copy(update={"queries": golden.queries[::-1]})
 
-    assert halves(golden) == halves(backwards)
-    assert not {one.query for one in halves(golden).training} & {one.query for one in halves(golden).deciding}
+    assert train_test_split(golden) == train_test_split(backwards)
+    assert not {one.query for one in train_test_split(golden).training} & {one.query for one in train_test_split(golden).deciding}
 
 
 def test_questions_that_are_all_held_out_or_all_for_training_are_refused(tmp_path):
@@ -197,7 +197,7 @@ def test_questions_that_are_all_held_out_or_all_for_training_are_refused(tmp_pat
     for split, told in (("test", 'is marked "split": "train"'), ("train", 'mark some "test"')):
         queries = [one.model_copy(update={"split": split}) for one in golden.queries]
         with pytest.raises(InvalidInput, match=told):
-            halves(golden.model_copy(update={"queries": queries}))
+            train_test_split(golden.model_copy(update={"queries": queries}))
 
 
 def test_a_higher_nudcg_is_better_then_fewer_words():

@@ -7,11 +7,11 @@ import pytest
 
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN
-from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, halves
+from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, train_test_split
 from hive_mind.retrieval.tuning.loop import Order
 from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
 from hive_mind.retrieval.tuning.tuner import Step, best_of, cross_validated, is_better
-from tests.unit.retrieval.measuring import config, evaluation
+from tests.unit.retrieval.measurements import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
 
 
@@ -31,7 +31,7 @@ class HalfHelpful(HelpfulIndex):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_helps_every_question_of_a_small_set_is_chosen_and_not_what_helps_half_of_them(tmp_path: Path, seed: int):
-    ordered = halves(world(tmp_path / "looked", marked=False, questions=5).golden()).training
+    ordered = train_test_split(world(tmp_path / "looked", marked=False, questions=5).golden()).training
     easy = frozenset(one.query for one in ordered[::2])
 
     found = tuned(bench(tmp_path / "tuned", HalfHelpful(easy), marked=False, questions=5), SearchTuner(SearchSettings(seed=seed)))
@@ -81,7 +81,7 @@ def test_a_small_set_is_said_to_be_cross_validated_and_each_question_is_compared
 
 def test_from_thirty_questions_on_half_of_them_decides(tmp_path: Path):
     small, large = (
-        halves(world(tmp_path / str(count), marked=False, questions=count).golden())
+        train_test_split(world(tmp_path / str(count), marked=False, questions=count).golden())
         for count in (CROSSED_BELOW - 1, CROSSED_BELOW)
     )
 
