@@ -1,6 +1,6 @@
 """Values of which the last one written counts: a register, and a map of registers.
 
-"Last" is a total order: by time, then the counter within it, then who wrote. Times are handed in; who takes them from a
+"Last" is a total order: by time, then the counter within it, then the actor. Times are handed in; a caller that takes them from a
 `HybridClock` that has seen what is replaced writes later than that, whatever its wall clock says. What claims to come from too
 far in the future can be left out (`not_after_ms`): believed, it would win for ever.
 """

@@ -22,7 +22,7 @@ from hive_mind.devbroker.tokens import Keys
 # The name is that of every new namespace, the key that of Microsoft's emulators: neither is a secret.
 KEY_NAME, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
 
-# Connections that are told goodbye get this long to take it before they are cut.
+# Connections get this long to answer a `close` before they are cut.
 _FAREWELL_S = 1.0
 
 _BACKLOG = 512

@@ -133,4 +133,4 @@ class Remembering:
         return self._queries[text]
 
     async def close(self) -> None:
-        """Nothing: whoever opened the embedder closes it."""
+        """Do nothing: the embedder's owner closes it."""

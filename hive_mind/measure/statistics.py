@@ -91,7 +91,7 @@ def paired_difference(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval | None:
-    """Interval of mean(new - old) over the questions for which both are defined; None when there are none.
+    """Interval of mean(new - old) over the questions for which both are defined; None without any.
 
     Both answer the same questions in the same order. Pairing takes away the difficulty of the questions, which is
     most of the noise. Raises `ValueError` for different lengths and for values that are not finite.

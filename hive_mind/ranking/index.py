@@ -83,7 +83,7 @@ class FactIndex:
         return [self._ids[position] for position in positions.tolist()], terms
 
     def reserve(self, vectors: int) -> None:
-        """Make room for so many vectors, and some, at once."""
+        """Reserve room for a number of vectors, and some more, at once."""
         if self._vectors is not None:
             self._vectors.reserve(vectors * 5 // 4)
 
@@ -265,7 +265,7 @@ class _Arm(NamedTuple):
     """A score counts only above it."""
 
     def plainly_best(self, k: int) -> NDArray[np.bool_] | None:
-        """Which positions are the k best, in no order, where no equals must be told apart; else None.
+        """Which positions are the k best, in no order, if no ties have to be broken; else None.
 
         Sorting a hundred candidates of each small shard would cost more than finding them.
         """

@@ -234,7 +234,7 @@ class RedisBus:
         return commands, size
 
     def _note(self, hive: str, name: str) -> Command:
-        """The command by which whoever watches, lists or trims hears of a name."""
+        """The command that makes a name known to watching, listing and trimming."""
         if len(self._noted) >= _KNOWN_MAX:
             self._noted.clear()
         self._noted[hive, name] = asyncio.get_running_loop().time()

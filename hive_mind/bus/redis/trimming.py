@@ -14,7 +14,7 @@ from hive_mind.bus.redis.wire import Command, Place, Wire, pairs, value
 
 EVERY_S = 2.0
 _WATCHED_MS = 2000
-# Whoever showed itself within this time is there, however little is kept: readers do so every few seconds.
+# A name that was seen within this time is alive, however little is kept: readers report every few seconds.
 _ALIVE_FOR_MS = 60_000
 
 _LOOKED_AT = 1000
@@ -31,7 +31,7 @@ async def trim(wire: Wire, hive: str, kept_s: float) -> None:
     names = {name.decode(): int(when) for name, when in pairs(seen).items()}
     gone = {name for name, when in names.items() if when < min(old_ms, now_ms - _ALIVE_FOR_MS)}
     lasting = [keys.everyone(hive), *(keys.inbox(hive, name) for name in names)]
-    # Whoever has not read what is brief by now has no use for it, be it gone or not.
+    # An ephemeral message that is unread by now is useless, whether its reader is alive or not.
     brief = [keys.brief(hive), *(keys.brief_inbox(hive, name) for name in names)]
     await _cut(wire, lasting, gone.__contains__, _Times(old_ms, now_ms))
     await _cut(wire, brief, lambda _: True, _Times(now_ms - int(BRIEF_S * 1000), now_ms))

@@ -131,7 +131,7 @@ class ServiceBus:
         raise ConfigError("Service Bus can't be watched; watch a member, or use a Redis bus to develop")
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """Of the names known here; how much waits is told by Azure alone, to those who may manage."""
+        """Of the names known here; only Azure gives counts, and only with the right Manage."""
         counts = await self._admin.counts()
         states = []
         for name, path in sorted((await self._paths(hive, counts)).items()):
@@ -172,7 +172,7 @@ class ServiceBus:
         await self._account.close()
 
     def settled(self) -> None:
-        """For inboxes: the broker was told everything there was to tell."""
+        """For inboxes: all settlements have reached the broker."""
         self._settled.set()
 
     def forget(self, inbox: ServiceBusInbox) -> None:
@@ -195,7 +195,7 @@ class ServiceBus:
         try:
             async with asyncio.timeout(within_s):
                 try:
-                    # Half of it, so that who hears nothing is told why.
+                    # Half of it, so that the reason can still be reported.
                     await inbox.start(within_s / 2)
                 except Missing as error:
                     if not await self._admin.make(inbox.path):

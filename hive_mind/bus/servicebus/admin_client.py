@@ -1,4 +1,4 @@
-"""What is done about entities: in the cloud through the management API, for those who may; elsewhere by whoever runs the broker.
+"""Managing entities: in the cloud through the management API, given the right; elsewhere the broker's operator does it.
 
 The development broker makes subscriptions when they are asked for, Microsoft's emulator has them in its Config.json.
 """
@@ -19,7 +19,7 @@ from hive_mind.errors import BackendRejected
 
 _log = logging.getLogger(__name__)
 
-# The longest there is: fewer renewals, and whoever dies holds things up for no longer than that.
+# The longest allowed: fewer renewals, and a crashed receiver delays its messages by no more than this.
 _LOCK = timedelta(minutes=5)
 # Far more than a subscriber's own `attempts_max`: what it puts aside says why, what the broker puts aside does not.
 _DELIVERIES_MAX = 100
@@ -66,7 +66,7 @@ class AdminClient:
                     async for found in client.list_subscriptions_runtime_properties(self._account.topic)
                 }
         except AzureError as error:
-            _log.debug("subscriptions are not told: %s", short(error))
+            _log.debug("subscriptions can't be listed: %s", short(error))
             return {}
 
     def advised(self, error: Missing, path: str = "") -> BackendRejected:

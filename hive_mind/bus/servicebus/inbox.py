@@ -40,7 +40,7 @@ class Owner(Protocol):
     """What an inbox tells its bus."""
 
     def settled(self) -> None:
-        """The broker was told everything there was to tell."""
+        """All settlements have reached the broker."""
         ...
 
     def forget(self, inbox: "ServiceBusInbox") -> None:

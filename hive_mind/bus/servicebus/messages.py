@@ -20,7 +20,7 @@ _KEPT_S_MIN, _KEPT_S_MAX = 1.0, 49 * 86_400.0
 
 @dataclass(slots=True, eq=False)
 class Parcel:
-    """A message that is locked for us. The sequence number says which it is, whoever holds the lock."""
+    """A message that we hold the lock of. Its identity is the sequence number, not the lock."""
 
     message: ServiceBusReceivedMessage
     locked_at: float
@@ -95,7 +95,7 @@ def attempt_of(message: ServiceBusReceivedMessage) -> int:
 
 
 def lock_s_of(message: ServiceBusReceivedMessage) -> float | None:
-    """At most how long locks last, told by the broker's clock alone: ours may be wrong."""
+    """An upper bound of how long locks last, by the broker's clock alone: ours may be wrong."""
     until, since = message.locked_until_utc, message.enqueued_time_utc
     return (until - since).total_seconds() if until is not None and since is not None else None
 

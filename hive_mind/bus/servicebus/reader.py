@@ -34,7 +34,7 @@ Deed = Literal["complete", "bury", "give back", "release"]
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What is to be told to the broker about a message."""
+    """How a message is to be settled at the broker."""
 
     message: ServiceBusReceivedMessage
     deed: Deed
@@ -86,7 +86,7 @@ class Reader:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the broker was told everything."""
+        """Whether all settlements have reached the broker."""
         return not self._settlements
 
     @property

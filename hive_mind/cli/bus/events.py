@@ -25,7 +25,7 @@ from hive_mind.runtime.settings import Settings
 _BYTES_SHOWN = 256
 
 _CLOSE_S = 2.0
-# Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and is told.
+# Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
 _WAITING_MAX = 10_000
 _LETTERS_MAX = 100_000
 
@@ -52,7 +52,9 @@ State = Annotated[
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in `dlq list`.")]
 All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Count = Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many.", show_default="until Ctrl-C")]
+Count = Annotated[
+    int | None, typer.Option("--count", "-n", min=1, help="End after this number of events.", show_default="until Ctrl-C")
+]
 
 
 def show_line(envelope: Envelope, output: Format) -> None:

@@ -26,7 +26,7 @@ Second = Annotated[
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip
-Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="List so many questions, the greatest loss first.")]
+Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.")]
 
 
 def register(group: typer.Typer) -> None:

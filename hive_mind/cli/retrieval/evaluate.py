@@ -46,7 +46,7 @@ class Questions(StrEnum):
 
 
 Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
-Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="List so many questions, the worst first.")]
+Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number of questions to list, the worst first.")]
 
 
 def register(group: typer.Typer) -> None:

@@ -71,7 +71,7 @@ def picture_file(plot: Path | None) -> Picture | None:
 
 
 def figure(value: float | None, form: str = ".3f") -> str:
-    """A number, or a dash where there is none."""
+    """A number, or a dash for None."""
     return "–" if value is None else f"{value:{form}}"
 
 

@@ -58,7 +58,7 @@ class Keyboard:
 
         def wait() -> None:
             line = next(self._lines, None)
-            # Whoever asked may have given up, and its loop be closed.
+            # The caller may have given up, and its loop be closed.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(give, line)
 

@@ -94,7 +94,7 @@ def _looks_at_meaning(folder: "Workspace", name: str) -> bool:
     try:
         return workspaces.config_of(folder, name).retrieval.method != "keyword"
     except ConfigError:
-        # What is wrong with it is told when it is checked.
+        # Its faults are reported when it is checked.
         return False
 
 

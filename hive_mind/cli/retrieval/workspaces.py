@@ -55,7 +55,7 @@ def folder_of(workspace: Path | None) -> Path:
 
 
 def opened(workspace: Path | None) -> "Workspace":
-    """The workspace that is meant. Raises `InvalidInput` where there is none."""
+    """The workspace that is meant. Raises `InvalidInput` if there is no workspace."""
     from hive_mind.retrieval.files.workspace import Workspace
 
     return Workspace.open(folder_of(workspace))
@@ -67,7 +67,7 @@ def name_of(config: str) -> str:
 
 
 def known(workspace: "Workspace", config: str) -> str:
-    """The name of a configuration of the workspace. Raises `InvalidInput` where there is none."""
+    """The name of a configuration of the workspace. Raises `InvalidInput` if there is no configuration."""
     return workspace.existing(workspace.config_file(name_of(config))).stem
 
 
@@ -81,7 +81,7 @@ def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
 
 
 def readable(workspace: "Workspace", names: Iterable[str]) -> "list[RetrievalConfig]":
-    """Those of the configurations that can be read: what is wrong with others is told where they are judged."""
+    """Those of the configurations that can be read: the faults of others are reported where they are judged."""
     found = []
     for name in names:
         with suppress(ConfigError):

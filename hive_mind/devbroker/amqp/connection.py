@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
 
-# How long a peer that was told to go may take to read why: with unread bytes, closing at once would throw the reason away.
+# How long a refused peer may take to read the reason: closing at once would discard it with the unread bytes.
 _LINGER_S = 1.0
 
 # Heartbeats are sent at half the interval a peer asks for, and not more often than this.

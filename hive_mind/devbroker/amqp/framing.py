@@ -12,7 +12,7 @@ AMQP_KIND, SASL_KIND = 0, 1
 
 
 class Frame(NamedTuple):
-    """A frame without its header. A protocol header is told by `is_header`, and stands whole in `body`."""
+    """A frame without its header. For a protocol header `is_header` is true, and `body` has all of it."""
 
     kind: int
     channel: int
@@ -58,7 +58,7 @@ class FrameBuffer:
 
 
 class Output:
-    """The writing half of a connection. `on_room` is called when there is room again after somebody was told there is none."""
+    """The writing half of a connection. `on_room` is called when there is room again after `has_room` was false."""
 
     def __init__(self, bytes_max: int, on_room: Callable[[], None]) -> None:
         self._bytes_max, self._on_room = bytes_max, on_room

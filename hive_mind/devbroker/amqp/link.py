@@ -35,7 +35,7 @@ def rejected_state(error: AmqpError) -> bytes:
 
 
 def ordered(fault: Fault) -> AmqpError:
-    """What a client is told of a fault."""
+    """The error that a client gets for a fault."""
     return AmqpError(fault.condition, "a fault that was ordered")
 
 

@@ -146,7 +146,7 @@ class Session:
                 yield link, delivery_id
 
     def _settle(self, link: ServerLink, delivery_id: int, said: Disposition) -> None:
-        # Settled without an outcome is taken as accepted; an outcome that is none yet, such as "received", changes nothing.
+        # Settled without an outcome is taken as accepted; a provisional state, such as "received", changes nothing.
         outcome = said.outcome or (Outcome("accepted") if said.is_settled else None)
         if outcome is None or delivery_id not in link.unsettled:
             return

@@ -25,7 +25,7 @@ class Limits:
     links_max: int = 2048
     # Of deliveries that are on their way in or out with not all their frames, over all links of a connection: in each direction.
     partial_bytes_max: int = 16 << 20
-    # What waits to be written before entities are told to stop.
+    # Unwritten bytes at which entities have to stop sending.
     output_bytes_max: int = 1 << 18
     connections_max: int = 5000
     handshake_s: float = 10.0
@@ -51,7 +51,7 @@ class Switchboard(Protocol):
         ...
 
     def route(self, link: "RoutedLink") -> "Entity | Requests":
-        """The entity at the link's address. Raises `AmqpError` where there is none or no token for it."""
+        """The entity at the link's address. Raises `AmqpError` for an unknown entity or a missing token."""
         ...
 
     def take_fault(self, kind: str, address: str) -> Fault | None:

@@ -21,14 +21,14 @@ class Quota:
     bytes: int = 0
 
     def check(self, messages: int, size: int) -> None:
-        """Raises `AmqpError` when so many more messages of this size together do not fit."""
+        """Raises `AmqpError` when this number of messages, of this total size, does not fit."""
         if self.messages + messages > self.messages_max:
             raise quota_reached(f"{self.messages} messages are kept, of at most {self.messages_max}")
         if self.bytes + size > self.bytes_max:
             raise quota_reached(f"{self.bytes} bytes are kept, of at most {self.bytes_max}")
 
     def take(self, size: int) -> None:
-        """One message more; whoever sends checks before."""
+        """Count one message more. Call `check` first."""
         self.messages += 1
         self.bytes += size
 

@@ -22,7 +22,7 @@ STATE_BYTES_MAX = 256 << 10
 
 
 class Locks:
-    """Locks that last `duration_s`, or until they are opened where it is infinite. `opened` is told tokens whose lock is off."""
+    """Locks that last `duration_s`, or until opened where it is infinite. `opened` is called with each released token."""
 
     def __init__(self, duration_s: float) -> None:
         self.opened: Callable[[UUID], None] = lambda _: None
@@ -68,7 +68,7 @@ class Locks:
         return next(iter(self._kept.values())).locked_until if self._kept else None
 
     def ended(self, now: float) -> Iterator[Kept]:
-        """What is locked by locks that have ended; whoever asks opens them."""
+        """Messages whose lock has ended. The caller opens the locks."""
         while (due := self.first_due()) is not None and due <= now:
             yield next(iter(self._kept.values()))
 
@@ -127,7 +127,7 @@ class Sessions:
         return next(iter(self._leases.values())).until if self._leases else None
 
     def ended(self, now: float) -> Iterator[str]:
-        """Sessions whose leases have ended; whoever asks releases them."""
+        """Sessions whose lease has ended. The caller releases them."""
         while (due := self.first_due()) is not None and due <= now:
             yield next(iter(self._leases))
 

@@ -34,7 +34,7 @@ class QueueEntity:
         queue.locks.opened = self._forget
 
     def on_attach(self, link: Link) -> None:
-        """Anybody may receive; who sends needs a queue."""
+        """Accept receivers, and senders unless this is a subscription or a dead-letter queue."""
         if not link.is_sender:
             self._refuse_sender()
         elif self.queue.settings.requires_session:

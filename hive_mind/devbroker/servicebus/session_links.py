@@ -1,4 +1,4 @@
-"""Which receiver holds which session of a queue, and who waits for one."""
+"""Which receiver holds which session of a queue, and which receivers wait for one."""
 
 from collections.abc import Callable
 
@@ -49,7 +49,7 @@ class SessionLinks:
             self._queue.release(self._leases.pop(link), self._host.now())
 
     def serve_waiting(self) -> None:
-        """Give sessions that became free to who waits for any, first come, first served."""
+        """Give free sessions to waiting receivers, first come, first served."""
         for link in tuple(self._waiting):
             now = self._host.now()
             session = self._queue.free_session(now)

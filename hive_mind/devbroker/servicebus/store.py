@@ -34,7 +34,7 @@ class DueQueue:
         self._due.pop(number, None)
 
     def first_due(self) -> float | None:
-        """When the first is due; None when there is none."""
+        """When the first is due; None if empty."""
         while self._heap:
             due, number = self._heap[0]
             if self._due.get(number) == due:
@@ -58,7 +58,7 @@ class DueQueue:
 
 
 class MessageStore:
-    """With `by_session` messages wait in one line per session, else in one line. Who takes a ready one has it alone."""
+    """With `by_session` messages wait in one line per session, else in one line. A ready message is taken once."""
 
     def __init__(self, *, by_session: bool) -> None:
         self._by_session = by_session
@@ -110,7 +110,7 @@ class MessageStore:
         return (session for session in tuple(self._ready) if session is not None)
 
     def next_expiry(self) -> float | None:
-        """When the next message expires, whoever has it."""
+        """When the next message expires, locked or not."""
         return self._expiries.first_due()
 
     def pop_expired(self, now: float) -> Iterator[Kept]:

@@ -47,7 +47,7 @@ class Topic:
             self._quota.give_back(self._schedule.cancel(sequence).letter.size)
 
     def advance(self, now: float) -> None:
-        """Send what is due. Nobody can be told that a subscription is full, so here it gets more than it may; nothing is lost."""
+        """Send what is due. A full subscription exceeds its quota here: no sender is left to be refused."""
         for kept in self._schedule.pop_due(now):
             self._quota.give_back(kept.letter.size)
             self._put(kept.letter, self._wanting(kept.letter), now)

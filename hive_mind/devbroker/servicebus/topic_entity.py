@@ -21,7 +21,7 @@ class TopicEntity:
         topic.changed = self._wake_timer.ring
 
     def on_attach(self, link: Link) -> None:
-        """Only who sends."""
+        """Accept senders only."""
         if link.is_sender:
             raise not_allowed("a topic keeps nothing; receive from one of its subscriptions")
 

@@ -42,7 +42,7 @@ class Learning:
         self._cpu_s = time.process_time()
 
     def kept(self) -> None:
-        """An agent has stored all that it was told, and may have been the last."""
+        """An agent has stored all its documents, and may have been the last."""
         self._kept_s = time.perf_counter()
 
     def done(self) -> "Measured":

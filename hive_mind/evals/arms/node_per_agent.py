@@ -33,7 +33,7 @@ def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:
 
 
 def refuse(cell: Cell, means: Means) -> None:
-    """Raises `InvalidInput` for an arm that is no hive, and for what can't be wrong with it or can't be asked of it."""
+    """Raises `InvalidInput` for an arm without a hive, and for faults or searches that it does not support."""
     arm, fault = cell.arm, cell.fault
     if arm.kind not in _HIVES:
         raise InvalidInput(f"a {arm.kind} arm can't run in place {arm.place!r}: choose {', '.join(_HIVES)}, or in-process")
@@ -68,7 +68,7 @@ def slow_of(cell: Cell) -> frozenset[str]:
 
 
 def askers_of(cell: Cell, scope: Scope) -> Mapping[str, str]:
-    """Who asks each question, by its id: those whose node runs, in turn; the same whichever questions are asked in the end."""
+    """The asker of each question, by its id: agents whose node runs, in turn, over all questions of the scope."""
     down = down_of(cell)
     asking = [name for name in names_of(cell.arm.agents) if name not in down]
     return {question.id: asking[place % len(asking)] for place, question in enumerate(scope.questions)}

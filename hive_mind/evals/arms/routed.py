@@ -73,7 +73,7 @@ class _Chosen:
 
 
 class RoutedArm:
-    """A hive that has learned a scope. Whoever asks coordinates, from its node, and has no facts of its own to add."""
+    """A hive that has learned a scope. The asker coordinates, from its node, and adds no facts of its own."""
 
     def __init__(self, trained: TrainedFleet, search: Search, centroids: NDArray[np.float32], cell: Cell, means: Means) -> None:
         self._trained, self._search, self._centroids, self._means = trained, search, centroids, means

@@ -123,7 +123,7 @@ class SimulatedArm:
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> SimulatedArm:
-    """A hive that has learned a scope. Raises `InvalidInput` for an arm that is no hive, and for faults that can't be."""
+    """A hive that has learned a scope. Raises `InvalidInput` for an arm without a hive, and for impossible faults."""
     refuse(cell, means)
     arm = SimulatedArm(cell, scope, means)
     try:

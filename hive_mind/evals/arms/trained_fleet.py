@@ -47,7 +47,7 @@ class TrainedFleet:
     places: dict[str, int]
 
     def asker(self, question: LabelledQuestion) -> str:
-        """Who asks a question: by its place in the scope one after the other, of those whose node is there."""
+        """The asker of a question: agents whose node runs, in turn, by the question's place in the scope."""
         askers = [agent for agent in self.fleet.memories if self.fleet.plan.node_of(agent) not in self.down]
         return askers[self.places.get(question.id, 0) % len(askers)]
 
@@ -112,7 +112,7 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
 
 
 async def _learn(fleet: Fleet, trained: list[tuple[int, Scope]], learning: Learning, means: Means) -> None:
-    """One agent after the other, so that what a node knows when it is told a fact does not depend on who was faster."""
+    """One agent after the other, so that what a node knows when it gets a fact does not depend on timing."""
     memories = list(fleet.memories.values())
     for done, (number, some) in enumerate(trained, start=1):
         await asyncio.sleep(_ANOTHER_MOMENT_S)

@@ -209,7 +209,7 @@ def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLi
 
 
 def _told(name: str, document: Document, previous: Document | None) -> dict[str, str]:
-    """What a reader of the file could not know without being told."""
+    """What does not follow from the file itself."""
     assumed = dict.fromkeys(DOCUMENT_FIELDS, "")
     assumed |= {"source": default_source(name, document.id), "before": derived_before(previous, document.section)}
     return {key: getattr(document, key) for key in DOCUMENT_FIELDS if getattr(document, key) != assumed[key]}

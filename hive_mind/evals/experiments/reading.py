@@ -72,7 +72,7 @@ def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm]
 
 
 def _also(tree: Tree | None, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Contradictions in what has no fault of form, so that they are told in the same go."""
+    """Contradictions in what has no fault of form, so that they are reported at the same time."""
     if tree is None or not isinstance(tree.value, dict):
         return
     # "arms[2].kind[0]" is about the entry "arms[2]".

@@ -1,6 +1,6 @@
 """What a story is made of before it has a place in a session: turns, exchanges of turns, and questions that point at turns.
 
-Turns are told apart by identity: two people may say the same words.
+Turns are distinguished by identity: two people may say the same words.
 """
 
 from collections.abc import Iterable, Sequence

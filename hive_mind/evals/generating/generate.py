@@ -34,7 +34,7 @@ _ROUND = ("project", "incident", "people", "security", "people", "project", "peo
 
 
 def generate(turns: int, agents: int, seed: int) -> Dataset:
-    """Exactly so many turns of so many speakers, and questions: one scope. Raises `InvalidInput` for a size it can't do.
+    """A scope with exactly this number of turns and speakers, and questions. Raises `InvalidInput` for a size it can't do.
 
     The same arguments give the same data set, on any machine.
     """

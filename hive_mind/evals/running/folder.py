@@ -288,7 +288,7 @@ class RunLine:
 
 
 def runs_in(folder: Path) -> list[RunLine]:
-    """The runs of a folder, or the folder itself where it is one, by the time they began. What is none is passed over.
+    """The runs of a folder, or the folder itself where it is one, by the time they began. Other folders are skipped.
 
     A run that is damaged is one of them: it may be an evaluation of hours, of which a file can be restored.
     """

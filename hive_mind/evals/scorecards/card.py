@@ -171,7 +171,7 @@ class Scorecard(msgspec.Struct, frozen=True):
 
 
 def read_scorecard(folder: Path) -> Scorecard:
-    """The scorecard as it was written. Raises `InvalidInput` where there is none or it can't be read."""
+    """The scorecard as it was written. Raises `InvalidInput` if it is missing or can't be read."""
     path = folder / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Scorecard)

@@ -22,7 +22,7 @@ _COMPARED = 2000
 def config_findings(
     config: RetrievalConfig, collection: Collection, *, has_embeddings: bool, tree: Tree | None = None
 ) -> Iterator[Finding]:
-    """All of it but the filters. What was written is told from defaults by the tree, where there is one."""
+    """All of it but the filters. The tree, if given, distinguishes what was written from defaults."""
     yield from _embeddings(config, has_embeddings=has_embeddings)
     yield from contradictions(config, tree)
     yield from _boosts(config, collection)

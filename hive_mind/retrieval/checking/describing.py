@@ -29,7 +29,7 @@ class FieldDescription:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A collection, as somebody who writes a configuration has to know it."""
+    """A collection, as the author of a configuration has to know it."""
 
     name: str
     documents: int

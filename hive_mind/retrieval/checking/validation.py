@@ -119,7 +119,7 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
 
 
 def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[Finding, ...]:
-    """The configuration in use, as it was deployed: documents may have changed since. Nothing to say where there is none."""
+    """The configuration in use, as it was deployed: documents may have changed since. Empty if none is in use."""
     file = workspace.active_file
     if not workspace.has_active:
         return ()
@@ -161,7 +161,7 @@ def _sense(
 
 
 def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
-    """The collection that is searched. Raises `WorkspaceError`, in words about the configuration, where there is none."""
+    """The collection that is searched. Raises `WorkspaceError`, in words about the configuration, if it does not exist."""
     name, known = config.collection, workspace.collections()
     if name not in known:
         raise WorkspaceError([Problem("collection", 0, _missing("collection", name, known))])
@@ -183,7 +183,7 @@ def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tr
 
 
 def _named(name: str, file: Path) -> list[Unlocated]:
-    told = f"is {name} and the file is {file.name}; make them equal, or results can't be told apart"
+    told = f"is {name} and the file is {file.name}; make them equal, or results can't be distinguished"
     return [] if name == file.stem else [Unlocated(("name",), told)]
 
 

@@ -147,7 +147,7 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
 
 def told_history(workspace: Workspace, now: datetime | None = None) -> tuple[Entry, ...]:
     """Every change, oldest first. What an interrupted command left is put right first, unless somebody is deploying just now."""
-    # Who may only read the workspace still gets the history, and who looks for what was in use before the active file broke.
+    # The history must also be readable without the right to write, and when the active file is broken.
     with suppress(ConfigError, OSError), workspace_lock(workspace.root):
         recover(workspace, now or datetime.now(UTC))
     return history.read_history(workspace.history_file)
@@ -203,4 +203,4 @@ def _write_measurements(bench: Bench, verdict: Verdict, at: datetime) -> tuple[P
 
 def _check(by: str, why: str) -> None:
     if len(by) > _BY_MAX or len(why) > _WHY_MAX:
-        raise InvalidInput(f"who deploys may be told in {_BY_MAX} characters, and why in {_WHY_MAX:,}: shorten it")
+        raise InvalidInput(f"too long: --by takes at most {_BY_MAX} characters, --reason at most {_WHY_MAX:,}; shorten it")

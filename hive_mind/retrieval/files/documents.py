@@ -109,7 +109,7 @@ def parsed(id: str, text: str, hash: bytes = b"") -> Document | Skipped:
     try:
         values = _fields(front)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return Skipped(id, f"has front matter that is no list of fields ({' '.join(str(error).split())[:120]})")
+        return Skipped(id, f"has front matter other than a list of fields ({' '.join(str(error).split())[:120]})")
     folder, _, _ = id.rpartition("/")
     if folder:
         values.setdefault("category", (folder.split("/")[0],))

@@ -1,6 +1,6 @@
 """A configuration for an agent's memory instead of a collection: the same ranking, as far as a memory has what it speaks of.
 
-A memory and a hive rank by `RankingSettings`. What of a configuration has no meaning there is told, never silently ignored.
+A memory and a hive rank by `RankingSettings`. Options without a meaning there are reported, never silently ignored.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ def config_in(file: Path) -> RetrievalConfig:
 
 
 def ranking_settings(config: RetrievalConfig) -> RankingSettings:
-    """How a memory or a hive ranks by this configuration. Whoever uses it asks with its `method` and `top_k`."""
+    """How a memory or a hive ranks by this configuration. Callers also pass its `method` and `top_k`."""
     wanted = config.retrieval
     return RankingSettings(
         semantic_weight=wanted.semantic_weight,

@@ -1,4 +1,4 @@
-"""A workspace of document 000's project, taken over into a folder of its own: converted, with every change told.
+"""A workspace of document 000's project, taken over into a folder of its own: converted, with every change listed.
 
 The project is only read. Its index and its results are left behind: both are made anew. What is wrong with a file beyond the
 differences of form stays, and `validate` tells it.

@@ -52,7 +52,7 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace in a folder. Raises `InvalidInput` where there is none."""
+        """The workspace in a folder. Raises `InvalidInput` for any other folder."""
         if not (folder / "collections").is_dir() and not (folder / "configs").is_dir():
             raise InvalidInput(f"{folder} is no workspace: make one with `hive-mind retrieval init`, or name another folder")
         return cls(folder)
@@ -83,13 +83,13 @@ class Workspace:
         return self.root / "index"
 
     def config_file(self, name: str) -> Path:
-        """Where a configuration is kept. Raises `InvalidInput` for a name that is no file's."""
+        """Where a configuration is kept. Raises `InvalidInput` for a name that can't be a file's."""
         if name == _ACTIVE:
             raise InvalidInput(f"configuration {name!r} can't be used: configs/{_ACTIVE}.json says which one is in use")
         return self.root / "configs" / f"{_checked(name, 'configuration')}.json"
 
     def collection_file(self, name: str) -> Path:
-        """Where a collection is kept. Raises `InvalidInput` for a name that is no file's."""
+        """Where a collection is kept. Raises `InvalidInput` for a name that can't be a file's."""
         return self.root / "collections" / f"{_checked(name, 'collection')}.json"
 
     def configs(self) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class Workspace:
         return folder
 
     def text_of(self, file: Path, form: Form[Any]) -> tuple[str, tuple[Problem, ...]]:
-        """The text of a file of this workspace, or why it is none. Raises `InvalidInput` where there is no such file in it."""
+        """The text of a file of this workspace, or what is wrong with it. Raises `InvalidInput` for a missing file."""
         if not file.resolve().is_relative_to(self.root.resolve()):
             raise InvalidInput(f"{file} is a link that leads out of the workspace; put a copy there instead")
         if not file.exists():
@@ -176,7 +176,7 @@ class Workspace:
         return text_of(file, form)
 
     def existing(self, file: Path) -> Path:
-        """The same file. Raises `InvalidInput` with what may have been meant where there is none."""
+        """The same file. Raises `InvalidInput`, with similar names, for a missing one."""
         if file.exists():
             return file
         names, kind = _names(file.parent, without=_ACTIVE), file.parent.name

@@ -58,7 +58,7 @@ def tokens_in(text: str) -> int:
 
 
 def tail(text: str, tokens: int) -> str:
-    """The last so many tokens of a text."""
+    """The last tokens of a text."""
     spans = [found.span() for found in _TOKEN.finditer(text[-16 * tokens :])]
     return text[-16 * tokens :][spans[-tokens:][0][0] :].strip() if spans else ""
 

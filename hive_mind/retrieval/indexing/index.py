@@ -57,7 +57,7 @@ class CollectionIndex:
         self._vectors, self._reranker = VectorSource(embedder), Reranker()
         self._memory_indexes: dict[TextForm, MemoryIndex] = {}
         self._version, self._revision = file.version(), 0
-        # Whoever updates, and whoever loads: a search need not wait for an update.
+        # One lock for updating, one for loading: a search need not wait for an update.
         self._turn, self._loading = asyncio.Lock(), asyncio.Lock()
 
     @property
@@ -81,7 +81,7 @@ class CollectionIndex:
         return self._told(changes, embedded, note)
 
     def facets(self) -> dict[str, dict[str, int]]:
-        """How many documents have each value of each field that is no text, most frequent first."""
+        """How many documents have each value of each field that is not text, most frequent first."""
         counts: dict[str, Counter[str]] = {
             name: Counter() for name, one in self.collection.known_fields.items() if one.type != "text"
         }

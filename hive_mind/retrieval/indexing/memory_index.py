@@ -31,7 +31,7 @@ _Key = tuple[tuple[str, tuple[str, ...]], ...]
 _BEFORE_TOKENS = 48
 DATE_FIELDS = ("date", "said_at")
 _NO_DATE = -1
-# What is kept of parts grows with their chunks: so many parts at most, and together not many times the collection.
+# Bounds of what is cached of parts: their number, and their chunks as a multiple of the collection.
 _PARTS_MAX, _PARTS_CHUNKS = 16, 4
 
 
@@ -129,7 +129,7 @@ class MemoryIndex:
         return np.frombuffer(self._texts, np.uint64)[rows] if len(rows) else np.empty(0, np.uint64)
 
     def days(self, rows: Rows) -> NDArray[np.int64]:
-        """The date of each chunk in days; below 0 where there is none."""
+        """The date of each chunk in days; below 0 if it has none."""
         return np.frombuffer(self._days, np.int64)[rows] if len(rows) else np.empty(0, np.int64)
 
     def document_at(self, row: int) -> DocumentRow:

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reranker:
-    """Cross-encoders by name. One that can't be had is told once and not tried again."""
+    """Cross-encoders by name. One that can't be loaded is reported once and not tried again."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from hive_mind.ranking.within import Within
 from hive_mind.retrieval.files.configuration import Boosts, Method, RetrievalConfig
 from hive_mind.retrieval.indexing.memory_index import MemoryIndex, Part, Rows, first
 
-# After so many days a document counts half as recent as the newest one.
+# Half-life: after this many days a document counts half as recent as the newest one.
 _HALF_LIFE_DAYS = 365.0
 
 

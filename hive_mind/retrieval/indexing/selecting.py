@@ -18,7 +18,7 @@ from hive_mind.retrieval.indexing.searching import Candidate
 
 # A flagged result still beats one with half its score.
 _DEMOTION = 0.5
-# Difference is looked for among so many candidates for each result; further down nothing is relevant.
+# Number of candidates for each result among which diversity is looked for; further down nothing is relevant.
 _POOL_PER_RESULT = 5
 
 Words = Callable[[Sequence[int]], Sequence[frozenset[str]]]

@@ -110,7 +110,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A configuration, measured with some questions at a cut that is the same for whoever is compared with it."""
+    """A configuration, measured with some questions, at a cut shared by all configurations that it is compared with."""
 
     config: RetrievalConfig
     split: str

@@ -73,7 +73,7 @@ def write_results(workspace: Workspace, evaluation: Evaluation, about: Environme
 
 
 def read_results(path: Path) -> Results:
-    """A measurement that was written down. Raises `InvalidInput` for a file that is none."""
+    """A measurement that was written down. Raises `InvalidInput` for any other file."""
     try:
         if path.stat().st_size > _BYTES_MAX:
             raise InvalidInput(f"{path} is larger than results get")

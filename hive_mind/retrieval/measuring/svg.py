@@ -98,7 +98,7 @@ def text(x: float, y: float, words: str, css: str = "", anchor: str = "start") -
 
 
 def mark(shape: int, x: float, y: float, size: float, css: str, told: str = "") -> str:
-    """A circle, square, triangle or diamond around a place. `told` is shown where a pointer rests on it."""
+    """A circle, square, triangle or diamond around a place. `told` is its tooltip."""
     hint = f"<title>{clean(told)}</title>" if told else ""
     if shape % SERIES_MAX == 0:
         return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}">{hint}</circle>'

@@ -8,7 +8,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.golden import Golden, GoldenQuery
 from hive_mind.retrieval.measuring.evaluation import held_out
 
-# Half of fewer than thirty questions, the number that a beginner is told to label, is too little to tune on and to decide.
+# Thirty is what the documentation asks beginners to label; half of fewer is too little to tune on and to decide.
 CROSSED_BELOW = 30
 CROSSED = "cross-validated"
 """What the questions are called where all of them tune and all of them decide."""

@@ -1,4 +1,4 @@
-"""Is a configuration better than the one in use? Decided from two measurements, by rules that can be told in a few lines.
+"""Is a configuration better than the one in use? Decided from two measurements, by a few simple rules.
 
 Refused are a lower mean nUDCG, more distractors, and a loss that the 95 % interval of the difference doesn't rule out. An
 equal one (every question has the same nUDCG) is refused too, because a change without a gain is only a risk, unless it shows

@@ -161,7 +161,7 @@ class _Tuning:
             self._keep(Step(number, proposal.config, tuning_files.one_line(proposal.reason), found))
 
     def _keep(self, step: Step) -> None:
-        """Take a step into what is known; its file and the best go to disk before anybody is told."""
+        """Take a step into what is known; its file and the best go to disk before it is reported."""
         known, origin = self.situation, self._origin(step.number or 0)
         if step.is_whole:
             tuning_files.write_measured(self.bench.workspace, step, known.start, origin)

@@ -1,4 +1,4 @@
-"""A tuner at the keyboard: a person sees what was measured, says what to change and why, and is told what is wrong with it.
+"""A tuner at the keyboard: a person sees what was measured, proposes a change with a reason, and sees what is wrong with it.
 
 How to ask and where to show is handed in, so that a test needs no terminal.
 """
@@ -36,7 +36,7 @@ class PersonTuner:
         self._ask, self._show = ask, show
 
     async def propose(self, situation: Situation) -> Proposal | None:
-        """What the person wants to be measured. Mistakes are told and asked about until there are none."""
+        """What the person wants to be measured. Mistakes are shown and asked about until they are corrected."""
         self._show(told(situation))
         self._show(HELP)
         try:

@@ -1,6 +1,6 @@
 """What is known so far, in lines: for a language model to go on from, and for a person at the keyboard. Pure.
 
-Of the documents only names, headings and scores are told: their texts could say anything to a model.
+Of the documents it has only names, headings and scores: their texts could say anything to a model.
 """
 
 from collections.abc import Iterator

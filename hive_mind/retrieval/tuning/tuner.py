@@ -85,7 +85,7 @@ class Situation:
         return semantic(config, self.collection, self.facets, self.has_embeddings)
 
     def errors(self, config: RetrievalConfig) -> tuple[str, ...]:
-        """What keeps a configuration from being measured, as lines for whoever proposed it."""
+        """What keeps a configuration from being measured, as lines for its author."""
         found = [f"{one.path}: {one.message}" for one in self.findings(config) if one.level == "error"]
         if config.collection != self.collection.name:
             found.append(f"collection: is {config.collection}, and what is tuned searches {self.collection.name}; leave it")

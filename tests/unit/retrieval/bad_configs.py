@@ -49,7 +49,7 @@ CONFIGS = (
     text(
         "a name that is another's",
         '{"name": "v2", "collection": "kb"}',
-        (1, "name", "is v2 and the file is v1.json; make them equal, or results can't be told apart"),
+        (1, "name", "is v2 and the file is v1.json; make them equal, or results can't be distinguished"),
     ),
     text(
         "a collection that leads out",

@@ -29,7 +29,7 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.form import texts_to_embed
 
 PROCESSES_MAX = 8
-"""Two cores have enough to do with so many; of more agents some share a process, a node each all the same."""
+"""Two cores are busy with this many; more agents share processes, still with a node each."""
 
 _STORE_BATCH = 256
 _SETTLED_WITHIN_S = 300.0

@@ -121,7 +121,7 @@ async def open_child(guardian: Guardian, name: str) -> Child:
 
 
 async def _begun(module: str, log: Path | None = None) -> Process:
-    """In a session of its own: Ctrl-C is for whoever measures, who ends what it has begun."""
+    """In a session of its own: Ctrl-C is for the measuring program, which ends its children."""
     said = log.open("ab") if log else DEVNULL
     try:
         return await asyncio.create_subprocess_exec(

@@ -1,6 +1,6 @@
 """A program that keeps what an arm of processes needs: a folder, a private Redis server in it, and nothing once the arm is gone.
 
-It runs beside whoever measures and lives in a session of its own. The first line it prints says where things are, or why there
+It runs beside the measuring program, in a session of its own. The first line it prints says where things are, or why there
 are none. Then it takes numbers of processes, one a line; when its input ends, however that came about, it sees to it that these
 processes, the server and the folder are gone. Run it as `python -m hive_mind.evals.arms.processes.process_guardian`.
 """

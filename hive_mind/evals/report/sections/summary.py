@@ -17,7 +17,7 @@ from hive_mind.measure.statistics import share_ruled_out
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""
 
-# Whoever can't rule out that one question in twenty differs has not tested parity: 59 questions without a difference do.
+# Parity is untested while one question in twenty may differ: 59 questions without a difference rule that out.
 _OPEN_MAX = 0.05
 
 Finding = Iterator[Markup]

@@ -353,7 +353,7 @@ def test_a_question_about_a_document_that_is_left_out_is_told(tmp_path):
     assert [(path, message) for _, path, message in errors(check_golden(here, here.collection("kb")))] == [
         (
             "queries[0].distractors[0]",
-            "faqs/passwords.md can't be found: it has front matter that is no list of fields "
+            "faqs/passwords.md can't be found: it has front matter other than a list of fields "
             "(it must be lines of name: value); mend it, or take it out",
         ),
         ("queries[0].relevant[0]", "api/auth.md can't be found: it is not UTF-8 text; mend it, or take it out"),
