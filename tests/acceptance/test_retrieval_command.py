@@ -237,4 +237,4 @@ def test_a_workspace_of_another_project_is_taken_over_and_what_was_changed_is_to
     assert after.code == 0, after.err
     assert after.json["count"] == 2
     again = in_a_process(hive_mind, "init", "--from", tmp_path / "nowhere", "-w", here)
-    assert (again.code, "is no workspace" in again.err) == (2, True)
+    assert (again.code, "is not a workspace" in again.err) == (2, True)

@@ -47,7 +47,9 @@ _KNOWN_MAX = 100_000
 async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
     """A bus over a server that answers, and lets us in. Raises `ConfigError` or `BackendError`."""
     if not address.host or not (address.path or "0").isdecimal() or address.options:
-        raise InvalidInput(f"{address} is no Redis server: write redis://host:6379/0, with a number behind the slash")
+        raise InvalidInput(
+            f"{address} is not the address of a Redis server: write redis://host:6379/0, with a number behind the slash"
+        )
     refuse_plaintext(address)
     place = Place(address, settings)
     bus = RedisBus(place, await inspected(place))

@@ -44,7 +44,7 @@ def address_path(address: str) -> str:
     try:
         return unquote(urlsplit(address).path if "://" in address else address).strip("/")
     except ValueError:
-        raise AmqpError("amqp:invalid-field", "an address that is no URL") from None
+        raise AmqpError("amqp:invalid-field", "the address is not a valid URL") from None
 
 
 class LinkSession(Protocol):

@@ -139,7 +139,7 @@ class Partition:
         if value == "@latest":
             return self.end
         if not _WHOLE.fullmatch(value):
-            raise AmqpError(INVALID_FIELD, f"a position that is no whole number: {value!r}")
+            raise AmqpError(INVALID_FIELD, f"a position must be a whole number, not {value!r}")
         number = int(value)
         match what:
             case "x-opt-offset":

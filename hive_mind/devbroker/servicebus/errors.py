@@ -27,7 +27,7 @@ def no_session() -> AmqpError:
 
 def no_such_message(sequence: int) -> AmqpError:
     """Gone, or in another state than the request needs."""
-    return AmqpError("com.microsoft:message-not-found", f"there is no message {sequence} this can be done with")
+    return AmqpError("com.microsoft:message-not-found", f"message {sequence} is gone, or in another state than the request needs")
 
 
 def quota_reached(what: str) -> AmqpError:

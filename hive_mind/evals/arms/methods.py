@@ -104,7 +104,7 @@ _METHOD_OF: Mapping[Mode, Method] = {"hybrid": "hybrid", "semantic": "vector", "
 def search_by(method: str) -> Search:
     """The search of this name. Raises `InvalidInput`."""
     if method not in METHODS:
-        raise InvalidInput(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+        raise InvalidInput(f"unknown method {method!r}; known: {', '.join(METHODS)}")
     return METHODS[method]
 
 

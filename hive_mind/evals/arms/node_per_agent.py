@@ -40,13 +40,13 @@ def refuse(cell: Cell, means: Means) -> None:
     if arm.agents < 1:
         raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
     if fault.down >= arm.agents:
-        raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down nobody is left to ask; stop fewer")
+        raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down no node is left to ask; stop fewer")
     if not 0.0 <= fault.loss <= 1.0 or min(fault.down, fault.slow, fault.slow_ms) < 0:
         raise InvalidInput("a loss is a share of messages between 0 and 1; down, slow and slow_ms are numbers of 0 or more")
     if (fault.loss or fault.slow) and arm.place != "simulator":
         raise InvalidInput("messages are lost and members slow in the simulator only: set place to simulator, or leave that out")
     if cell.retrieval.mode == "semantic" and not means.embedder.dimension:
-        raise InvalidInput("mode semantic compares meanings and there is no embedding model: see hive-mind doctor")
+        raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")
 
 
 def topology_of(arm: Arm) -> Topology:

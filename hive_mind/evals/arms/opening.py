@@ -53,4 +53,4 @@ def _refuse(cell: Cell, means: Means) -> None:
     if arm.agents < 1:
         raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
     if cell.retrieval.mode == "semantic" and arm.kind in ("single", *_HIVES) and not means.embedder.dimension:
-        raise InvalidInput("mode semantic compares meanings and there is no embedding model: see hive-mind doctor")
+        raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")

@@ -129,7 +129,7 @@ async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> Ro
     if not 1 <= arm.fan_out <= arm.agents:
         raise InvalidInput(f"a routed arm asks between 1 and all {arm.agents} of its agents, not {arm.fan_out}: set fan_out")
     if not means.embedder.dimension:
-        raise InvalidInput("a routed arm compares meanings and there is no embedding model: see hive-mind doctor")
+        raise InvalidInput("a routed arm needs an embedding model: see hive-mind doctor")
     plan = plan_of(cell, "flat")
     groups = {name: (name,) for name in plan.agents}
     routed = _RoutedPlan(

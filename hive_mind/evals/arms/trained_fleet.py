@@ -126,7 +126,7 @@ async def _learn(fleet: Fleet, trained: list[tuple[int, Scope]], learning: Learn
 def _down(nodes: tuple[str, ...], cell: Cell) -> frozenset[str]:
     """Whom the seed stops: of more, those that fewer would be are some."""
     if cell.fault.down >= len(nodes):
-        raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down nobody is left to ask; stop fewer")
+        raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down no node is left to ask; stop fewer")
     names = sorted(nodes)
     random.Random(f"{cell.seed} down").shuffle(names)  # noqa: S311 - it has to be the same again
     return frozenset(names[: cell.fault.down])

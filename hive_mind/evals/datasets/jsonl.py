@@ -184,7 +184,7 @@ def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
         raise InvalidInput(f"data set {dataset.name!r} has {len(dataset.scopes)} scopes and the format has one; pool it first")
     # It becomes part of two file names.
     if not dataset.name or dataset.name.startswith(".") or Path(dataset.name).name != dataset.name:
-        raise InvalidInput(f"data set {dataset.name!r} can't be written: its name is no file name; give it another one")
+        raise InvalidInput(f"data set {dataset.name!r} can't be written: its name can't be a file name; give it another one")
     (scope,) = dataset.scopes
     corpus, queries = folder / f"{dataset.name}{CORPUS_SUFFIX}", folder / f"{dataset.name}.queries.jsonl"
     _write(corpus, _corpus_lines(dataset.name, scope.documents))

@@ -103,7 +103,7 @@ def experiment_of(told: dict[str, Any], path: Path) -> Experiment:
     try:
         return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path} is no experiment: {error}; run again into another folder") from error
+        raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
 
 
 class CellFolder:

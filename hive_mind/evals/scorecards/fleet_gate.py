@@ -51,7 +51,7 @@ def questions_asked(questions: Path, agents: Sequence[str], folder: Path, settin
     for agent in agents:
         known |= {fact.id: fact for fact in kept_facts(settings, agent) if fact.is_current}
     if not known:
-        raise InvalidInput(f"{questions}: its questions are asked of what the fleet's agents know, and that is nothing yet")
+        raise InvalidInput(f"{questions}: its questions need facts, and the fleet's agents have none yet; let them learn first")
     folder.mkdir(parents=True, exist_ok=True)
     lines = (f"{line_of(fact)}\n" for fact in sorted(known.values(), key=lambda fact: (fact.learned_at_us, fact.id)))
     write_whole(folder / _FACTS, "".join(lines).encode())

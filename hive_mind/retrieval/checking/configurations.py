@@ -148,7 +148,7 @@ def filter_findings(
     for name, values in config.filters.items():
         path = ("filters", name)
         if name not in collection.known_fields:
-            yield Finding(path, f"is no field of collection {collection.name}; {_fields(name, collection)}")
+            yield Finding(path, f"is not a field of collection {collection.name}; {_fields(name, collection)}")
         elif name not in collection.filterable:
             told = f'can\'t filter; give it "filterable": true in collections/{collection.name}.json, or remove the filter'
             yield Finding(path, told)

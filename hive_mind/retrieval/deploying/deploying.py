@@ -113,7 +113,7 @@ async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> Out
     """
     _check(order.by, order.why)
     if order.force and not order.why.strip():
-        raise InvalidInput("force overrules the gate and is recorded: say why")
+        raise InvalidInput("--force overrules the gate and is recorded: give --reason")
     workspace, at = bench.workspace, now or datetime.now(UTC)
     with workspace_lock(workspace.root):
         recover(workspace, at)

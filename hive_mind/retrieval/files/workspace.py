@@ -54,7 +54,7 @@ class Workspace:
     def open(cls, folder: Path) -> "Workspace":
         """The workspace in a folder. Raises `InvalidInput` for any other folder."""
         if not (folder / "collections").is_dir() and not (folder / "configs").is_dir():
-            raise InvalidInput(f"{folder} is no workspace: make one with `hive-mind retrieval init`, or name another folder")
+            raise InvalidInput(f"{folder} is not a workspace: make one with `hive-mind retrieval init`, or name another folder")
         return cls(folder)
 
     @property
@@ -169,10 +169,10 @@ class Workspace:
         if not file.resolve().is_relative_to(self.root.resolve()):
             raise InvalidInput(f"{file} is a link that leads out of the workspace; put a copy there instead")
         if not file.exists():
-            raise InvalidInput(f"{file} can't be read, there is no such file: write it (see {form.help}), or {form.begin}")
+            raise InvalidInput(f"{file} does not exist: write it (see {form.help}), or {form.begin}")
         if not (file.is_file() or file.is_dir()):
             # A pipe would be waited for.
-            raise InvalidInput(f"{file} can't be read, it is no regular file: put one there")
+            raise InvalidInput(f"{file} can't be read: it must be a regular file")
         return text_of(file, form)
 
     def existing(self, file: Path) -> Path:

@@ -124,7 +124,7 @@ def _plain(evaluation: Evaluation) -> dict[str, Any]:
 def _configuration(kind: type, value: Any) -> Any:
     if kind is RetrievalConfig:
         return RetrievalConfig.model_validate(value)
-    raise NotImplementedError(f"{kind} is no part of a results file")
+    raise NotImplementedError(f"{kind} is not a part of a results file")
 
 
 def _free(folder: Path, name: str) -> Path:

@@ -74,7 +74,7 @@ def assignments(line: str) -> dict[Path, Any]:
     while line[at:].strip(" ;"):
         named = _ASSIGNMENT.match(line, at)
         if not named:
-            raise ValueError(f"{line[at:].strip()[:60]!r} is no change; write a field, =, and its value")
+            raise ValueError(f"{line[at:].strip()[:60]!r} is not a change; write a field, =, and its value")
         value, at = _value(line, named.end())
         rest = line[at:].lstrip()
         if rest and not rest.startswith(";"):
@@ -82,7 +82,7 @@ def assignments(line: str) -> dict[Path, Any]:
         at = len(line) - len(rest) + bool(rest)
         found[tuple(named[1].split("."))] = value
     if not found:
-        raise ValueError("there is no change in it")
+        raise ValueError("it contains no change")
     return found
 
 

@@ -151,12 +151,12 @@ CONFIGS = (
     config(
         "an unknown field",
         '"filters": {"categry": ["faqs"]}',
-        (2, "filters.categry", "is no field of collection kb; did you mean category?"),
+        (2, "filters.categry", "is not a field of collection kb; did you mean category?"),
     ),
     config(
         "a field of nobody",
         '"filters": {"zzz": ["faqs"]}',
-        (2, "filters.zzz", "is no field of collection kb; these can filter: category"),
+        (2, "filters.zzz", "is not a field of collection kb; these can filter: category"),
     ),
     config(
         "a field that can't filter",

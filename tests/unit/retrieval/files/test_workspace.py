@@ -171,5 +171,5 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
     here = workspace(tmp_path)
     os.mkfifo(here.config_file("pipe"))
 
-    with pytest.raises(InvalidInput, match=r"pipe\.json can't be read, it is no regular file"):
+    with pytest.raises(InvalidInput, match=r"pipe\.json can't be read: it must be a regular file"):
         here.config("pipe")

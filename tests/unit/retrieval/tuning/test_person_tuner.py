@@ -49,7 +49,7 @@ def test_mistakes_are_told_and_asked_about_again(tmp_path):
     told = [line for line in person.read if line.startswith("not possible")]
     assert "did you mean faqs?" in told[0]
     assert "did you mean top_k?" in told[1]
-    assert "'hello' is no change" in told[2]
+    assert "'hello' is not a change" in told[2]
     assert "needs embeddings" in told[3]
     assert len(found.steps) == 2
 
