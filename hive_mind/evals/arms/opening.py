@@ -10,7 +10,7 @@ from hive_mind.evals.arms.methods import Search, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
 
-_ELSEWHERE = {"simulator": "simulated", "redis": "processes"}
+_ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
 _HIVES = ("flat", "federated", "sharded", "seed-federated", "routed")
 
 
