@@ -9,10 +9,10 @@ from random import Random
 import msgspec
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.exchange import Exchanges
-from hive_mind.hive.gossip import Gossip, GossipSettings
-from hive_mind.hive.seal import UNSEALED, Seal
-from hive_mind.hive.share import Share, Taken
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.replication.exchange import Exchanges
+from hive_mind.hive.replication.gossip import Gossip, GossipSettings
+from hive_mind.hive.replication.partition_replica import Share, Taken
 from hive_mind.model.evidence import Assertion, Reason, Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message, RegistryEntry, SyncOffer, SyncState, SyncStep

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.bus.base import EVERYONE, Envelope
-from hive_mind.hive.rights import rating_key
+from hive_mind.hive.policy.node_policy import StandingSettings
+from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.identity.certificate import Certificate, Revocations, Revoked, issued
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import Keyring

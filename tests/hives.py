@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from hive_mind.hive.delivery import DeliverySettings
 from hive_mind.hive.effects import (
     Ask,
     Done,
@@ -31,17 +30,18 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED, Keyring, Seal
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import StandingSettings
+from hive_mind.hive.policy.seal import UNSEALED, Keyring, Seal
+from hive_mind.hive.replication.outbox import DeliverySettings
+from hive_mind.hive.replication.partition_replica import Share, Taken
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.share import Share, Taken
-from hive_mind.hive.standing import StandingSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.evidence import Assertion, HiveFact, Stamp, Statement, actor_id
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id

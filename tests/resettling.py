@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from random import Random
 
 from hive_mind.hive.effects import Put
-from hive_mind.hive.estate import Estate, Reading
-from hive_mind.hive.resettlement import Resettlement, attached_to
+from hive_mind.hive.replication.journal_snapshot import Estate, Reading
+from hive_mind.hive.replication.resettlement import Resettlement, attached_to
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact
 from tests import hives
 from tests.hives import MODERATOR, Hive

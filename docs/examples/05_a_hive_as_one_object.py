@@ -5,7 +5,7 @@ import time
 
 from hive_mind import HiveSettings, InMemoryHiveGraph
 from hive_mind.hive.effects import Now
-from hive_mind.hive.standing import StandingSettings
+from hive_mind.hive.policy.node_policy import StandingSettings
 
 hive = InMemoryHiveGraph(
     clock=lambda: Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000),

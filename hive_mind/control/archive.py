@@ -15,7 +15,7 @@ from hive_mind.control.archive_file import HIVE, MANIFEST, Archived, Writer, wri
 from hive_mind.control.restoring import import_, settings_at
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.estate import Estate
+from hive_mind.hive.replication.journal_snapshot import Estate
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.estate_lines import lines_of
 from hive_mind.runtime.generations import estate_of

@@ -21,7 +21,7 @@ from hive_mind.control.locking import fleet_lock
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendError, InvalidInput
-from hive_mind.hive.estate import Estate
+from hive_mind.hive.replication.journal_snapshot import Estate
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.examining import Lines
 from hive_mind.memory.importing import import_all

@@ -30,13 +30,13 @@ from hive_mind.hive.effects import (
     Write,
 )
 from hive_mind.hive.embedding import GuardedEmbedder
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
 from hive_mind.hive.hosting import SynchronousHost
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.rights import rating_key, subject_of
+from hive_mind.hive.policy.rights import rating_key, subject_of
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import Announce, Replicate

@@ -22,10 +22,10 @@ from hive_mind.hive.effects import (
     Reconnected,
     Tick,
 )
-from hive_mind.hive.holdings import Holdings
-from hive_mind.hive.membership import MEMBERSHIP, Membership
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.replication.partitions import Holdings
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import Arrangement, ArrangementRequest, Beat, SearchReply, SearchRequest
 
 NewNode = Callable[[Topology, bool], HiveNode]

@@ -11,12 +11,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.admission import believable, bounded
-from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.conceding import Conceding
-from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
-from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
     Ask,
@@ -41,18 +36,23 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.hive_time import HiveTime
-from hive_mind.hive.holdings import Holdings
-from hive_mind.hive.questions import Questions
-from hive_mind.hive.registry import Registry
-from hive_mind.hive.repair import Repair
-from hive_mind.hive.replica import Counted, Replica, tell
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.index.replica import Counted, Replica, tell
+from hive_mind.hive.membership.clock import HiveTime
+from hive_mind.hive.membership.clock_skew_retraction import Conceding
+from hive_mind.hive.policy.admission import believable, bounded
+from hive_mind.hive.policy.node_policy import Standing
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.registry_chunks import announced
+from hive_mind.hive.policy.registry_service import REGISTRY, Council, facts_taken_back, record_of
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.query.questions import Questions
+from hive_mind.hive.replication.anti_entropy import Repair
+from hive_mind.hive.replication.outbox import OUTBOX, Outbox
+from hive_mind.hive.replication.partition_replica import Taken
+from hive_mind.hive.replication.partitions import Holdings
+from hive_mind.hive.replication.undelivered import UNDELIVERED
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.share import Taken
-from hive_mind.hive.standing import Standing
-from hive_mind.hive.topology import Topology
-from hive_mind.hive.undelivered import UNDELIVERED
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (
     Announce,

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from hive_mind.hive.delivery import DeliverySettings
-from hive_mind.hive.gossip import GossipSettings
-from hive_mind.hive.latencies import ScatterSettings
-from hive_mind.hive.standing import StandingSettings
+from hive_mind.hive.policy.node_policy import StandingSettings
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication.outbox import DeliverySettings
 
 
 @dataclass(frozen=True, slots=True)

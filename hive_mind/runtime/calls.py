@@ -12,8 +12,8 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.rights import rating_key
-from hive_mind.hive.trust import rating_value
+from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told

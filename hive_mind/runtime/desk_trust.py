@@ -12,8 +12,8 @@ import msgspec
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.fact_items import AUDIT
 from hive_mind.errors import HiveError
-from hive_mind.hive.rights import rating_key
-from hive_mind.hive.trust import rating_value
+from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger

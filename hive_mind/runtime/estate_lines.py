@@ -10,10 +10,10 @@ from typing import Annotated
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.admission import refusal
-from hive_mind.hive.estate import Estate, Vouched
-from hive_mind.hive.rights import problem_with
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.policy.admission import refusal
+from hive_mind.hive.policy.rights import problem_with
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.journal_snapshot import Estate, Vouched
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot
 from hive_mind.model.messages import RegistryEntry
 

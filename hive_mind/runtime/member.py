@@ -16,16 +16,16 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import Membership, MembershipSettings
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.membership.membership import Membership, MembershipSettings
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.app_messages import Telling
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.telling import Telling
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -33,6 +33,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Beat, Receipt
+from hive_mind.runtime.app_message_log import ToldLog
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
 from hive_mind.runtime.keys import KeyFolder, Proof
@@ -42,7 +43,6 @@ from hive_mind.runtime.outgoing import OutgoingSettings
 from hive_mind.runtime.post import Post
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.told_log import ToldLog
 from hive_mind.runtime.wiring import memory_with
 
 __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]

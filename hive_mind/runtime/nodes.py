@@ -9,9 +9,9 @@ from typing import cast
 from hive_mind import backends
 from hive_mind.embed.base import Embedder
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.journal.base import Journal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.runner import NodeRunner

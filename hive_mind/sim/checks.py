@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from hive_mind.hive.seal import is_sealed
-from hive_mind.hive.share import Share
+from hive_mind.hive.policy.seal import is_sealed
+from hive_mind.hive.replication.partition_replica import Share
 from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS

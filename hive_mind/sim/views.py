@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import Promote, Retract, Write
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.share import Share
+from hive_mind.hive.replication.partition_replica import Share
 from hive_mind.model.evidence import Dot, Sealed
 from hive_mind.model.messages import RegistryEntry
 from hive_mind.sim.history import Operation, Voice, voice_of

@@ -23,7 +23,7 @@ from hive_mind.hive.effects import (
     Send,
 )
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.history import History, Operation
 from hive_mind.sim.hives import node_of as new_node_of

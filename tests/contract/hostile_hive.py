@@ -10,20 +10,20 @@ import msgspec
 
 from hive_mind.bus.base import EVERYONE, BusCapabilities, BusHealth, Envelope, EventBus, Inbox, Subscription
 from hive_mind.hive.effects import Effect, Event, Now, Put, Received
-from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.policy.node_policy import StandingSettings
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.replication.app_messages import Telling
+from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.standing import StandingSettings
-from hive_mind.hive.telling import Telling
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.journal.memory import MemoryJournal
+from hive_mind.runtime.app_message_log import ToldLog
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.runner import NodeRunner
-from hive_mind.runtime.told_log import ToldLog
 from tests.hives import MODERATOR, keyring, probe, promotion
 from tests.unit.runtime.running import until
 

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from hive_mind.hive.expiry import ExpirySettings
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import StandingSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.fleet import TopologyName
 from hive_mind.runtime.runner import RunnerSettings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.hive.share import Share
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.replication.partition_replica import Share
+from hive_mind.hive.topology.base import Topology
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query

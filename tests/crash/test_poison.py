@@ -10,7 +10,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Effect, Event, Now, Received
-from hive_mind.hive.telling import Telling
+from hive_mind.hive.replication.app_messages import Telling
 from hive_mind.model.messages import Receipt, Replicate
 from hive_mind.runtime.member import MemberPlan, open_bus, open_member
 from hive_mind.runtime.settings import Settings

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import SetAside
-from hive_mind.hive.share import ASSERTIONS, HEADS, PROOFS, SEEN
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS, SEEN
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.hives import MODERATOR, Hive, federated, flat, sharded

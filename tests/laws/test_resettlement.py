@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.hives import FORGETFUL, HOUR_MS, MODERATOR, Hive

@@ -10,15 +10,16 @@ from unittest.mock import patch
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.crdt.context import Context
 from hive_mind.crdt.orset import ORSet
-from hive_mind.hive import ratings, rights
-from hive_mind.hive.delivery import OUTBOX
 from hive_mind.hive.effects import Acknowledge, Effect, Persist, Put, Send
-from hive_mind.hive.exchange import Answer, Exchanges
-from hive_mind.hive.hive_time import HiveTime
-from hive_mind.hive.holdings import Holdings
+from hive_mind.hive.membership.clock import HiveTime
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.registry import Registry, Swept
-from hive_mind.hive.share import Share
+from hive_mind.hive.policy import rights
+from hive_mind.hive.policy.registry import Registry, Swept
+from hive_mind.hive.replication.exchange import Answer, Exchanges
+from hive_mind.hive.replication.outbox import OUTBOX
+from hive_mind.hive.replication.partition_replica import Share
+from hive_mind.hive.replication.partitions import Holdings
+from hive_mind.hive.trust import ratings
 from hive_mind.model.evidence import actor_of, counter_of
 from hive_mind.model.messages import ClockSample, SyncOffer, SyncStep
 from hive_mind.sim.machine import Machine

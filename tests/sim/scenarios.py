@@ -8,8 +8,8 @@ from dataclasses import replace
 from random import Random
 
 from hive_mind.hive.effects import Now, Promote, Promotion, Received, Retract, Write
-from hive_mind.hive.flat import ALL, Flat
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import ALL, Flat
 from hive_mind.model.messages import ClockSample, SyncState
 from hive_mind.sim.checks import members
 from hive_mind.sim.faults import CALM, HOUR_MS, MINUTE_MS, Weather

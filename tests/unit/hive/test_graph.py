@@ -8,12 +8,12 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Now
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.gossip import convergence_check
 from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.replication.gossip import convergence_check
+from hive_mind.hive.topology.federated import Federated
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.ranking.vector import ExactVectors

@@ -21,11 +21,11 @@ from hive_mind.hive.effects import (
     Send,
     Tick,
 )
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.holdings import HELD
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.replication.partitions import HELD
+from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Arranged, Arrangement, Beat, ListRequest, Replicate, SyncOffer
 from tests.hives import PUMP, Hive, federated, promotion, sharded

@@ -5,8 +5,8 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Acknowledge, Done, Leave, Persist, Promote, Received, Retract, Say, Send, Tick
 from hive_mind.hive.node import CLOCK, META
+from hive_mind.hive.policy.node_policy import StandingSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, Receipt, Replicate
 from tests.hives import MODERATOR, PUMP, PUMP_ID, Hive, flat, promotion, settings, sharded

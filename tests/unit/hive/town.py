@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Record, Say, Send, Tick
-from hive_mind.hive.lanes import TellingSettings, Told
-from hive_mind.hive.telling import Telling
+from hive_mind.hive.replication.app_messages import Telling
+from hive_mind.hive.replication.reliable_channels import TellingSettings, Told
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 
 LOG = "app.log"

@@ -11,7 +11,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import BackendTimeout
-from hive_mind.hive.trust import TrustSettings
+from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger

@@ -7,7 +7,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import BackendRejected
 from hive_mind.hive.effects import Put
-from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.replication.journal_snapshot import Estate, Vouched
 from hive_mind.runtime.generations import Moved, founded, move, settle
 from hive_mind.runtime.worker_config import HiveConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.worker_nodes import plan_of

@@ -13,9 +13,9 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import StandingSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import Call
