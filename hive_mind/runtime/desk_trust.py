@@ -53,11 +53,11 @@ class DeskTrust:
     def _meant(self, view: ItemView, *, is_right: bool) -> list[tuple[str, str]]:
         node, subject = self._member.member.node, view.item.agent
         entries = []
-        if not is_right and node.standing.is_moderator(self._agent):
+        if not is_right and node.policy.is_moderator(self._agent):
             entries.append((f"retracted/{view.item.subject}", "true"))
         if subject != self._agent:
             key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
-            entries.append((key, rating_value(node.registry.get(key), is_right, node.standing.hive_ms(), tuned)))
+            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(), tuned)))
         return entries
 
     async def _tell(self, entries: list[tuple[str, str]]) -> None:

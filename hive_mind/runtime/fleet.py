@@ -217,7 +217,7 @@ def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: Flee
         agent=agent,
         gate=plan.gate,
         forgets=forgets,
-        has_lost=lambda: hosted.node.holdings.has_lost,
+        has_lost=lambda: hosted.node.partitions.has_lost,
     )
     hosted.attach(memory)
     return memory

@@ -58,26 +58,26 @@ class News:
 
     def __init__(self, runner: NodeRunner) -> None:
         self._runner = runner
-        self._telling: set[asyncio.Task[None]] = set()
+        self._app_messages: set[asyncio.Task[None]] = set()
 
     def attach(self, memory: DistributedCognitiveMemory) -> None:
         """From now on."""
 
         def tell(fact_ids: tuple[str, ...]) -> None:
             task = asyncio.ensure_future(memory.on_shared(fact_ids))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._app_messages.add(task)
+            task.add_done_callback(self._app_messages.discard)
 
         self._runner.on_shared(tell)
 
     @property
     def is_busy(self) -> bool:
         """Whether a memory is being told."""
-        return bool(self._telling)
+        return bool(self._app_messages)
 
     async def finish(self) -> None:
         """Return when all have been told."""
-        await asyncio.gather(*self._telling)
+        await asyncio.gather(*self._app_messages)
 
 
 class Borrowed:

@@ -7,7 +7,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import StandingSettings
+from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.seal import UNSEALED, Keyring
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
@@ -29,7 +29,7 @@ _MAX_AGE_HOURS = 4_000.0
 _SECRET = b"only a simulation"
 
 SETTINGS = HiveSettings(
-    standing=StandingSettings(moderators=(MODERATOR,), expiry=ExpirySettings(is_on=True, max_age_hours=_MAX_AGE_HOURS)),
+    standing=PolicySettings(moderators=(MODERATOR,), expiry=ExpirySettings(is_on=True, max_age_hours=_MAX_AGE_HOURS)),
     gossip=GossipSettings(period_ms=GOSSIP_MS),
 )
 

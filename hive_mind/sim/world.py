@@ -250,7 +250,7 @@ class World:
 
     def _expect_leavers(self, node: HiveNode) -> None:
         """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""
-        node.holdings.expect(self.machines.keys() - self.topology.nodes)
+        node.partitions.expect(self.machines.keys() - self.topology.nodes)
 
 
 def _place(defect: BaseException) -> str:

@@ -54,7 +54,7 @@ class _Side:
         self.columns.put(self.index.position(fact_id), *evidence)
 
 
-class Part:
+class CompactingIndex:
     """Facts by id. `again` says what a fact of it was added with."""
 
     def __init__(self, new_index: Callable[[], FactIndex], again: Again) -> None:

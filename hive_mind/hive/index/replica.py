@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from hive_mind.hive.effects import Record
-from hive_mind.hive.index.compacting_index import Evidence, Indexed, Part
+from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
 from hive_mind.hive.policy.admission import answerable, is_comparable
-from hive_mind.hive.replication.partition_replica import Share, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.hive.trust.trust_book import k_eff
 from hive_mind.hive.trust.voting import Claim, fused
@@ -99,7 +99,7 @@ class Counted(NamedTuple):
 class Shares:
     """The shares of a node, and which of their partitions count here and which are copies."""
 
-    by_partition: Mapping[str, Share]
+    by_partition: Mapping[str, PartitionReplica]
     homes: Collection[str] = frozenset()
     copies: Collection[str] = frozenset()
 
@@ -274,8 +274,8 @@ class Replica:
             if not self._concepts[concept]:
                 del self._concepts[concept]
 
-    def _new_part(self) -> Part:
-        return Part(lambda: FactIndex(self._new_arm()), self._indexed)
+    def _new_part(self) -> CompactingIndex:
+        return CompactingIndex(lambda: FactIndex(self._new_arm()), self._indexed)
 
     def _indexed(self, fact_id: str) -> Indexed:
         known = self._known[fact_id]
@@ -287,14 +287,14 @@ class Replica:
         vector = np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
         return vector if is_comparable(vector, self._dimension) else None
 
-    def _part_of(self, known: _Known) -> Part:
+    def _part_of(self, known: _Known) -> CompactingIndex:
         return self._home if known.is_home else self._copies
 
-    def _found(self, part: Part, probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
+    def _found(self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
         pool, positions = part.index.found(probe, accept)
         return pool, self._evidence(part, pool, positions, judge)
 
-    def _evidence(self, part: Part, pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
+    def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
         evidence = part.columns.at(positions, lambda agents: trust_share(max(judge.trust(agent) for agent in agents)))
         if not judge.may_expire():
             return evidence

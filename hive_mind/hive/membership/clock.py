@@ -13,7 +13,7 @@ from hive_mind.model.messages import ClockSample
 
 
 @dataclass(frozen=True, slots=True)
-class HiveTimeSettings:
+class HiveClockSettings:
     """When a sample is good enough, and when hive time moves."""
 
     round_trip_max_ms: int = 10_000
@@ -32,7 +32,7 @@ class _Vote(NamedTuple):
     mono_ms: int
 
 
-class HiveTime:
+class HiveClock:
     """Hive time of one node. `members` is how many nodes the hive has, this one counted; votes are taken of members only.
 
     Of an even number of votes any time between the two in the middle is their median. Where hive time was there, it stays: half
@@ -40,7 +40,7 @@ class HiveTime:
     as long as fewer than half of the votes are wrong.
     """
 
-    def __init__(self, members: int = 1, offset_ms: int | None = None, settings: HiveTimeSettings = HiveTimeSettings()) -> None:
+    def __init__(self, members: int = 1, offset_ms: int | None = None, settings: HiveClockSettings = HiveClockSettings()) -> None:
         self.members = members
         self._settings = settings
         self._votes: dict[str, _Vote] = {}

@@ -28,7 +28,7 @@ def is_short(beat: Beat) -> bool:
 
 
 @dataclass(slots=True)
-class Heard:
+class LastHeartbeat:
     """The last beat of the boot that counts, and how far the others of this name got."""
 
     beat: Beat
@@ -43,17 +43,17 @@ class Heard:
     """When it last was certain that two are called so."""
 
 
-class Roll:
+class Heartbeats:
     """Names and what was heard of them. Of this node's own name only another process could say anything."""
 
     def __init__(self, name: str, silence_ms: int) -> None:
         self.name, self._silence_ms = name, silence_ms
-        self._heard: dict[str, Heard] = {}
+        self._heard: dict[str, LastHeartbeat] = {}
 
-    def __getitem__(self, name: str) -> Heard:
+    def __getitem__(self, name: str) -> LastHeartbeat:
         return self._heard[name]
 
-    def get(self, name: str) -> Heard | None:
+    def get(self, name: str) -> LastHeartbeat | None:
         """What was heard of a name."""
         return self._heard.get(name)
 
@@ -64,7 +64,7 @@ class Roll:
     def touch(self, beat: Beat, now_ms: int) -> None:
         """This node has beaten."""
         if (own := self._heard.get(self.name)) is None:
-            self._heard[self.name] = Heard(beat, now_ms, now_ms)
+            self._heard[self.name] = LastHeartbeat(beat, now_ms, now_ms)
         else:
             own.beat, own.heard_ms = beat, now_ms
 
@@ -73,7 +73,7 @@ class Roll:
         heard = self._heard.get(name)
         if heard is None:
             if len(self._heard) < _NAMES_MAX:
-                self._heard[name] = Heard(beat, now_ms, now_ms)
+                self._heard[name] = LastHeartbeat(beat, now_ms, now_ms)
             return name in self._heard
         if beat.incarnation != heard.beat.incarnation:
             return self._hear_other_boot(name, heard, beat, now_ms)
@@ -108,7 +108,7 @@ class Roll:
         for heard in self._heard.values():
             heard.heard_ms += slept_ms
 
-    def _hear_other_boot(self, name: str, heard: Heard, beat: Beat, now_ms: int) -> bool:
+    def _hear_other_boot(self, name: str, heard: LastHeartbeat, beat: Beat, now_ms: int) -> bool:
         number = heard.former.get(beat.incarnation, -1)
         if beat.number <= number:
             return False
@@ -118,7 +118,7 @@ class Roll:
             former = {**heard.former, heard.beat.incarnation: heard.beat.number}
             former.pop(beat.incarnation, None)
             kept = dict(list(former.items())[-_FORMER_MAX:])
-            self._heard[name] = Heard(beat, now_ms, now_ms, kept, twin_ms=heard.twin_ms)
+            self._heard[name] = LastHeartbeat(beat, now_ms, now_ms, kept, twin_ms=heard.twin_ms)
             return True
         heard.former[beat.incarnation] = beat.number
         if now_ms - heard.since_ms > self._silence_ms:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hive_mind.hive.membership.heartbeats import Roll
+from hive_mind.hive.membership.heartbeats import Heartbeats
 from hive_mind.model.messages import Beat
 
 State = Literal["alive", "suspected", "joining", "leaving", "stranger"]
@@ -24,14 +24,14 @@ class MemberState:
     has_twin: bool
 
 
-def state_of(name: str, roll: Roll, now_ms: int, *, is_member: bool, is_suspect: bool) -> MemberState:
+def state_of(name: str, heartbeats: Heartbeats, now_ms: int, *, is_member: bool, is_suspect: bool) -> MemberState:
     """What there is to say of one."""
-    heard = roll.get(name)
+    heard = heartbeats.get(name)
     if heard is None:
         return MemberState(name, "suspected" if is_suspect else "alive", is_member, None, 0, "", "", has_twin=False)
-    beat, silent_ms = heard.beat, 0 if name == roll.name else now_ms - heard.heard_ms
-    state = "suspected" if is_suspect else _wish(beat, is_member=is_member, is_heard=roll.is_heard(name, now_ms))
-    has_twin = roll.has_twin(name, now_ms)
+    beat, silent_ms = heard.beat, 0 if name == heartbeats.name else now_ms - heard.heard_ms
+    state = "suspected" if is_suspect else _wish(beat, is_member=is_member, is_heard=heartbeats.is_heard(name, now_ms))
+    has_twin = heartbeats.has_twin(name, now_ms)
     return MemberState(name, state, is_member, silent_ms, beat.epoch, beat.incarnation.hex(), beat.group, has_twin)
 
 

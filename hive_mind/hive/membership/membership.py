@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
-from hive_mind.hive.membership.heartbeats import Roll, is_short
+from hive_mind.hive.membership.heartbeats import Heartbeats, is_short
 from hive_mind.hive.membership.member_state import MemberState, state_of
 from hive_mind.hive.membership.topology_proposal import is_to_propose, is_too_far, next_epoch, successor, wanted
 from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import EVERYBODY, is_name, pack
-from hive_mind.hive.topology.log import Made, Past, Step, is_believed, steps_of
+from hive_mind.hive.topology.log import Step, TopologyLog, TopologyVersion, is_believed, steps_of
 from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat, MembershipMessage
 
 MEMBERSHIP = "membership"
@@ -81,7 +81,7 @@ class Membership:
         self.is_learned = False
         """Whether the topology is another than the one this node was made with."""
         self._incarnation, self._chance, self._wants_in, self._group = incarnation, chance, wants_in, group
-        self._roll = Roll(name, settings.suspect_after_ms)
+        self._heartbeats = Heartbeats(name, settings.suspect_after_ms)
         self._number = 0
         self._beat_at_ms = self._awake_ms = 0
         self._known_ms: dict[str, int] = {}
@@ -94,9 +94,9 @@ class Membership:
         self._findings: list[str] = []
         self._twins: set[str] = set()
         self._seal, self._hive = seal, hive
-        self._past = Past()
+        self._past = TopologyLog()
         if topology is not None:
-            self._past = Past((self._made(topology, 0),))
+            self._past = TopologyLog((self._made(topology, 0),))
         self._news: list[Step] = []
         self.refused: dict[str, int] = {}
         """What was not believed, by reason."""
@@ -117,7 +117,7 @@ class Membership:
         """Take back what the journal kept; the first beat."""
         for record in kept:
             if (record.table, record.key) == (MEMBERSHIP, TOPOLOGIES):
-                past = Past.of(record.value)
+                past = TopologyLog.of(record.value)
                 if past.epoch > self._past.epoch:
                     self._past, self.is_learned = past, True
         self._awake_ms = now.mono_ms
@@ -143,7 +143,7 @@ class Membership:
         effects = self._propose(now)
         if now.mono_ms >= self._beat_at_ms:
             effects += self.beat(now)
-            self._roll.forget(self._past.members, now.mono_ms - _REMEMBERED * self.settings.suspect_after_ms)
+            self._heartbeats.forget(self._past.members, now.mono_ms - _REMEMBERED * self.settings.suspect_after_ms)
         return effects
 
     def leave(self, now: Now) -> list[Effect]:
@@ -179,11 +179,14 @@ class Membership:
 
     def outsiders(self, now: Now) -> frozenset[str]:
         """Who beats and is no member: it may have left, and still have something to hand over."""
-        return frozenset(name for name in self._roll.names() if self._roll.is_heard(name, now.mono_ms)) - self._past.members
+        return (
+            frozenset(name for name in self._heartbeats.names() if self._heartbeats.is_heard(name, now.mono_ms))
+            - self._past.members
+        )
 
     def hears(self, name: str, now: Now) -> bool:
         """Whether it is a member, or beats as one does who is still or already on its way."""
-        return name in self._past.members or self._roll.is_heard(name, now.mono_ms)
+        return name in self._past.members or self._heartbeats.is_heard(name, now.mono_ms)
 
     def refuse(self, reason: str) -> None:
         """Count what was not believed."""
@@ -191,15 +194,15 @@ class Membership:
 
     def silent_ms(self, name: str, now: Now) -> int:
         """For how long nothing was heard of a member; where nothing ever was, since this node knows that it is one."""
-        heard = self._roll.get(name)
+        heard = self._heartbeats.get(name)
         return now.mono_ms - (heard.heard_ms if heard else self._known_ms.get(name, now.mono_ms))
 
     def view(self, now: Now) -> tuple[MemberState, ...]:
         """Everybody this node knows of, by name."""
-        names = sorted(self._past.members | set(self._roll.names()))
+        names = sorted(self._past.members | set(self._heartbeats.names()))
         suspects = self.suspected(now)
         return tuple(
-            state_of(name, self._roll, now.mono_ms, is_member=name in self._past.members, is_suspect=name in suspects)
+            state_of(name, self._heartbeats, now.mono_ms, is_member=name in self._past.members, is_suspect=name in suspects)
             for name in names
         )
 
@@ -214,7 +217,7 @@ class Membership:
         # A beat of no number is none: somebody only tries whether the bus carries it.
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
-        is_fresh = self._roll.hear(sender, beat, now.mono_ms)
+        is_fresh = self._heartbeats.hear(sender, beat, now.mono_ms)
         self._note_twins(sender, now)
         if not is_fresh:
             return []
@@ -250,7 +253,7 @@ class Membership:
         if is_too_far(told.epoch, self._past.epoch):
             self.refuse(_TOO_FAR)
             return []
-        if not is_believed(self._seal, self._hive, self._past, steps, self._roll):
+        if not is_believed(self._seal, self._hive, self._past, steps, self._heartbeats):
             self.refuse("a topology that no member of the one before it made and sealed")
             return []
         is_next = steps[0].told.follows == self._past.epoch != 0
@@ -260,7 +263,7 @@ class Membership:
         return [self._keep(steps if is_next else steps[-1:], now, is_next=is_next)]
 
     def _note_twins(self, name: str, now: Now) -> None:
-        if not self._roll.has_twin(name, now.mono_ms):
+        if not self._heartbeats.has_twin(name, now.mono_ms):
             self._twins.discard(name)
         elif name not in self._twins:
             self._twins.add(name)
@@ -276,7 +279,7 @@ class Membership:
         self._awake_ms = now.mono_ms
         if slept_ms > 0:
             self._known_ms = {name: at_ms + slept_ms for name, at_ms in self._known_ms.items()}
-            self._roll.excuse(slept_ms)
+            self._heartbeats.excuse(slept_ms)
 
     def _look_round(self, now: Now) -> None:
         after_ms = self.settings.suspect_after_ms
@@ -294,16 +297,16 @@ class Membership:
         past = self._past
         said = Beat(self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
         beat = sealed_beat(self._seal, self._hive, self.name, said)
-        self._roll.touch(beat, now.mono_ms)
+        self._heartbeats.touch(beat, now.mono_ms)
         return [Send(ALL, beat)]
 
     # ── the topology ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _made(self, topology: Topology, follows: int) -> Made:
+    def _made(self, topology: Topology, follows: int) -> TopologyVersion:
         """One that this node made, or began with."""
-        return Made(topology, sealed_topology(self._seal, self._hive, Arranged(pack(topology), self.name, follows)))
+        return TopologyVersion(topology, sealed_topology(self._seal, self._hive, Arranged(pack(topology), self.name, follows)))
 
-    def _keep(self, steps: Sequence[Made], now: Now, *, is_next: bool) -> Persist:
+    def _keep(self, steps: Sequence[TopologyVersion], now: Now, *, is_next: bool) -> Persist:
         for made in steps:
             self._news.append(Step(made.topology, is_next))
             self._past = self._past.followed_by(made, is_next=is_next)
@@ -315,7 +318,7 @@ class Membership:
     def _propose(self, now: Now) -> list[Effect]:
         """Make the next topology, if that is this node's task and there was time for others to say what they want too."""
         topology = self.topology
-        is_proposer = is_to_propose(self.name, self._past.members, self.suspects, self._roll, now.mono_ms)
+        is_proposer = is_to_propose(self.name, self._past.members, self.suspects, self._heartbeats, now.mono_ms)
         if topology is None or not is_proposer or not self._needs_another(now):
             self._pending_ms = None
             return []
@@ -325,7 +328,7 @@ class Membership:
             return []
         epoch = next_epoch(self._past.epoch, self.name, self._incarnation)
         try:
-            return self.adopt(successor(topology, self._wanted(now), epoch, self._roll), now)
+            return self.adopt(successor(topology, self._wanted(now), epoch, self._heartbeats), now)
         except WireError as error:
             self._pending_ms = None
             self._find(f"no topology can be made of those who want to be members: {error}")
@@ -333,7 +336,7 @@ class Membership:
 
     def _needs_another(self, now: Now) -> bool:
         """Whether members come or go; or some know another topology of the same epoch, which one of a higher one must replace."""
-        beats = self._roll.fresh(now.mono_ms)
+        beats = self._heartbeats.fresh(now.mono_ms)
         if any(beat.epoch > self._past.epoch for beat in beats):
             return False
         is_torn = any(beat.epoch == self._past.epoch and beat.digest != self._past.digest for beat in beats)
@@ -343,5 +346,5 @@ class Membership:
         limit_ms = self.settings.gone_after_ms
         others = self._past.members - {self.name} if limit_ms else frozenset[str]()
         return wanted(
-            self._past.members, (name for name in others if self.silent_ms(name, now) > limit_ms), self._roll, now.mono_ms
+            self._past.members, (name for name in others if self.silent_ms(name, now) > limit_ms), self._heartbeats, now.mono_ms
         )

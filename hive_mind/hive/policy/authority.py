@@ -1,4 +1,4 @@
-"""What a share asks its node before it keeps or lets go of an assertion; `standing` answers."""
+"""What a share asks its node before it keeps or lets go of an assertion; `policy` answers."""
 
 from typing import Protocol
 

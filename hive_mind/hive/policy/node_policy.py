@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.membership.clock import HiveTime
+from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry
 from hive_mind.hive.policy.rights import subject_of
@@ -20,7 +20,7 @@ from hive_mind.model.ids import DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)
-class StandingSettings:
+class PolicySettings:
     """Who is who. `moderators` are so without being told to each other; more can be named in the registry."""
 
     tenant: str = DEFAULT_TENANT
@@ -42,10 +42,10 @@ class _Withdrawal(NamedTuple):
     written: Stamp
 
 
-class Standing:
+class NodePolicy:
     """The `Authority` of a node's shares and the `Judge` of its replica."""
 
-    def __init__(self, settings: StandingSettings, seal: Seal, registry: Registry, time: HiveTime) -> None:
+    def __init__(self, settings: PolicySettings, seal: Seal, registry: Registry, time: HiveClock) -> None:
         self.settings, self.seal, self.registry, self.time = settings, seal, registry, time
         self.now = Now(0, 0)
         self.first_seen: dict[tuple[str, Dot], int] = {}

@@ -14,12 +14,12 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Put, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
-from hive_mind.hive.policy.node_policy import Standing
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import is_sealed_entry, sealed_entry
 from hive_mind.hive.replication.partition_replica import Taken
-from hive_mind.hive.replication.partitions import Holdings
+from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.evidence import Actor, HiveFact, Stamp
 from hive_mind.model.messages import RegistryEntry
 
@@ -27,11 +27,11 @@ REGISTRY = "registry"
 _TAKING_BACK = frozenset({"retracted", "redacted"})
 
 
-class Council:
+class RegistryService:
     """The registry as this node writes and reads it. `own_actors` are all boots of this node."""
 
-    def __init__(self, registry: Registry, standing: Standing, holdings: Holdings, clock: HybridClock) -> None:
-        self._registry, self._standing, self._holdings, self._clock = registry, standing, holdings, clock
+    def __init__(self, registry: Registry, policy: NodePolicy, partitions: Partitions, clock: HybridClock) -> None:
+        self._registry, self._policy, self._partitions, self._clock = registry, policy, partitions, clock
         self.own_actors: set[Actor] = set()
         self._written_ms: dict[Stamp, int] = {}
         """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
@@ -42,7 +42,7 @@ class Council:
         reasons: list[str] = []
         for key, value in entries:
             try:
-                written.append(self._write(key, value, by, self._clock.tick(self._standing.hive_ms())))
+                written.append(self._write(key, value, by, self._clock.tick(self._policy.hive_ms())))
                 reasons.append("")
             except InvalidInput as error:
                 reasons.append(str(error))
@@ -51,16 +51,16 @@ class Council:
     def note_seen(self, facts: Iterable[HiveFact]) -> None:
         """What is decided about these from now on is later than what was said of them, whosever clock is ahead."""
         for row in (row for fact in facts for row in fact.provenance):
-            self._clock.take(row.stamp, self._standing.hive_ms())
+            self._clock.take(row.stamp, self._policy.hive_ms())
 
     def retract(self, event: Retract, taken: dict[str, Taken]) -> tuple[list[Retracted], list[RegistryEntry]]:
         """Take facts back: what is here; and what everybody is to be told, for what may be elsewhere."""
         outcomes: list[Retracted] = []
         entries: list[RegistryEntry] = []
-        is_for_all = event.why not in OWN_REASONS and self._standing.is_moderator(event.by)
+        is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
         for fact_id in event.fact_ids:
-            stamp = self._clock.tick(self._standing.hive_ms())
-            outcome = self._holdings.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
+            stamp = self._clock.tick(self._policy.hive_ms())
+            outcome = self._partitions.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
             # Also what was asserted before this node lost its memory.
             if is_for_all or not (outcome.removed or outcome.refused):
                 told, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp)
@@ -84,8 +84,8 @@ class Council:
 
     def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int]) -> tuple[RegistryEntry, ...]:
         """Entries of others that change something."""
-        seal, genuine = self._standing.seal, []
-        latest_ms = self._standing.hive_ms() + DRIFT_MS
+        seal, genuine = self._policy.seal, []
+        latest_ms = self._policy.hive_ms() + DRIFT_MS
         for entry in entries:
             if entry.stamp.actor in self.own_actors and entry.stamp.ms > latest_ms:
                 # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
@@ -96,9 +96,9 @@ class Council:
             else:
                 reason = "a registry entry that its writer did not seal"
                 refused[reason] = refused.get(reason, 0) + 1
-        changed = self._registry.take(genuine, self._standing.time.trusted_ms(self._standing.now))
+        changed = self._registry.take(genuine, self._policy.time.trusted_ms(self._policy.now))
         for entry in changed:
-            self._clock.take(entry.stamp, self._standing.hive_ms())
+            self._clock.take(entry.stamp, self._policy.hive_ms())
         return changed
 
     def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], *, are_just_written: bool = False) -> None:
@@ -106,19 +106,21 @@ class Council:
         for entry in entries:
             kind = kind_of(entry.key)
             if kind in _TAKING_BACK:
-                self._holdings.withdraw(facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written)
+                self._partitions.withdraw(
+                    facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written
+                )
             elif kind == "moderator":
-                self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
+                self._partitions.withdraw(self._policy.withdrawn(), entry.by, entry.stamp, taken)
 
     def apply_all(self, taken: dict[str, Taken]) -> None:
         """Let go of whatever is known to be taken back."""
-        stamp = self._clock.tick(self._standing.hive_ms())
-        self._holdings.withdraw(self._standing.withdrawn(), self._holdings.node, stamp, taken)
+        stamp = self._clock.tick(self._policy.hive_ms())
+        self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken)
 
     def mend(self, hive_ms: int) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
         swept = self._registry.sweep(hive_ms, self._is_to_keep)
-        seal = partial(sealed_entry, self._standing.seal)
+        seal = partial(sealed_entry, self._policy.seal)
         again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
         # The stamps of all others were right.
         self._written_ms.clear()
@@ -131,17 +133,17 @@ class Council:
         """
         if entry.stamp.actor in self.own_actors:
             return True
-        seal = self._standing.seal
+        seal = self._policy.seal
         return kind_of(entry.key) == "redacted" and is_sealed_entry(seal, sealed_entry(seal, entry))
 
     def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
         """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
         retraction stays before what the agent has said again."""
         if (written_ms := self._written_ms.get(entry.stamp)) is not None:
-            since_ms = self._standing.now.mono_ms - written_ms
+            since_ms = self._policy.now.mono_ms - written_ms
             return Stamp(max(hive_ms - since_ms, 0), 0, entry.stamp.actor)
         fact_id, _, agent = subject_of(entry.key).partition("/")
-        since = self._holdings.first_said(fact_id, agent) if kind_of(entry.key) == "retracted" and agent else None
+        since = self._partitions.first_said(fact_id, agent) if kind_of(entry.key) == "retracted" and agent else None
         now = self._clock.tick(hive_ms)
         return now if since is None or since > now else Stamp(max(since.ms - 1, 0), 0, now.actor)
 
@@ -150,11 +152,11 @@ class Council:
         self._registry.take([msgspec.msgpack.decode(value, type=RegistryEntry)], None)
 
     def _write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
-        now = self._standing.now
-        hive_ms = self._standing.time.trusted_ms(now)
+        now = self._policy.now
+        hive_ms = self._policy.time.trusted_ms(now)
         if hive_ms is None or stamp.ms > hive_ms + DRIFT_MS:
             self._written_ms[stamp] = now.mono_ms
-        return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._standing.seal))
+        return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._policy.seal))
 
 
 def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:

@@ -10,13 +10,13 @@ from msgspec import structs
 
 from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send
 from hive_mind.hive.index.replica import Replica
-from hive_mind.hive.policy.node_policy import Standing
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.query.fetching import FetchScatter
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter
 from hive_mind.hive.query.pages import page
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
-from hive_mind.hive.replication.partitions import Holdings
+from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
@@ -35,8 +35,10 @@ from hive_mind.model.messages import (
 class Questions:
     """Those under way, by request."""
 
-    def __init__(self, node: str, holdings: Holdings, replica: Replica, standing: Standing, settings: ScatterSettings) -> None:
-        self._node, self._holdings, self._replica, self._standing = node, holdings, replica, standing
+    def __init__(
+        self, node: str, partitions: Partitions, replica: Replica, policy: NodePolicy, settings: ScatterSettings
+    ) -> None:
+        self._node, self._partitions, self._replica, self._policy = node, partitions, replica, policy
         self._settings = settings
         self.latencies = Latencies(settings)
         self._asking: dict[str, Scatter | FetchScatter | ListScatter] = {}
@@ -49,7 +51,7 @@ class Questions:
         """Begin a search; one of this node alone is answered at once."""
         if event.is_local:
             return [Done(event.request, self._gather_here(event))]
-        topology = self._holdings.topology
+        topology = self._partitions.topology
         read_set = self._read_set(event.domains)
         favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
         scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms(), favoured)
@@ -57,7 +59,7 @@ class Questions:
 
     def fetch(self, event: Fetch) -> list[Effect]:
         """Begin to get facts by id."""
-        topology = self._holdings.topology
+        topology = self._partitions.topology
 
         def may_hold(id: str, one: ReplicaSet) -> bool:
             return any(topology.home(id, member) in one.partitions for member in one.members)
@@ -68,7 +70,7 @@ class Questions:
 
     def listed(self, event: Listing) -> list[Effect]:
         """Begin to list."""
-        topology = self._holdings.topology
+        topology = self._partitions.topology
         scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, self._now_ms())
         return self._begin(event.request, scatter)
 
@@ -97,7 +99,7 @@ class Questions:
 
     def answer(self, request: SearchRequest) -> SearchReply | None:
         """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
-        judge = self._standing
+        judge = self._policy
         if isinstance(request, FactsRequest):
             held = ((id, self._replica.fact(id, judge)) for id in request.fact_ids)
             found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
@@ -113,7 +115,7 @@ class Questions:
                 return self._list(request, missing)
 
     def _list(self, request: ListRequest, missing: tuple[str, ...]) -> ListReply:
-        rows = self._replica.listed(request.concept, request.limit, self._standing, request.after)
+        rows = self._replica.listed(request.concept, request.limit, self._policy, request.after)
         found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
         facts = tuple(fact for _, fact in found)
         return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
@@ -121,12 +123,12 @@ class Questions:
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _now_ms(self) -> int:
-        return self._standing.now.mono_ms
+        return self._policy.now.mono_ms
 
     def _gather_here(self, event: Ask) -> Gathered:
-        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, self._standing)
+        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, self._policy)
         holders = dict.fromkeys(pool.ids, self._node)
-        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=self._standing.hive_ms())
+        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=self._policy.hive_ms())
 
     def _begin(self, request: str, scatter: Scatter | FetchScatter | ListScatter) -> list[Effect]:
         self._asking[request] = scatter
@@ -139,20 +141,20 @@ class Questions:
         del self._asking[request]
         outcome = scatter.gathered()
         if isinstance(outcome, Gathered):
-            outcome = replace(outcome, as_of_ms=self._standing.hive_ms())
+            outcome = replace(outcome, as_of_ms=self._policy.hive_ms())
         return [Done(request, outcome)]
 
     def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """Whom to ask; as long as a topology holds, it is worked out once for all questions that name no domains."""
         if domains:
-            return self._holdings.topology.read_set(self._node, domains)
+            return self._partitions.topology.read_set(self._node, domains)
         if self._read_set_of_all is None:
-            self._read_set_of_all = self._holdings.topology.read_set(self._node)
+            self._read_set_of_all = self._partitions.topology.read_set(self._node)
         return self._read_set_of_all
 
     def _missing(self, name: str, epoch: int) -> tuple[str, ...] | None:
         """Partitions of a replica set this node can't speak for."""
-        topology, shares = self._holdings.topology, self._holdings.shares
+        topology, shares = self._partitions.topology, self._partitions.shares
         if epoch != topology.epoch:
             return None
         if not self._sets:

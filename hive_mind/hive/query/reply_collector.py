@@ -46,7 +46,7 @@ class _Together(NamedTuple):
     """Partitions of each replica set that nobody spoke for, or not for all that may matter."""
 
 
-class Brought:
+class ReplyCollector:
     """The answers to one question."""
 
     def __init__(self, parts: Sequence[Part], probe: Probe) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query.candidate_quota import first_depth
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.reply_collector import Brought
+from hive_mind.hive.query.reply_collector import ReplyCollector
 from hive_mind.hive.query.rounds import Part, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
@@ -51,7 +51,7 @@ class Scatter:
         self._end_ms = now_ms + ask.deadline_ms
         self._deepen_ms = self._end_ms - int(ask.deadline_ms * settings.deepening_share)
         """When others are not waited for any longer before those that may have more are asked for it."""
-        self._brought = Brought(self._parts, ask.probe)
+        self._brought = ReplyCollector(self._parts, ask.probe)
         self._probes = self._first_probes(favoured)
         self._probes_for_more: dict[str, Probe] = {}
         self._searching = self._round(self._parts, now_ms)

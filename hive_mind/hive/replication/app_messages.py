@@ -24,7 +24,7 @@ from hive_mind.hive.effects import (
     Tick,
 )
 from hive_mind.hive.policy.admission import can_travel
-from hive_mind.hive.replication.reliable_channels import HEARD, LANES, SAID, Act, Heard, Said, TellingSettings, Told
+from hive_mind.hive.replication.reliable_channels import HEARD, LANES, SAID, Act, ChannelSettings, Receiver, Sender, Told
 from hive_mind.hive.topology.codec import EVERYBODY, is_name
 from hive_mind.model.messages import SearchReply, SearchRequest, Tell, TellReceipt
 
@@ -63,7 +63,7 @@ class Inner(Protocol):
         ...
 
 
-class Telling:
+class AppMessages:
     """See above. `members` are told what is for everybody. `is_there` says who is heard now: only these are told again."""
 
     def __init__(
@@ -71,13 +71,13 @@ class Telling:
         node: Inner,
         members: Callable[[], Iterable[str]],
         chance: Chance,
-        settings: TellingSettings | None = None,
+        settings: ChannelSettings | None = None,
         *,
         is_there: Callable[[str, Now], bool] = lambda *_: True,
     ) -> None:
         self.node, self._members, self._is_there = node, members, is_there
-        self._settings = settings or TellingSettings()
-        self._said, self._heard = Said(self._settings, chance), Heard(self._settings)
+        self._settings = settings or ChannelSettings()
+        self._said, self._heard = Sender(self._settings, chance), Receiver(self._settings)
         self.handler: Act | None = None
         """What to write, in tables of the application, about something told. Without one nothing is confirmed."""
         self.kept: tuple[Put, ...] = ()

@@ -15,8 +15,8 @@ import msgspec
 
 from hive_mind.crdt.reconcile import listing
 from hive_mind.hive.replication.exchange import NAMED_MAX, Exchanges
-from hive_mind.hive.replication.partition_replica import Share
-from hive_mind.hive.replication.partitions import Holdings
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, actor_of
 from hive_mind.model.messages import Span, SyncState, SyncStep
 
@@ -28,8 +28,8 @@ _CONFIRMED_MS = 6 * 3_600_000
 class Authorship:
     """Which holders have confirmed what this node wrote."""
 
-    def __init__(self, holdings: Holdings, exchanges: Exchanges) -> None:
-        self._holdings, self._exchanges = holdings, exchanges
+    def __init__(self, partitions: Partitions, exchanges: Exchanges) -> None:
+        self._partitions, self._exchanges = partitions, exchanges
         self._confirmed: dict[tuple[str, str], tuple[bytes, int]] = {}
         """By holder and partition the boot that had all of it, and until when (monotonic) that is good enough."""
 
@@ -41,14 +41,14 @@ class Authorship:
             if not self._is_confirmed(holder, share.partition, state.incarnation, mono_ms):
                 yield self._exchanges.opened(state, share, tuple(self._spans(share, state.session)))
 
-    def share_of(self, sender: str, step: SyncStep, mono_ms: int) -> tuple[Share, SyncStep] | None:
+    def share_of(self, sender: str, step: SyncStep, mono_ms: int) -> tuple[PartitionReplica, SyncStep] | None:
         """What a holder's answer is about, and of the answer what concerns this node's writes; None for what needs no answer."""
         if not self._is_written_to(sender, step.partition):
             return None
         if is_empty(step):
             self._confirmed[sender, step.partition] = step.incarnation, mono_ms + _CONFIRMED_MS
             return None
-        share = self._holdings.shares[step.partition]
+        share = self._partitions.shares[step.partition]
         return share, _narrowed(step, frozenset(head.actor for head in share.own_heads()))
 
     def unconfirmed(self, holder: str, boot: bytes, mono_ms: int) -> list[str]:
@@ -58,7 +58,7 @@ class Authorship:
 
     def doubt(self, fact_ids: Iterable[str]) -> None:
         """Ask again about the partitions where this node still has something of these: others may have let go of it."""
-        named, shares = list(fact_ids), self._holdings.shares
+        named, shares = list(fact_ids), self._partitions.shares
         asked = {name for _, name in self._confirmed} if named else ()
         doubtful = {name for name in asked if any(shares[name].members.contains(id) for id in named)}
         self._confirmed = {place: boot for place, boot in self._confirmed.items() if place[1] not in doubtful}
@@ -71,19 +71,19 @@ class Authorship:
         by, until_ms = self._confirmed.get((holder, partition), (b"", 0))
         return by == boot and mono_ms < until_ms
 
-    def _written_to(self, holder: str) -> Iterator[Share]:
-        held = self._holdings.topology.held_by(holder)
-        return (self._holdings.shares[name] for name in held if self._is_written_to(holder, name))
+    def _written_to(self, holder: str) -> Iterator[PartitionReplica]:
+        held = self._partitions.topology.held_by(holder)
+        return (self._partitions.shares[name] for name in held if self._is_written_to(holder, name))
 
     def _is_written_to(self, holder: str, partition: str) -> bool:
         """Whether this node has nothing of a partition but what it wrote, and the other is to have everything."""
-        holdings = self._holdings
-        share = holdings.shares.get(partition)
-        if share is None or share.is_holder or partition in holdings.leaving or holder == holdings.node:
+        partitions = self._partitions
+        share = partitions.shares.get(partition)
+        if share is None or share.is_holder or partition in partitions.leaving or holder == partitions.node:
             return False
-        return holder in holdings.topology.holders(partition) and bool(share.own_heads())
+        return holder in partitions.topology.holders(partition) and bool(share.own_heads())
 
-    def _spans(self, share: Share, session: bytes) -> Iterator[Span]:
+    def _spans(self, share: PartitionReplica, session: bytes) -> Iterator[Span]:
         """A span for each boot of this node that wrote there."""
         index = self._exchanges.index(share, session)
         for actor in sorted(head.actor for head in share.own_heads()):

@@ -12,12 +12,12 @@ from hive_mind.hive.effects import Kept, Put, SetAside
 from hive_mind.hive.membership.membership import MEMBERSHIP
 from hive_mind.hive.node import CLOCK, META, OFFSET
 from hive_mind.hive.policy.registry_service import REGISTRY
-from hive_mind.hive.replication.outbox import OUTBOX, Parcel
+from hive_mind.hive.replication.outbox import OUTBOX, Batch
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS
 from hive_mind.hive.replication.partitions import INCOMING
 from hive_mind.hive.replication.reliable_channels import LANE_BYTES, LANES, SAID
 from hive_mind.hive.replication.undelivered import UNDELIVERED
-from hive_mind.hive.topology.log import Past
+from hive_mind.hive.topology.log import TopologyLog
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import RegistryEntry
 
@@ -34,10 +34,10 @@ _READERS: Mapping[str, Reader] = {
     PROOFS: _of(Removal),
     HEADS: _of(Head),
     INCOMING: bytes.decode,
-    OUTBOX: _of(Parcel),
+    OUTBOX: _of(Batch),
     UNDELIVERED: _of(Sealed),
     REGISTRY: _of(RegistryEntry),
-    MEMBERSHIP: Past.of,
+    MEMBERSHIP: TopologyLog.of,
     SAID: _of(tuple[str, bytes]),
 }
 _META_READERS: Mapping[bytes, Reader] = {CLOCK: _of(Stamp), OFFSET: int}

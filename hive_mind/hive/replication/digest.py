@@ -33,7 +33,7 @@ class Seen(NamedTuple):
     proved: tuple[Dot, ...] = ()
 
 
-class Outline:
+class Digest:
     """One version of one share: of its set, and of how many proofs it keeps."""
 
     def __init__(self, members: ORSet[str], proofs: Mapping[Dot, Removal]) -> None:

@@ -17,7 +17,7 @@ from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.policy.registry_chunks import announced
-from hive_mind.hive.replication.digest import Outline, Seen, some_actors
+from hive_mind.hive.replication.digest import Digest, Seen, some_actors
 from hive_mind.hive.replication.exchange_steps import (
     Allowance,
     Named,
@@ -97,7 +97,7 @@ class Exchanges:
 
     def __init__(self, incarnation: bytes, settings: GossipSettings) -> None:
         self._incarnation, self._settings = incarnation, settings
-        self._outlines: dict[str, Outline] = {}
+        self._outlines: dict[str, Digest] = {}
         self._steps: OrderedDict[tuple[str, bytes, str], int] = OrderedDict()
         self._lags: dict[tuple[str, str], tuple[bytes, Lag]] = {}
         self._open: dict[str, tuple[bytes, set[str]]] = {}
@@ -108,8 +108,8 @@ class Exchanges:
         """Begin an exchange about these shares. `session`: 16 random bytes. With `peer` named, `is_open` follows it."""
         summaries = []
         for share in shares:
-            outline = self._outline(share)
-            roots = outline.live_root(session), outline.seen_root(session)
+            digest = self._digest(share)
+            roots = digest.live_root(session), digest.seen_root(session)
             summaries.append(Summary(share.partition, *roots, share.is_complete))
         if peer:
             self._open[peer] = session, {summary.partition for summary in summaries}
@@ -130,16 +130,16 @@ class Exchanges:
         for partition, summary in {summary.partition: summary for summary in offer.summaries}.items():
             if (share := shares.get(partition)) is None:
                 continue
-            outline = self._outline(share)
-            if outline.live_root(offer.session) == summary.live:
+            digest = self._digest(share)
+            if digest.live_root(offer.session) == summary.live:
                 agrees.append(partition)
-                if outline.seen_root(offer.session) == summary.seen:
+                if digest.seen_root(offer.session) == summary.seen:
                     same_past.append(partition)
                 else:
-                    seen = outline.seen_some(self._actors_max, offer.session)
+                    seen = digest.seen_some(self._actors_max, offer.session)
                     steps.append(self._told_seen(offer, share, "whole", seen))
             else:
-                steps.append(self._step(offer, share, _opening(outline, offer.session)))
+                steps.append(self._step(offer, share, _opening(digest, offer.session)))
         self._agree(sender, offer.session, agrees)
         entries, rest = self._registry_for(offer, registry)
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
@@ -164,7 +164,7 @@ class Exchanges:
 
     def index(self, share: Share, session: bytes) -> DotIndex:
         """The live dots of a share, ready to be compared."""
-        return self._outline(share).index(session)
+        return self._digest(share).index(session)
 
     def opened(self, state: SyncState, share: Share, spans: tuple[Span, ...]) -> SyncStep:
         """A first step about a part of a partition that no offer named."""
@@ -223,19 +223,19 @@ class Exchanges:
         told = announced(registry.entries(), self._settings.step_bytes_max)
         return (told[0].entries, ()) if len(told) == 1 else ((), told)
 
-    def _outline(self, share: Share) -> Outline:
+    def _digest(self, share: Share) -> Digest:
         members, proofs, known = share.members, share.proofs(), self._outlines.get(share.partition)
         if known is None or not known.is_of(members, proofs):
-            known = self._outlines[share.partition] = Outline(members, proofs)
+            known = self._outlines[share.partition] = Digest(members, proofs)
         return known
 
     def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance) -> Answer:
-        outline = self._outline(share)
+        digest = self._digest(share)
         if step.seen:
             self._close(sender, step.session, (step.partition,))
-            return self._on_seen(step, share, outline)
-        spans, only_here, only_there, named = difference(step, outline)
-        there, unproved, asked_for = SeenThere(step), unproved_of(step, outline, share), unpack(step.wants, WANTS_MAX)
+            return self._on_seen(step, share, digest)
+        spans, only_here, only_there, named = difference(step, digest)
+        there, unproved, asked_for = SeenThere(step), unproved_of(step, digest, share), unpack(step.wants, WANTS_MAX)
         unseen = share.lacking(only_there)
         if not spans and not unseen:
             self._close(sender, step.session, (step.partition,))
@@ -251,16 +251,16 @@ class Exchanges:
         taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)
         adds = fitting(allowed, self._settings, taken_bytes)
         messages = (self._step(step, share, spans, adds, removals, packed),) if spans or adds or removals or wants else ()
-        return Answer(messages, *joinable(step, named, unproved, outline), len(adds) < len(allowed))
+        return Answer(messages, *joinable(step, named, unproved, digest), len(adds) < len(allowed))
 
-    def _on_seen(self, step: SyncStep, share: Share, outline: Outline) -> Answer:
+    def _on_seen(self, step: SyncStep, share: Share, digest: Digest) -> Answer:
         """Live dots agree: take over the other's past, and tell it what of ours it lacks."""
-        if step.spans != (Span(b"", b"", outline.live_root(step.session)),):
+        if step.spans != (Span(b"", b"", digest.live_root(step.session)),):
             return Answer()  # Something came in between; the next exchange will see.
-        unproved = unproved_of(step, outline, share)
-        joined = joinable(step, [Named(b"", b"", ())], unproved, outline)
+        unproved = unproved_of(step, digest, share)
+        joined = joinable(step, [Named(b"", b"", ())], unproved, digest)
         removals = self._proofs_among(unpack(step.wants, WANTS_MAX), share, step.session)
-        rest = self._rest(step, outline) if step.seen == "whole" else Seen()
+        rest = self._rest(step, digest) if step.seen == "whole" else Seen()
         wants = pack(unproved[:WANTS_MAX])
         if rest.up_to or rest.beyond:
             return Answer((self._told_seen(step, share, "rest", rest, removals, wants),), *joined)
@@ -271,9 +271,9 @@ class Exchanges:
         """Proofs that these are gone, as many as leave room for as much else."""
         return some_proofs(proofs_of(dots, share), self._settings.step_bytes_max // 2, session)
 
-    def _rest(self, step: SyncStep, outline: Outline) -> Seen:
+    def _rest(self, step: SyncStep, digest: Digest) -> Seen:
         """What of what was seen here the other has not seen."""
-        there, mine = SeenThere(step), outline.seen()
+        there, mine = SeenThere(step), digest.seen()
         up_to = tuple([last for last in mine.up_to if last > there.last.get(actor_of(last), b"")])
         told = {actor_of(dot) for dot in up_to}
         beyond = tuple([dot for dot in mine.beyond if not there.covers(dot)])
@@ -297,7 +297,7 @@ class Exchanges:
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
-        seen = self._outline(share).seen_in(span for span in spans if span.dots is not None) if spans else Seen()
+        seen = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else Seen()
         told = [*[add.dot for add in adds], *[dot for removal in removals for dot in removal.dots], *seen.up_to, *seen.beyond]
         head = answered.session, self._incarnation, answered.incarnation, share.partition
         return SyncStep(*head, spans, adds, removals, wants, heads_of(told, share), seen.up_to, seen.beyond, pack(seen.proved))
@@ -311,7 +311,7 @@ class Exchanges:
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
-        spans = (Span(b"", b"", self._outline(share).live_root(answered.session)),)
+        spans = (Span(b"", b"", self._digest(share).live_root(answered.session)),)
         heads = heads_of([*seen.up_to, *seen.beyond, *(dot for removal in removals for dot in removal.dots)], share)
         head = answered.session, self._incarnation, answered.incarnation, share.partition
         return SyncStep(*head, spans, (), removals, wants, heads, seen.up_to, seen.beyond, pack(seen.proved), kind)
@@ -335,11 +335,11 @@ class Exchanges:
         self._lags[peer, step.partition] = step.session, Lag(before.missing + len(lacking), min(stamps, default=0))
 
 
-def _opening(outline: Outline, session: bytes) -> tuple[Span, ...]:
+def _opening(digest: Digest, session: bytes) -> tuple[Span, ...]:
     """All live dots where they are few, otherwise fingerprints of parts: that the whole differs is known already."""
-    if len(outline.live) <= NAMED_MAX:
-        return (listing(b"", b"", outline.live),)
-    return whole(outline.index(session))
+    if len(digest.live) <= NAMED_MAX:
+        return (listing(b"", b"", digest.live),)
+    return whole(digest.index(session))
 
 
 def _is_news(mine: RegistryEntry, theirs: RegistryEntry | None) -> bool:

@@ -9,7 +9,7 @@ from hive_mind.crdt.dots import DOT_BYTES
 from hive_mind.crdt.orset import ORSet
 from hive_mind.crdt.reconcile import listed, reconcile
 from hive_mind.crdt.runs import unpack
-from hive_mind.hive.replication.digest import PROVED_MAX, Outline
+from hive_mind.hive.replication.digest import PROVED_MAX, Digest
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Head, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.evidence import dot as dot_of
@@ -101,16 +101,16 @@ class SeenThere:
         return dot <= self.last.get(dot[:ACTOR_BYTES], b"") or dot in self.beyond
 
 
-def difference(step: SyncStep, outline: Outline) -> Difference:
+def difference(step: SyncStep, digest: Digest) -> Difference:
     """Compare the step's spans with what is live here. ValueError for spans that nobody can have meant."""
     if not step.spans:
         return Difference()
     named = named_in(step.spans)
     if len(step.spans) == len(named) == 1 and not named[0].low and not named[0].high:
         # Everything, dot by dot: plain sets are faster than an index, and small shares are most shares.
-        live, there = outline.live, frozenset(named[0].dots)
+        live, there = digest.live, frozenset(named[0].dots)
         return Difference((), [dot for dot in live if dot not in there], [dot for dot in named[0].dots if dot not in live], named)
-    found = reconcile(outline.index(step.session), step.spans)
+    found = reconcile(digest.index(step.session), step.spans)
     return Difference(found.spans, found.only_here, found.only_there, named)
 
 
@@ -126,7 +126,7 @@ def named_in(spans: Iterable[Span]) -> list[Named]:
 
 
 def joinable(
-    step: SyncStep, named: Sequence[Named], unproved: Sequence[Dot], outline: Outline
+    step: SyncStep, named: Sequence[Named], unproved: Sequence[Dot], digest: Digest
 ) -> tuple[dict[Actor, int], tuple[Dot, ...]]:
     """What of the sender's past can be taken over at once: up to which counter per actor, and single dots.
 
@@ -136,7 +136,7 @@ def joinable(
     """
     if not named or not (step.seen_up_to or step.seen_beyond):
         return {}, ()
-    context = outline.context
+    context = digest.context
     missing = sorted([*context.unseen(dot for span in named for dot in span.dots), *unproved])
     up_to: dict[Actor, int] = {}
     for last in step.seen_up_to:
@@ -253,12 +253,10 @@ def some(items: tuple[Item, ...], most: int, session: bytes) -> tuple[Item, ...]
     return items[start : start + most]
 
 
-def unproved_of(step: SyncStep, outline: Outline, share: Share) -> list[Dot]:
+def unproved_of(step: SyncStep, digest: Digest, share: Share) -> list[Dot]:
     """What is gone there, unseen here, and could be proved there and not here. ValueError for what are no dots."""
     return (
-        [dot for dot in outline.context.unseen(unpack(step.proved, PROVED_MAX)) if share.proof(dot) is None]
-        if step.proved
-        else []
+        [dot for dot in digest.context.unseen(unpack(step.proved, PROVED_MAX)) if share.proof(dot) is None] if step.proved else []
     )
 
 

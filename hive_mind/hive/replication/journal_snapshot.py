@@ -40,7 +40,7 @@ class Vouched(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Estate:
+class JournalSnapshot:
     """Everything that counts, each assertion once, in the order of their stamps."""
 
     vouched: tuple[Vouched, ...] = ()
@@ -67,7 +67,7 @@ class _Known:
         return self.up_to.get(_writer_of(place), 0) >= _counter_of(place) or place in self.beyond or place in self.live
 
 
-class Reading:
+class JournalMerger:
     """Takes journals one after the other, in any order; then says what they come to. `moderators` are those of the settings."""
 
     def __init__(self, moderators: Iterable[str] = ()) -> None:
@@ -99,14 +99,14 @@ class Reading:
         self._journals.append(known)
         self._own[node] = tuple(own)
 
-    def estate(self) -> Estate:
+    def estate(self) -> JournalSnapshot:
         """All of them together."""
         gone = self._gone()
         live = {place: given for place, given in self._sealed.items() if place not in gone}
         named = {head.actor: head.node for head in self._heads.values()}
         voices = sorted(_voices(live).items(), key=_age)
         vouched = tuple(Vouched(given.assertion, named.get(_actor_of(place), "")) for place, given in voices)
-        return Estate(vouched, self._registry.entries(), self._own, self._lost())
+        return JournalSnapshot(vouched, self._registry.entries(), self._own, self._lost())
 
     def _take_assertion(self, known: _Known, record: Put) -> None:
         # Replicas hold the same under the same dot; so it is read once.

@@ -12,7 +12,7 @@ import msgspec
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Held, Put, Record, Send
 from hive_mind.hive.replication.exchange_steps import size_of
-from hive_mind.hive.replication.partition_replica import Share, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.replication.undelivered import Place, Undelivered
 from hive_mind.model.evidence import Dot
 from hive_mind.model.messages import Changes, Replicate
@@ -44,7 +44,7 @@ class DeliverySettings:
     parcel_bytes_max: int = 4 << 20
 
 
-class Parcel(msgspec.Struct):
+class Batch(msgspec.Struct):
     """Dots on their way to some nodes. `waiting` have not confirmed them yet."""
 
     id: str
@@ -59,9 +59,9 @@ class Parcel(msgspec.Struct):
 class Outbox:
     """Parcels by id. Lookups of what a dot is go to the node's shares."""
 
-    def __init__(self, settings: DeliverySettings, chance: Chance, share_of: Callable[[str], Share]) -> None:
+    def __init__(self, settings: DeliverySettings, chance: Chance, share_of: Callable[[str], PartitionReplica]) -> None:
         self._settings, self._chance, self._share_of = settings, chance, share_of
-        self._parcels: dict[str, Parcel] = {}
+        self._parcels: dict[str, Batch] = {}
         self.undelivered = Undelivered()
         self._next_due_ms: int | None = None
 
@@ -77,7 +77,7 @@ class Outbox:
         records: list[Record] = []
         sends: list[Send] = []
         for some in self._cut(items):
-            parcel = Parcel(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
+            parcel = Batch(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
             self._keep(parcel)
             records.append(_record(parcel))
             sends.append(self._sent(parcel, mono_ms))
@@ -147,7 +147,7 @@ class Outbox:
 
     def load(self, value: bytes, mono_ms: int) -> None:
         """Take back one journal record: it is sent again soon."""
-        parcel = msgspec.msgpack.decode(value, type=Parcel)
+        parcel = msgspec.msgpack.decode(value, type=Batch)
         parcel.attempts, parcel.due_ms = 0, mono_ms
         self._keep(parcel)
         self._next_due_ms = mono_ms
@@ -168,7 +168,7 @@ class Outbox:
         """Whether nobody else is known to have something of what this node wrote."""
         return any(not parcel.is_kept for parcel in self._parcels.values())
 
-    def _sent(self, parcel: Parcel, mono_ms: int) -> Send:
+    def _sent(self, parcel: Batch, mono_ms: int) -> Send:
         step = min(self._settings.first_retry_ms << min(parcel.attempts, 16), self._settings.last_retry_ms)
         # Half of it by chance, so that members that missed the same message don't all ask at once.
         parcel.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
@@ -203,22 +203,22 @@ class Outbox:
         given = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
         return size_of(given) if given is not None else _GONE_BYTES
 
-    def _facts_of(self, parcel: Parcel) -> list[str]:
+    def _facts_of(self, parcel: Batch) -> list[str]:
         shares = ((self._share_of(partition), dots) for partition, dots in parcel.items)
         return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
 
-    def _keep(self, parcel: Parcel) -> None:
+    def _keep(self, parcel: Batch) -> None:
         self._parcels[parcel.id] = parcel
         self.undelivered.posted(_places(parcel))
 
-    def _done(self, parcel: Parcel) -> list[Record]:
+    def _done(self, parcel: Batch) -> list[Record]:
         del self._parcels[parcel.id]
         return [Delete(OUTBOX, parcel.id.encode()), *self.undelivered.arrived(_places(parcel))]
 
 
-def _places(parcel: Parcel) -> Iterator[Place]:
+def _places(parcel: Batch) -> Iterator[Place]:
     return ((partition, dot) for partition, dots in parcel.items for dot in dots)
 
 
-def _record(parcel: Parcel) -> Record:
+def _record(parcel: Batch) -> Record:
     return Put(OUTBOX, parcel.id.encode(), _encode(parcel))

@@ -51,7 +51,7 @@ class Taken:
         self.refused += later.refused
 
 
-class Share:
+class PartitionReplica:
     """One partition on one node. A node that only writes to it keeps just its own assertions (`is_holder` False).
 
     `is_complete` is False while a new holder still copies what others had before it. `is_wary`: members may lie, so a dot

@@ -10,8 +10,8 @@ from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, R
 from hive_mind.hive.index.replica import Shares
 from hive_mind.hive.policy.admission import malformed
 from hive_mind.hive.policy.expiry import lifetime
-from hive_mind.hive.policy.node_policy import Standing
-from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, Share, Taken
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica, Taken
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
 from hive_mind.model.ids import fact_id
@@ -21,13 +21,13 @@ INCOMING, HELD = "incoming", "held"
 _WHOLE, _PART = b"whole", b"part"
 
 
-class Holdings:
+class Partitions:
     """Shares by partition. `actor` is this boot of this node."""
 
-    def __init__(self, node: str, incarnation: bytes, actor: Actor, topology: Topology, standing: Standing) -> None:
-        self.node, self.topology, self._standing = node, topology, standing
+    def __init__(self, node: str, incarnation: bytes, actor: Actor, topology: Topology, policy: NodePolicy) -> None:
+        self.node, self.topology, self._policy = node, topology, policy
         self._incarnation, self._actor = incarnation, actor
-        self.shares: dict[str, Share] = {}
+        self.shares: dict[str, PartitionReplica] = {}
         self.sources: dict[str, tuple[str, ...]] = {}
         """Partitions still being copied here, and who had them before."""
         self._unheard: dict[str, set[str]] = {}
@@ -41,11 +41,11 @@ class Holdings:
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
 
-    def share(self, partition: str) -> Share:
+    def share(self, partition: str) -> PartitionReplica:
         """A partition's share, made when it is first needed."""
         if (found := self.shares.get(partition)) is None:
-            found = self.shares[partition] = Share(
-                partition, self._actor, self.node, self._incarnation, is_wary=self._standing.seal.is_on
+            found = self.shares[partition] = PartitionReplica(
+                partition, self._actor, self.node, self._incarnation, is_wary=self._policy.seal.is_on
             )
         return found
 
@@ -55,7 +55,7 @@ class Holdings:
         held = [name for name, share in self.shares.items() if share.is_holder]
         return Shares(self.shares, frozenset(held) & homes, frozenset(held) - homes)
 
-    def shared_with(self, peer: str) -> Iterator[Share]:
+    def shared_with(self, peer: str) -> Iterator[PartitionReplica]:
         """The shares to compare with a peer: what both hold, what is being copied from it, what it is to take over."""
         theirs = set(self.topology.held_by(peer))
         for name, share in self.shares.items():
@@ -63,11 +63,11 @@ class Holdings:
             if (name in theirs and is_kept_here) or (share.is_holder and peer in self.sources.get(name, ())):
                 yield share
 
-    def kept_here(self) -> dict[str, Share]:
+    def kept_here(self) -> dict[str, PartitionReplica]:
         """What an exchange may be about: partitions held, and those held until others have them."""
         return {name: share for name, share in self.shares.items() if share.is_holder or name in self.leaving}
 
-    def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, Share]:
+    def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, PartitionReplica]:
         """What an exchange may be about that a peer begins: it may be handing over what this node did not know it had.
 
         Who is no member may have left before this node came: it can hand over what is still to come, and sees nothing else.
@@ -98,7 +98,7 @@ class Holdings:
         for promotion, stamp in zip(promotions, stamps, strict=False):
             assertion = self._assertion(promotion, stamp)
             # Everybody else would refuse it too, and this node would be alone with it.
-            withdrawn = "it was taken back for all" if self._standing.is_taken_back(assertion) else ""
+            withdrawn = "it was taken back for all" if self._policy.is_taken_back(assertion) else ""
             if reason := malformed(assertion) or withdrawn:
                 held.append(Held(assertion.fact_id, reason))
                 continue
@@ -112,15 +112,15 @@ class Holdings:
                 if not self._has_alike(partition, assertion):
                     fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
         for partition, assertions in fresh.items():
-            self.share(partition).assert_all(assertions.values(), self._standing, taken.setdefault(partition, Taken()))
+            self.share(partition).assert_all(assertions.values(), self._policy, taken.setdefault(partition, Taken()))
         return held
 
     def _is_over(self, assertion: Assertion) -> bool:
         """Whether a moderator took it back, and its agent did not say it anew since, as far as this node knows."""
-        if not self._standing.is_moderated(assertion.fact_id):
+        if not self._policy.is_moderated(assertion.fact_id):
             return False
         live = (one.assertion for share in self.shares.values() for one in share.assertions(assertion.fact_id))
-        return all(one.agent != assertion.agent or self._standing.is_taken_back(one) for one in live)
+        return all(one.agent != assertion.agent or self._policy.is_taken_back(one) for one in live)
 
     def retract(self, fact_id: str, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_for_all: bool) -> Retracted:
         """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
@@ -130,7 +130,7 @@ class Holdings:
             found = found or bool(given)
             dots = [one.dot for one in given if is_for_all or one.assertion.agent == by]
             if dots:
-                share.remove(fact_id, dots, by, "retracted", stamp, self._standing, taken.setdefault(partition, Taken()))
+                share.remove(fact_id, dots, by, "retracted", stamp, self._policy, taken.setdefault(partition, Taken()))
                 removed += len(dots)
         refused = "only its author or a moderator may take it back" if found and not removed else ""
         return Retracted(fact_id, removed, refused)
@@ -139,12 +139,12 @@ class Holdings:
         """Remove what has expired for good; the facts concerned, sorted. `dry_run` only names them."""
         facts: set[str] = set()
         for partition, share in self.shares.items():
-            expired = [given for given in share.all_sealed() if self._standing.is_expired(given)]
+            expired = [given for given in share.all_sealed() if self._policy.is_expired(given)]
             facts.update(given.assertion.fact_id for given in expired)
             for given in [] if dry_run else expired:
                 dots = [given.dot]
                 some = taken.setdefault(partition, Taken())
-                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, self._standing, some)
+                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, self._policy, some)
         return sorted(facts)
 
     def withdraw(
@@ -154,12 +154,12 @@ class Holdings:
 
         One that is just being written here means what is here, whatever the time may be.
         """
-        covers = self._standing.is_taken_back if is_just_written else self._standing.is_withdrawn
+        covers = self._policy.is_taken_back if is_just_written else self._policy.is_withdrawn
         for id in fact_ids:
             for partition, share in self.shares.items():
                 dots = [one.dot for one in share.assertions(id) if covers(one.assertion)]
                 if dots:
-                    share.remove(id, dots, by, "redacted", stamp, self._standing, taken.setdefault(partition, Taken()))
+                    share.remove(id, dots, by, "redacted", stamp, self._policy, taken.setdefault(partition, Taken()))
 
     def first_said(self, fact_id: str, agent: str) -> Stamp | None:
         """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
@@ -339,8 +339,8 @@ class Holdings:
         return [Delete(INCOMING, _key(partition))] if self.sources.pop(partition, None) else []
 
     def _assertion(self, promotion: Promotion, stamp: Stamp) -> Assertion:
-        settings = self._standing.settings
-        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, self._standing.time.trusted_ms(self._standing.now), settings.expiry)
+        settings = self._policy.settings
+        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, self._policy.time.trusted_ms(self._policy.now), settings.expiry)
         named = fact_id(promotion.statement.content, settings.tenant)
         return Assertion(
             named,

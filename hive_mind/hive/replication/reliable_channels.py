@@ -26,7 +26,7 @@ _TELL_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class TellingSettings:
+class ChannelSettings:
     """`window`: how many may be under way to one receiver. `unconfirmed_max`: how many may wait for one that is away.
 
     `first_retry_ms` doubles up to `last_retry_ms`: lower them and what got lost comes sooner, and slow receivers get more twice.
@@ -65,10 +65,10 @@ class _Lane:
         return next(iter(self.waiting), self.next)
 
 
-class Said:
+class Sender:
     """The senders' ends of all lanes of one node."""
 
-    def __init__(self, settings: TellingSettings, chance: Chance) -> None:
+    def __init__(self, settings: ChannelSettings, chance: Chance) -> None:
         self._settings, self._chance = settings, chance
         self._lanes: dict[str, _Lane] = {}
 
@@ -156,10 +156,10 @@ class _Heard:
     early: dict[int, Tell] = field(default_factory=dict)
 
 
-class Heard:
+class Receiver:
     """The receivers' ends of all lanes to one node."""
 
-    def __init__(self, settings: TellingSettings) -> None:
+    def __init__(self, settings: ChannelSettings) -> None:
         self._settings = settings
         self._lanes: dict[bytes, _Heard] = {}
         self._keys_bytes = 0

@@ -20,7 +20,7 @@ from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
 from hive_mind.hive.policy.registry import DRIFT_MS
 from hive_mind.hive.policy.registry_service import record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_entry
-from hive_mind.hive.replication.journal_snapshot import Estate, Vouched
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.reliable_channels import LANES, SAID
 from hive_mind.hive.settings import HiveSettings
@@ -56,7 +56,7 @@ class Resettlement:
 
     def __init__(
         self,
-        estate: Estate,
+        estate: JournalSnapshot,
         topology: Topology,
         node_of: NodeOf,
         settings: HiveSettings,
@@ -80,7 +80,7 @@ class Resettlement:
             authors[number] = (node, [])
             yield Journal(node.name, [*records, *self._copied(node), *self._shared(), *self._own(node.name)])
             # What it holds of others is as much as its journal.
-            node.holdings.shares.clear()
+            node.partitions.shares.clear()
 
     def _author(self, name: str) -> tuple[HiveNode, list[Record]]:
         """A node, and what it writes for agents that are at home there."""
@@ -89,8 +89,8 @@ class Resettlement:
         records = [record for effect in effects if isinstance(effect, Persist) for record in effect.records]
         latest = self._latest
         for partition, assertions in self._placed.get(name, {}).items():
-            share, taken = node.holdings.share(partition), Taken()
-            share.assert_all(assertions, node.standing, taken)
+            share, taken = node.partitions.share(partition), Taken()
+            share.assert_all(assertions, node.policy, taken)
             records += taken.records
             written = self._written.setdefault(partition, _Written())
             written.sealed[name], written.heads[name] = taken.adds, share.own_heads()
@@ -104,7 +104,7 @@ class Resettlement:
             written = self._written.get(partition, _Written())
             adds = [given for author, some in written.sealed.items() if author != node.name for given in some]
             heads = [head for author, some in written.heads.items() if author != node.name for head in some]
-            taken = node.holdings.share(partition).take(adds, (), heads, node.standing)
+            taken = node.partitions.share(partition).take(adds, (), heads, node.policy)
             if taken.refused:
                 raise InvalidInput(f"facts can't be moved: {next(iter(taken.refused))}; nothing was changed")
             yield from taken.records
@@ -149,14 +149,14 @@ def attached_to(topology: Topology, attached: Mapping[str, str], former: Mapping
     return node_of
 
 
-def facts_of(estate: Estate, settings: HiveSettings, chance: Chance, now: Now) -> tuple[HiveFact, ...]:
+def facts_of(estate: JournalSnapshot, settings: HiveSettings, chance: Chance, now: Now) -> tuple[HiveFact, ...]:
     """The facts that follow from an estate, those under quarantine too, by their age."""
     node = _node(_ALONE, Flat((_ALONE,)), settings, chance)
     node.start([], now)
     node.registry.take(estate.entries, None)
     (partition,) = node.topology.held_by(_ALONE)
-    node.holdings.share(partition).assert_all((one.assertion for one in estate.vouched), node.standing, Taken())
-    node.replica.rearrange(node.holdings.searchable())
+    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy, Taken())
+    node.replica.rearrange(node.partitions.searchable())
     ids = dict.fromkeys(one.assertion.fact_id for one in estate.vouched)
     return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)
 
@@ -178,7 +178,7 @@ def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> 
     return placed
 
 
-def _latest_believable(estate: Estate, wall_ms: int) -> Stamp:
+def _latest_believable(estate: JournalSnapshot, wall_ms: int) -> Stamp:
     """What every clock has heard of; a stamp of a clock that ran ahead is for its own author alone."""
     stamps = (one.assertion.stamp for one in estate.vouched)
     entered = (entry.stamp for entry in estate.entries)
@@ -186,6 +186,6 @@ def _latest_believable(estate: Estate, wall_ms: int) -> Stamp:
     return max(believable, default=Stamp(0))
 
 
-def _refuse_strangers(estate: Estate, tenant: str) -> None:
+def _refuse_strangers(estate: JournalSnapshot, tenant: str) -> None:
     if others := {one.assertion.tenant for one in estate.vouched} - {tenant}:
         raise InvalidInput(f"facts of tenant {min(others)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")

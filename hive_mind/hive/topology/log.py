@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.errors import WireError
-from hive_mind.hive.membership.heartbeats import Roll
+from hive_mind.hive.membership.heartbeats import Heartbeats
 from hive_mind.hive.policy.seal import Seal, is_sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import NAME_CHARACTERS_MAX, TOPOLOGY_BYTES_MAX, digest_of, unpack
@@ -33,31 +33,31 @@ class Step(NamedTuple):
     is_next: bool
 
 
-class Made(NamedTuple):
+class TopologyVersion(NamedTuple):
     """A topology, and what its maker told of it, with the seal by which others believe it."""
 
     topology: Topology
     told: Arranged
 
     @staticmethod
-    def of(told: Arranged) -> "Made":
+    def of(told: Arranged) -> "TopologyVersion":
         """Raises `WireError` for what is no topology."""
         if len(told.by) > NAME_CHARACTERS_MAX or len(told.seal) > _SEAL_BYTES_MAX:
             raise WireError("a topology is made by somebody with a short name, and a short seal")
-        return Made(unpack(told.topology), told)
+        return TopologyVersion(unpack(told.topology), told)
 
 
 @dataclass(frozen=True)
-class Past:
+class TopologyLog:
     """Topologies, oldest first; each was made from the one before it. Empty where none is known."""
 
-    steps: tuple[Made, ...] = ()
+    steps: tuple[TopologyVersion, ...] = ()
 
     @staticmethod
-    def of(data: bytes) -> "Past":
+    def of(data: bytes) -> "TopologyLog":
         """What `packed` gave. Raises `WireError`."""
         try:
-            return Past(tuple(Made.of(told) for told in _decode(data)))
+            return TopologyLog(tuple(TopologyVersion.of(told) for told in _decode(data)))
         except ValueError as error:
             raise WireError(f"no topologies: {error}") from error
 
@@ -85,10 +85,10 @@ class Past:
         """To be kept."""
         return _encode([made.told for made in self.steps])
 
-    def followed_by(self, made: Made, *, is_next: bool) -> "Past":
+    def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
         """After another one came to hold. What led to one that was not the next is not known."""
         before = self.steps if is_next else ()
-        return Past((*before, made)[-STEPS_MAX:])
+        return TopologyLog((*before, made)[-STEPS_MAX:])
 
     def since(self, epoch: int) -> Arrangement:
         """What is to be told to somebody who knows the topology of this epoch."""
@@ -104,11 +104,11 @@ class Past:
         return next((made.topology for made in self.steps if made.topology.epoch == epoch), None)
 
 
-def steps_of(told: Arrangement) -> Sequence[Made]:
+def steps_of(told: Arrangement) -> Sequence[TopologyVersion]:
     """The topologies somebody tells of. Raises `WireError` where they don't lead to what it says."""
     if not 1 <= len(told.steps) <= STEPS_MAX:
         raise WireError(f"between 1 and {STEPS_MAX} topologies lead to another, not {len(told.steps)}")
-    steps = [Made.of(one) for one in told.steps]
+    steps = [TopologyVersion.of(one) for one in told.steps]
     epochs = [made.topology.epoch for made in steps]
     follows = [made.told.follows for made in steps]
     is_whole = follows[1:] == epochs[:-1] and told.follows in (0, follows[0]) and follows[0] >= 0
@@ -117,26 +117,26 @@ def steps_of(told: Arrangement) -> Sequence[Made]:
     return steps
 
 
-def is_believed(seal: Seal, hive: str, past: Past, steps: Sequence[Made], roll: Roll) -> bool:
+def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[TopologyVersion], heartbeats: Heartbeats) -> bool:
     """Whether each was made by a member of the one before it, by its seal. Whoever hands them on needs no seal."""
     if not seal.is_on:
         return True
     before = past.at(steps[0].told.follows)
     for made in steps:
-        has_say = made.told.by in before.nodes if before is not None else _has_say(past, made, roll)
+        has_say = made.told.by in before.nodes if before is not None else _has_say(past, made, heartbeats)
         if not has_say or not is_sealed_topology(seal, hive, made.told):
             return False
         before = made.topology
     return True
 
 
-def _has_say(past: Past, made: Made, roll: Roll) -> bool:
+def _has_say(past: TopologyLog, made: TopologyVersion, heartbeats: Heartbeats) -> bool:
     """Whether it is believed though nobody knows here what it was made from.
 
     By who knows nothing: it can only trust that whoever holds a key is of the hive. By all others if a member they know made it,
     or lives by it: whose beats are sealed too.
     """
     digest = digest_of(made.told.topology)
-    beats = (heard.beat for name in past.members if (heard := roll.get(name)) is not None)
+    beats = (heard.beat for name in past.members if (heard := heartbeats.get(name)) is not None)
     live_by_it = any((beat.epoch, beat.digest) == (made.topology.epoch, digest) for beat in beats)
     return not past.steps or made.told.by in past.members or live_by_it

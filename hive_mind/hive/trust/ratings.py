@@ -170,7 +170,7 @@ def _weights(table: _Table, hive: Hive, settings: TrustSettings) -> Floats:
     if _is_large(table, hive, settings):
         weights = eigentrust(table.rater, table.subject, table.good - table.bad, len(table.names), trusted)
     else:
-        weights = _standing(table, trusted)
+        weights = _policy(table, trusted)
     for agent, trust in hive.pinned.items():
         if len(found := _places(table, (agent,))):
             weights[found[0]] = min(max(trust, 0.0), 1.0)
@@ -196,7 +196,7 @@ def _is_enough(table: _Table, hive: Hive) -> NDArray[np.bool_]:
     return is_known[table.rater] | (raters[table.subject] > quorum - 0.5 / size)
 
 
-def _standing(table: _Table, trusted: Places) -> Floats:
+def _policy(table: _Table, trusted: Places) -> Floats:
     """By what moderators have experienced with a rater, or all raters where there are no moderators; unknown ones count fully."""
     voice = np.ones(len(table.names))
     if len(trusted):

@@ -28,9 +28,9 @@ class Hive:
         self.written: dict[str, Any] = {}
         self.calls = 0
         self._failures = failures
-        standing = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda: 1_000)
+        policy = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda: 1_000)
         settings = SimpleNamespace(standing=SimpleNamespace(trust=TrustSettings()))
-        node = SimpleNamespace(registry=self.written, standing=standing, settings=settings)
+        node = SimpleNamespace(registry=self.written, policy=policy, settings=settings)
         self.member, self.runner = SimpleNamespace(node=node), SimpleNamespace(write=self.write)
 
     async def write(self, entries: Any, by: str) -> list[str]:

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from hive_mind.hive.index.compacting_index import Evidence, Indexed, Part
+from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import Anchors, Probe
 from hive_mind.ranking.index import FactIndex
@@ -23,15 +23,15 @@ def indexed(chance: Random) -> Indexed:
     return Indexed(words, vector / np.linalg.norm(vector), evidence)
 
 
-def part_of(facts: dict[str, Indexed]) -> Part:
-    return Part(lambda: FactIndex(ExactVectors(4)), facts.__getitem__)
+def part_of(facts: dict[str, Indexed]) -> CompactingIndex:
+    return CompactingIndex(lambda: FactIndex(ExactVectors(4)), facts.__getitem__)
 
 
-def places(part: Part) -> int:
+def places(part: CompactingIndex) -> int:
     return len(part.index._ids)
 
 
-def found(part: Part) -> dict[str, tuple[float, ...]]:
+def found(part: CompactingIndex) -> dict[str, tuple[float, ...]]:
     """Every score and all evidence of what is found, by id."""
     query = Probe(("pump", "red"), Anchors((("door",),)), np.array([1, 0, 0, 0], np.float32), 20)
     pool, positions = part.index.found(query)

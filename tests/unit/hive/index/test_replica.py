@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.hive.index.replica import Replica, Shares
 from hive_mind.hive.policy.admission import DEPTH_MAX, answerable, is_comparable
-from hive_mind.hive.replication.partition_replica import Share, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.model.evidence import Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import Anchors, Probe
@@ -53,7 +53,9 @@ class Desk:
 
     def __init__(self, **options) -> None:
         self.judge = Verdicts()
-        self.shares = {name: Share(name, actor_id("n0", b"boot one"), "n0", b"boot one") for name in ("home", "copies")}
+        self.shares = {
+            name: PartitionReplica(name, actor_id("n0", b"boot one"), "n0", b"boot one") for name in ("home", "copies")
+        }
         self.known = Shares(self.shares, frozenset({"home"}), frozenset({"copies"}))
         self.replica = Replica(options.get("new_arm", lambda: None), options.get("model", ""), self.known)
 

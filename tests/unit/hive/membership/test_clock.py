@@ -1,7 +1,7 @@
 import pytest
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.membership.clock import HiveTime
+from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.model.messages import ClockSample
 
 TRUE_MS = 1_700_000_000_000
@@ -20,15 +20,15 @@ def sample(now: Now, off_ms: int = 0, round_trip_ms: int = 40) -> ClockSample:
     return ClockSample(TRUE_MS + answered - 500_000 + off_ms, 7, now.mono_ms - round_trip_ms)
 
 
-def voted(own_off_ms: int, *peers_off_ms: int) -> tuple[HiveTime, Now]:
-    time, now = HiveTime(members=len(peers_off_ms) + 1), here(own_off_ms)
+def voted(own_off_ms: int, *peers_off_ms: int) -> tuple[HiveClock, Now]:
+    time, now = HiveClock(members=len(peers_off_ms) + 1), here(own_off_ms)
     for number, off_ms in enumerate(peers_off_ms):
         time.vote(f"peer-{number}", sample(now, off_ms), now)
     return time, now
 
 
 def test_a_hive_of_one_node_is_synced_and_follows_its_wall_clock():
-    time = HiveTime()
+    time = HiveClock()
 
     assert time.is_synced
     assert time.trusted_ms(here(5)) == time.now_ms(here(5)) == TRUE_MS + 5
@@ -55,7 +55,7 @@ def test_two_nodes_that_disagree_take_the_earlier_time(own_off_ms, peer_off_ms):
 
 
 def test_nothing_is_trusted_before_more_than_half_of_the_members_have_spoken():
-    time, now = HiveTime(members=4), here(HOUR_MS)
+    time, now = HiveClock(members=4), here(HOUR_MS)
 
     time.vote("b", sample(now), now)
     assert not time.is_synced
@@ -78,7 +78,7 @@ def test_half_of_those_that_speak_move_nobody_who_knows_the_time():
 
 
 def test_the_time_is_disputed_while_as_many_say_another_and_somebody_has_not_spoken():
-    time, now = HiveTime(members=3), here()
+    time, now = HiveClock(members=3), here()
 
     time.vote("b", sample(now, -HOUR_MS), now)
     assert time.is_synced
@@ -90,7 +90,7 @@ def test_the_time_is_disputed_while_as_many_say_another_and_somebody_has_not_spo
 
 @pytest.mark.parametrize("off_ms", [0, -14_000])
 def test_votes_that_hardly_differ_are_no_dispute(off_ms):
-    time, now = HiveTime(members=3), here()
+    time, now = HiveClock(members=3), here()
 
     time.vote("b", sample(now, off_ms), now)
 
@@ -105,7 +105,7 @@ def test_where_all_have_spoken_nothing_is_left_to_dispute():
 
 
 def test_a_peer_that_speaks_twice_has_one_vote():
-    time, now = HiveTime(members=4), here()
+    time, now = HiveClock(members=4), here()
 
     for _ in range(5):
         time.vote("b", sample(now), now)
@@ -115,14 +115,14 @@ def test_a_peer_that_speaks_twice_has_one_vote():
 
 @pytest.mark.parametrize("round_trip_ms", [-5, 10_001, 7_200_000])
 def test_a_sample_is_only_as_good_as_its_round_trip(round_trip_ms):
-    time, now = HiveTime(members=2), here(mono_ms=8_000_000)
+    time, now = HiveClock(members=2), here(mono_ms=8_000_000)
 
     assert not time.vote("b", sample(now, HOUR_MS, round_trip_ms), now)
     assert not time.is_synced
 
 
 def test_a_sample_that_answers_nothing_is_no_vote():
-    time, now = HiveTime(members=2), here()
+    time, now = HiveClock(members=2), here()
 
     time.vote("b", ClockSample(TRUE_MS, 7, 0), now)
 
@@ -138,7 +138,7 @@ def test_small_differences_move_nothing_and_need_no_write():
 
 
 def test_a_move_says_that_it_must_be_kept():
-    time, now = HiveTime(members=3), here(HOUR_MS)
+    time, now = HiveClock(members=3), here(HOUR_MS)
 
     assert not time.vote("b", sample(now, HOUR_MS), now)
     assert not time.vote("c", sample(now), now)
@@ -171,14 +171,14 @@ def test_old_votes_are_forgotten():
 
 
 def test_a_kept_offset_is_a_guess_until_the_members_have_spoken_again():
-    time, now = HiveTime(members=3, offset_ms=-HOUR_MS), here(HOUR_MS)
+    time, now = HiveClock(members=3, offset_ms=-HOUR_MS), here(HOUR_MS)
 
     assert time.now_ms(now) == TRUE_MS
     assert time.trusted_ms(now) is None
 
 
 def test_a_member_that_left_has_no_vote():
-    time, now = HiveTime(members=4), here()
+    time, now = HiveClock(members=4), here()
     time.vote("b", sample(now), now)
 
     time.forget(["b", "never-seen"])

@@ -10,7 +10,7 @@ from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
 from hive_mind.hive.topology import log
 from hive_mind.hive.topology.codec import pack
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.log import STEPS_MAX, Made, Past
+from hive_mind.hive.topology.log import STEPS_MAX, TopologyLog, TopologyVersion
 from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest
 from tests.members import arranged
 from tests.unit.hive.beating import ABC, ABCD, SETTINGS, Others, membership, now
@@ -46,7 +46,7 @@ def test_what_a_journal_kept_counts_only_if_it_is_newer():
     newer = Flat(("a", "b"), 7 << 16)
     one = Membership("a", b"boot one", newer, SETTINGS, Random(1))
 
-    one.start([Put(MEMBERSHIP, b"topologies", Past((Made(ABCD, arranged(ABCD)),)).packed())], now(0))
+    one.start([Put(MEMBERSHIP, b"topologies", TopologyLog((TopologyVersion(ABCD, arranged(ABCD)),)).packed())], now(0))
 
     assert (one.topology, one.is_learned) == (newer, False)
 

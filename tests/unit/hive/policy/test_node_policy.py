@@ -5,9 +5,9 @@ from math import exp
 import pytest
 
 from hive_mind.hive.effects import Tick
-from hive_mind.hive.membership.clock import HiveTime
+from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import Standing, StandingSettings
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicySettings
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.model.evidence import Sealed, Stamp, dot
@@ -17,14 +17,14 @@ from tests.hives import FIRST_MS, FORGETFUL, HOUR_MS, MODERATOR, PUMP, PUMP_ID, 
 DAY_MS = 24 * HOUR_MS
 
 
-def standing(expiry: ExpirySettings | None = None) -> Standing:
-    tuned = StandingSettings(moderators=(MODERATOR,), expiry=expiry or ExpirySettings())
-    made = Standing(tuned, UNSEALED, Registry((MODERATOR,)), HiveTime(1))
+def policy(expiry: ExpirySettings | None = None) -> NodePolicy:
+    tuned = PolicySettings(moderators=(MODERATOR,), expiry=expiry or ExpirySettings())
+    made = NodePolicy(tuned, UNSEALED, Registry((MODERATOR,)), HiveClock(1))
     made.now = Clock()()
     return made
 
 
-def tell(one: Standing, key: str, value: str = "true", by: str = MODERATOR, ms: int = FIRST_MS) -> None:
+def tell(one: NodePolicy, key: str, value: str = "true", by: str = MODERATOR, ms: int = FIRST_MS) -> None:
     one.registry.take([RegistryEntry(key, value, Stamp(ms, 0, b"a boot"), by)], None)
 
 
@@ -32,7 +32,7 @@ def tell(one: Standing, key: str, value: str = "true", by: str = MODERATOR, ms: 
 
 
 def test_moderators_are_those_it_was_set_up_with_and_those_they_appoint():
-    one = standing()
+    one = policy()
     assert (one.is_moderator(MODERATOR), one.is_moderator("ann")) == (True, False)
 
     tell(one, "moderator/ann")
@@ -42,7 +42,7 @@ def test_moderators_are_those_it_was_set_up_with_and_those_they_appoint():
 
 
 def test_a_moderators_word_covers_everything_up_to_it_and_an_agents_only_its_own():
-    one = standing()
+    one = policy()
     tell(one, f"retracted/{PUMP_ID}", ms=FIRST_MS + 10)
 
     assert one.is_withdrawn(assertion(ms=FIRST_MS + 9))
@@ -50,7 +50,7 @@ def test_a_moderators_word_covers_everything_up_to_it_and_an_agents_only_its_own
     assert not one.is_withdrawn(assertion(ms=FIRST_MS + 11))
     assert not one.is_withdrawn(assertion("Another."))
 
-    other = standing()
+    other = policy()
     tell(other, f"retracted/{PUMP_ID}/ines", by="ines", ms=FIRST_MS + 10)
     assert other.is_withdrawn(assertion())
     assert not other.is_withdrawn(assertion(agent="bo"))
@@ -58,7 +58,7 @@ def test_a_moderators_word_covers_everything_up_to_it_and_an_agents_only_its_own
 
 
 def test_redacted_is_redacted_whatever_the_time():
-    one = standing()
+    one = policy()
     tell(one, f"redacted/{PUMP_ID}")
 
     assert one.is_withdrawn(assertion(ms=1 << 47))
@@ -66,7 +66,7 @@ def test_redacted_is_redacted_whatever_the_time():
 
 
 def test_what_a_stranger_writes_has_no_force():
-    one = standing()
+    one = policy()
     for key in (f"redacted/{PUMP_ID}", f"retracted/{PUMP_ID}", f"quarantine/{PUMP_ID}", f"retracted/{PUMP_ID}/ines"):
         tell(one, key, by="bo")
 
@@ -75,7 +75,7 @@ def test_what_a_stranger_writes_has_no_force():
 
 
 def test_quarantine_ends_when_a_moderator_says_so():
-    one = standing()
+    one = policy()
     tell(one, f"quarantine/{PUMP_ID}")
     assert one.is_quarantined(PUMP_ID)
 
@@ -84,7 +84,7 @@ def test_quarantine_ends_when_a_moderator_says_so():
 
 
 def test_the_version_grows_with_what_can_change_a_judgement_and_with_nothing_else():
-    one = standing()
+    one = policy()
     versions = [one.version]
     for key, value in (
         ("trust/ines", "1.5"),
@@ -101,13 +101,13 @@ def test_the_version_grows_with_what_can_change_a_judgement_and_with_nothing_els
 # ── forgetting, as one node judges it ─────────────────────────────────────────────────────────────────────────────────
 
 
-def aged(one: Standing, ms: int) -> Standing:
+def aged(one: NodePolicy, ms: int) -> NodePolicy:
     one.now = one.now._replace(wall_ms=one.now.wall_ms + ms, mono_ms=one.now.mono_ms + ms)
     return one
 
 
 def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_looks():
-    one = aged(standing(ExpirySettings(is_on=True)), 10 * HOUR_MS)
+    one = aged(policy(ExpirySettings(is_on=True)), 10 * HOUR_MS)
 
     seen = {one.faded(0.8, Stamp(FIRST_MS)) for _ in range(100)}
 
@@ -115,7 +115,7 @@ def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_look
 
 
 def test_without_forgetting_nothing_fades_and_nothing_expires():
-    one = aged(standing(), 1_000 * DAY_MS)
+    one = aged(policy(), 1_000 * DAY_MS)
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=1, expires_ms=FIRST_MS + 1))
 
     assert one.faded(0.8, Stamp(FIRST_MS)) == 0.8
@@ -123,7 +123,7 @@ def test_without_forgetting_nothing_fades_and_nothing_expires():
 
 
 def test_expired_is_hidden_at_once_and_collected_after_the_grace():
-    one = standing(ExpirySettings(is_on=True))
+    one = policy(ExpirySettings(is_on=True))
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=HOUR_MS, expires_ms=FIRST_MS + HOUR_MS))
     grace_ms = one.settings.expiry.grace_ms
 
@@ -137,7 +137,7 @@ def test_expired_is_hidden_at_once_and_collected_after_the_grace():
 
 
 def test_without_a_trusted_clock_the_time_counts_from_when_it_was_seen_and_a_wall_clock_changes_nothing():
-    one = standing(ExpirySettings(is_on=True))
+    one = policy(ExpirySettings(is_on=True))
     one.time.members = 3
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=HOUR_MS, expires_ms=0))
     one.note_first_seen([given])
@@ -151,7 +151,7 @@ def test_without_a_trusted_clock_the_time_counts_from_when_it_was_seen_and_a_wal
 
 
 def test_what_is_gone_is_not_remembered_as_seen():
-    one = standing(ExpirySettings(is_on=True))
+    one = policy(ExpirySettings(is_on=True))
     stays, goes = (Sealed(dot(b"8 bytes!", n), assertion(ttl_ms=HOUR_MS)) for n in (1, 2))
     one.note_first_seen([stays, goes])
 
@@ -253,7 +253,10 @@ def test_confidence_is_what_was_said_however_often_it_was_read_and_passed_on(hiv
         for name in hive.topology.nodes:
             assert hive.ask(name).evidence.confidence[0] == pytest.approx(0.8 * exp(-0.1), abs=1e-3)
     (given,) = {
-        given.assertion for node in hive.nodes.values() for share in node.holdings.shares.values() for given in share.all_sealed()
+        given.assertion
+        for node in hive.nodes.values()
+        for share in node.partitions.shares.values()
+        for given in share.all_sealed()
     }
     assert given.confidence == 0.8
 

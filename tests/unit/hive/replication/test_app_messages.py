@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from hive_mind.hive.effects import Now, Persist, Put, Received, Reconnected, Record, Say, Send, Tick
-from hive_mind.hive.replication.app_messages import Telling
+from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.reliable_channels import Told
 from hive_mind.model.messages import Tell, TellReceipt
 from tests.unit.hive.town import LOG, SETTINGS, Plain, Town
@@ -217,7 +217,7 @@ def test_the_node_is_started_with_its_own_records_and_hears_of_all_else() -> Non
 
 def test_who_is_away_is_told_once_and_again_when_it_is_heard() -> None:
     heard: set[str] = set()
-    ann = Telling(Plain("ann"), tuple, Random(1), SETTINGS, is_there=lambda name, _: name in heard)
+    ann = AppMessages(Plain("ann"), tuple, Random(1), SETTINGS, is_there=lambda name, _: name in heard)
 
     first = ann.handle(Say("request", ("bob",), "note", b"hello"), Now(0, 1_000))
     assert [effect.to for effect in first if isinstance(effect, Send)] == [("bob",)]

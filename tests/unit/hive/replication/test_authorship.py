@@ -101,7 +101,7 @@ def test_what_was_confirmed_is_asked_again_after_hours_as_the_holder_may_have_he
     hive.say(author)
     backup = dict(hive.kept[author])
     hive.take_back(author)
-    share = hive.nodes[holder].holdings.shares[hive.topology.home(PUMP_ID, "")]
+    share = hive.nodes[holder].partitions.shares[hive.topology.home(PUMP_ID, "")]
     known, share._proofs = share._proofs, {}
     boot_with(hive, author, backup)
     hive.wait(60_000)
@@ -136,10 +136,10 @@ def test_an_author_whose_clock_ran_ahead_hears_soon_that_a_moderator_took_its_wo
 def test_who_has_not_got_everything_yet_confirms_nothing():
     hive, author, holder = alone()
     hive.say(author)
-    hive.nodes[holder].holdings.shares[hive.topology.home(PUMP_ID, "")].is_complete = False
+    hive.nodes[holder].partitions.shares[hive.topology.home(PUMP_ID, "")].is_complete = False
 
     assert len(steps_of(hive, author)) > 1
-    hive.nodes[holder].holdings.shares[hive.topology.home(PUMP_ID, "")].is_complete = True
+    hive.nodes[holder].partitions.shares[hive.topology.home(PUMP_ID, "")].is_complete = True
     assert len(steps_of(hive, author)) == 1
 
 
@@ -149,7 +149,7 @@ def test_an_author_takes_nothing_of_others_from_a_holder():
     hive.say(author)
     hive.say(other, agent="bo")
     home = hive.topology.home(PUMP_ID, "")
-    share, node = hive.nodes[holder].holdings.shares[home], hive.nodes[author]
+    share, node = hive.nodes[holder].partitions.shares[home], hive.nodes[author]
     step = SyncStep(
         b"s" * 16, hive.nodes[holder].incarnation, node.incarnation, home, (), tuple(share.all_sealed()), (), b"",
         tuple(share.heads.values()), tuple(share.members.context.last.values()),
@@ -158,5 +158,5 @@ def test_an_author_takes_nothing_of_others_from_a_holder():
     sends, _ = node.repair.on_step(holder, step)[2], node.repair.on_step(other, step)
 
     assert {one.agent for one in hive.live(author)[home].values()} == {"ines"}
-    assert set(node.holdings.shares[home].members.context.last) == {node.holdings.shares[home].members.actor}
+    assert set(node.partitions.shares[home].members.context.last) == {node.partitions.shares[home].members.actor}
     assert not any(isinstance(send, Send) and send.message.wants for send in sends)

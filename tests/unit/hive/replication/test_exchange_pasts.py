@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.crdt.orset import Delta, ORSet
-from hive_mind.hive.replication.digest import Outline
+from hive_mind.hive.replication.digest import Digest
 from hive_mind.hive.replication.exchange import Answer
 from hive_mind.hive.replication.exchange_steps import Named, joinable
 from hive_mind.model.evidence import counter_of, dot
@@ -53,7 +53,7 @@ def test_who_claims_to_have_seen_everything_neither_empties_a_replica_nor_makes_
     actor = ada.share.members.actor
     everything = (dot(actor, (1 << 40) - 1), dot(b"\xee" * 8, (1 << 40) - 1))
     (step,) = first_steps(liar, ada)
-    agreed = Span(b"", b"", Outline(ada.share.members, {}).live_root(step.session))
+    agreed = Span(b"", b"", Digest(ada.share.members, {}).live_root(step.session))
     claims = [
         msgspec.structs.replace(
             step, answers=ada.incarnation, incarnation=liar.incarnation, spans=spans, seen=seen, seen_up_to=everything
@@ -81,14 +81,14 @@ def test_a_past_is_not_joined_once_the_facts_differ_again():
     assert bert.exchanges.on_step("ada", whole, bert.share) == Answer()
 
 
-def outline_of(*counters: int) -> Outline:
+def outline_of(*counters: int) -> Digest:
     """One actor's dots, all live."""
     members: ORSet[str] = ORSet("reader")
     members.apply(Delta({dot(ACTOR, counter): f"fact {counter}" for counter in counters}))
-    return Outline(members, {})
+    return Digest(members, {})
 
 
-def joined(outline: Outline, named: Named, up_to: int = 0, beyond: tuple[int, ...] = ()) -> tuple[int, tuple[int, ...]]:
+def joined(digest: Digest, named: Named, up_to: int = 0, beyond: tuple[int, ...] = ()) -> tuple[int, tuple[int, ...]]:
     """What may be joined of a sender that named these dots, has seen everything up to `up_to`, and single dots beyond."""
     step = SyncStep(
         b"s" * 16,
@@ -98,7 +98,7 @@ def joined(outline: Outline, named: Named, up_to: int = 0, beyond: tuple[int, ..
         seen_up_to=(dot(ACTOR, up_to),) if up_to else (),
         seen_beyond=tuple(dot(ACTOR, counter) for counter in beyond),
     )
-    counters, single = joinable(step, [named], (), outline)
+    counters, single = joinable(step, [named], (), digest)
     return counters.get(ACTOR, 0), tuple(map(counter_of, single))
 
 
@@ -126,13 +126,13 @@ def test_nothing_is_joined_from_the_first_dot_on_that_is_named_and_not_here():
 
 
 def test_what_was_seen_between_two_bounds_includes_actors_that_a_bound_cuts():
-    outline = outline_of(1, 2, 3)
-    outline.members.drop([dot(ACTOR, 2)])
-    outline = Outline(outline.members, {})
+    digest = outline_of(1, 2, 3)
+    digest.members.drop([dot(ACTOR, 2)])
+    digest = Digest(digest.members, {})
 
-    assert outline.seen(dot(ACTOR, 2), dot(ACTOR, 3)).up_to == (dot(ACTOR, 3),)
-    assert outline.seen(b"", ACTOR + b"\1").up_to == (dot(ACTOR, 3),)
-    assert outline.seen(b"\xff", b"").up_to == outline.seen(b"", b"a").up_to == ()
+    assert digest.seen(dot(ACTOR, 2), dot(ACTOR, 3)).up_to == (dot(ACTOR, 3),)
+    assert digest.seen(b"", ACTOR + b"\1").up_to == (dot(ACTOR, 3),)
+    assert digest.seen(b"\xff", b"").up_to == digest.seen(b"", b"a").up_to == ()
 
 
 def test_the_pasts_of_more_boots_than_fit_a_message_are_agreed_upon_little_by_little():

@@ -133,7 +133,7 @@ def test_what_was_taken_back_before_anybody_had_it_comes_with_its_proof_and_leav
     hive.wait(30_000)
 
     assert hive.who_has() == set()
-    contexts = [node.holdings.shares["all"].members.context for node in hive.nodes.values()]
+    contexts = [node.partitions.shares["all"].members.context for node in hive.nodes.values()]
     assert contexts == [contexts[0]] * 3
     assert not any(context.beyond for context in contexts)
     assert not any(table == UNDELIVERED for table, _ in hive.kept["n0"])

@@ -97,7 +97,7 @@ def test_a_removal_of_a_write_number_none_stops_nobody_who_exchanges_later(seed)
     hive = Hive(flat(), seed=seed)
     hive.say("n1")
     hive.say("n1", "The door is green.")
-    actor = next(iter(hive.nodes["n1"].holdings.shares["all"].members.live))[:8]
+    actor = next(iter(hive.nodes["n1"].partitions.shares["all"].members.live))[:8]
     hive.take_back("n1")
 
     lie = with_(dots=(actor + bytes(5),), stamp=Stamp(hive.clock().wall_ms))

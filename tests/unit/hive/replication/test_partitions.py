@@ -90,9 +90,9 @@ def test_partitions_move_to_their_new_holders_and_nothing_is_lost(change, knows_
     for asker in hive.topology.nodes:
         assert hive.ask(asker).completeness == 1.0
         assert len(hive.listed(asker).facts) == len(FACTS)
-    assert not any(node.holdings.sources for node in hive.nodes.values())
+    assert not any(node.partitions.sources for node in hive.nodes.values())
     # A joiner that was told nothing does not know who left, and what it has from others it takes from nobody else.
-    assert not any(hive.nodes[name].holdings.leaving for name in (hive.nodes if knows_former else hive.topology.nodes))
+    assert not any(hive.nodes[name].partitions.leaving for name in (hive.nodes if knows_former else hive.topology.nodes))
 
 
 def test_who_stops_holding_keeps_it_until_the_new_holders_have_it_and_lets_go_then():
@@ -110,7 +110,7 @@ def test_who_stops_holding_keeps_it_until_the_new_holders_have_it_and_lets_go_th
         partition = hive.topology.home(fact_id(text), "")
         moved = set(hive.topology.holders(partition)).isdisjoint({"n0", "n1", "n2"})
         assert len(hive.who_has(text)) <= (4 if moved else 3)
-    assert all(not node.holdings.leaving for node in hive.nodes.values())
+    assert all(not node.partitions.leaving for node in hive.nodes.values())
 
 
 def test_a_new_holder_says_what_it_does_not_have_yet():
@@ -182,12 +182,12 @@ def test_two_joiners_that_have_nothing_do_not_believe_each_other():
     hive.rearrange(hive.topology.with_nodes(["n0", "n1", "n2", "n3"]))
 
     hive.wait(60_000)
-    assert not hive.nodes["n2"].holdings.shares["all"].is_complete
-    assert not hive.nodes["n3"].holdings.shares["all"].is_complete
+    assert not hive.nodes["n2"].partitions.shares["all"].is_complete
+    assert not hive.nodes["n3"].partitions.shares["all"].is_complete
 
     hive.is_lost = lambda *_: False
     hive.wait(60_000)
-    assert hive.nodes["n2"].holdings.shares["all"].is_complete
+    assert hive.nodes["n2"].partitions.shares["all"].is_complete
     assert len(hive.live("n3")["all"]) == len(FACTS)
 
 
@@ -196,12 +196,12 @@ def test_what_is_still_to_come_is_known_after_a_restart():
     hive.is_lost = lambda *_: True
     hive.rearrange(hive.topology.with_nodes([f"n{number}" for number in range(6)]))
     hive.rearrange(hive.topology.with_nodes([f"n{number}" for number in range(3)]))
-    incoming = {name: set(node.holdings.sources) for name, node in hive.nodes.items()}
+    incoming = {name: set(node.partitions.sources) for name, node in hive.nodes.items()}
 
     for name in list(hive.nodes):
         hive.boot(name)
 
-    assert {name: set(node.holdings.sources) for name, node in hive.nodes.items()} == incoming
+    assert {name: set(node.partitions.sources) for name, node in hive.nodes.items()} == incoming
     hive.is_lost = lambda *_: False
     hive.wait(60_000)
     assert all(holders_with_everything(hive).values())
@@ -213,13 +213,13 @@ def test_who_held_a_partition_before_says_so_after_a_restart_though_it_was_empty
     hive.rearrange(hive.topology.with_nodes([f"n{number}" for number in range(6)]))
     for name in list(hive.nodes):
         hive.boot(name, is_founding=False)
-    assert hive.nodes["n4"].holdings.sources
+    assert hive.nodes["n4"].partitions.sources
 
     hive.is_lost = lambda *_: False
     hive.wait(60_000)
 
-    assert not any(node.holdings.sources or node.holdings.leaving for node in hive.nodes.values())
-    assert all(share.is_complete for name in ("n4", "n5") for share in hive.nodes[name].holdings.shares.values())
+    assert not any(node.partitions.sources or node.partitions.leaving for node in hive.nodes.values())
+    assert all(share.is_complete for name in ("n4", "n5") for share in hive.nodes[name].partitions.shares.values())
 
 
 def test_a_former_holder_that_never_had_everything_does_not_say_so_after_a_restart():
@@ -227,14 +227,14 @@ def test_a_former_holder_that_never_had_everything_does_not_say_so_after_a_resta
     hive.is_lost = lambda *_: True
     first = hive.topology
     hive.rearrange(first.with_nodes([f"n{number}" for number in range(6)]), knows_former=True)
-    moved = set(hive.nodes["n4"].holdings.sources)
+    moved = set(hive.nodes["n4"].partitions.sources)
     hive.rearrange(hive.topology.with_nodes(first.nodes))
     hive.boot("n4")
 
-    holdings = hive.nodes["n4"].holdings
+    partitions = hive.nodes["n4"].partitions
     assert moved
-    assert set(holdings.leaving) == moved
-    assert not any(holdings.shares[name].is_complete for name in moved)
+    assert set(partitions.leaving) == moved
+    assert not any(partitions.shares[name].is_complete for name in moved)
 
 
 def test_a_partition_that_moved_while_its_holder_was_away_is_handed_over_all_the_same():
@@ -245,12 +245,12 @@ def test_a_partition_that_moved_while_its_holder_was_away_is_handed_over_all_the
     for name in after.nodes:
         hive.boot(name, is_founding=False)
     moved = before["n0"] - set(after.held_by("n0"))
-    assert set(hive.nodes["n0"].holdings.leaving) == moved
+    assert set(hive.nodes["n0"].partitions.leaving) == moved
 
     hive.wait(60_000)
 
     assert all(holders_with_everything(hive).values())
-    assert not any(node.holdings.sources or node.holdings.leaving for node in hive.nodes.values())
+    assert not any(node.partitions.sources or node.partitions.leaving for node in hive.nodes.values())
 
 
 def test_what_came_by_chance_is_not_everything():
@@ -259,11 +259,11 @@ def test_what_came_by_chance_is_not_everything():
     partition = hive.topology.home(PUMP_ID, "")
     stranger = next(name for name in hive.topology.nodes if name not in hive.topology.holders(partition))
     holder = hive.nodes[hive.topology.holders(partition)[0]]
-    given = next(iter(holder.holdings.shares[partition].all_sealed()))
+    given = next(iter(holder.partitions.shares[partition].all_sealed()))
 
     hive.tell(stranger, Received(holder.name, Replicate("parcel", (Changes(partition, (given,), (), ()),))))
 
-    assert not hive.nodes[stranger].holdings.shares[partition].is_complete
+    assert not hive.nodes[stranger].partitions.shares[partition].is_complete
     hive.wait(60_000)
     assert not hive.live(stranger).get(partition)
 

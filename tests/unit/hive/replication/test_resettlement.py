@@ -7,8 +7,8 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Now, Put
 from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import StandingSettings
-from hive_mind.hive.replication.journal_snapshot import Estate, Reading, Vouched
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot, Vouched
 from hive_mind.hive.replication.reliable_channels import HEARD, LANES, SAID
 from hive_mind.hive.replication.resettlement import Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
@@ -148,7 +148,7 @@ def test_trust_moderators_quarantine_and_retractions_hold_on():
     other = moved(hive, sharded())
 
     node = other.nodes["n3"]
-    assert (node.standing.trust("ines"), node.standing.is_moderator("max")) == (1.5, True)
+    assert (node.policy.trust("ines"), node.policy.is_moderator("max")) == (1.5, True)
     assert known(other) == {}
     statuses = [fact.status for name in other.nodes if (fact := other.fact(name)) is not None]
     assert set(statuses) == {"quarantined"}
@@ -262,8 +262,8 @@ def test_every_holder_speaks_for_its_partitions_at_once_and_has_nothing_to_send(
     other = moved(hive, to)
 
     for node in other.nodes.values():
-        assert (node.holdings.sources, node.holdings.leaving, len(node.outbox)) == ({}, {}, 0)
-        assert all(share.is_complete for share in node.holdings.shares.values())
+        assert (node.partitions.sources, node.partitions.leaving, len(node.outbox)) == ({}, {}, 0)
+        assert all(share.is_complete for share in node.partitions.shares.values())
     assert len(other.found(to.nodes[-1], "red pump")) == 10
 
 
@@ -298,8 +298,8 @@ def test_more_than_a_quota_moves_into_one_partition():
 
 
 def test_another_tenants_facts_are_refused():
-    others = HiveSettings(standing=StandingSettings(tenant="rivals"))
-    estate = Estate((Vouched(assertion()),))
+    others = HiveSettings(standing=PolicySettings(tenant="rivals"))
+    estate = JournalSnapshot((Vouched(assertion()),))
 
     with pytest.raises(InvalidInput, match="tenant"):
         Resettlement(estate, flat("x"), lambda _: "x", others, Random(1), NOW)
@@ -333,7 +333,7 @@ def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
 # ── what nodes had told one another ───────────────────────────────────────────────────────────────────────────────────
 
 
-def own_records(estate: Estate, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:
+def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:
     work = Resettlement(estate, topology, lambda _: topology.nodes[0], HiveSettings(), Random(1), NOW)
     tables = (LANES, SAID, HEARD, "app.told", "meta")
     found = {node: {(one.table, one.key) for one in records if one.table in tables} for node, records in work.journals()}
@@ -350,7 +350,7 @@ def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
     ]
     kept += [Put(HEARD, b"lane", number), Put("app.told", b"1", b"x")]
 
-    found, untold = own_records(Estate(own={"n0": tuple(kept)}), flat("n0", "n1"))
+    found, untold = own_records(JournalSnapshot(own={"n0": tuple(kept)}), flat("n0", "n1"))
 
     assert {(LANES, b"n1"), (SAID, number + b"n1"), (HEARD, b"lane"), ("app.told", b"1")} <= found["n0"]
     assert (SAID, number + b"n9") not in found["n0"]
@@ -360,7 +360,7 @@ def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
 def test_boots_of_nodes_that_are_no_more_are_answered_for_by_the_first_one():
     own = {"n1": (Put("meta", b"actor/1", b""),), "gone": (Put("meta", b"actor/2", b""), Put(SAID, bytes(8) + b"n0", b""))}
 
-    found, untold = own_records(Estate(own=own), flat("n0", "n1"))
+    found, untold = own_records(JournalSnapshot(own=own), flat("n0", "n1"))
 
     assert ("meta", b"actor/2") in found["n0"]
     assert ("meta", b"actor/1") in found["n1"]
@@ -369,4 +369,4 @@ def test_boots_of_nodes_that_are_no_more_are_answered_for_by_the_first_one():
 
 def test_a_value_that_no_node_writes_is_an_error():
     with pytest.raises(ValueError, match="Expected"):
-        Reading().take("n0", [Put("assertion", b"all\0" + bytes(13), b"nonsense")])
+        JournalMerger().take("n0", [Put("assertion", b"all\0" + bytes(13), b"nonsense")])
