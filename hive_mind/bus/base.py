@@ -131,7 +131,7 @@ class Delivery(Protocol):
 
     @property
     def attempt(self) -> int:
-        """The how-manieth delivery of it this is, from 1."""
+        """Number of this delivery of it, from 1."""
         ...
 
     async def ack(self) -> None:

@@ -127,7 +127,7 @@ async def run(
     """Run one agent of a hive. All founders are started with the same --members; others --join."""
     founders = tuple(one.strip() for one in members.split(",") if one.strip())
     if join and founders:
-        raise InvalidInput("who joins learns who is there: give --join or --members, not both")
+        raise InvalidInput("--join and --members are mutually exclusive")
     proof = Proof("require", keys, name) if keys else None
     plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas, proof=proof)
     plan.founding()

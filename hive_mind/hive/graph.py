@@ -72,7 +72,7 @@ class InMemoryHiveGraph:
         self.settings = settings or HiveSettings()
         self._clock, self._ranking = clock, ranking or RankingSettings()
         self._embedder = GuardedEmbedder(embed) if embed else None
-        # Taken again by whoever has it: public methods call each other.
+        # Re-entrant: public methods call each other.
         self._turn = RLock()
         self._later_ms = 0
         self._numbers, self._dealt = count(1), count()
@@ -103,7 +103,7 @@ class InMemoryHiveGraph:
             self._write(agent_id, _key(agent_id), "")
 
     def agents(self) -> Mapping[str, HiveAgent]:
-        """Who is registered, here or in a replica that was merged, by name."""
+        """Registered agents by name, of this replica and merged ones."""
         with self._turn:
             node = self._first
             node.policy.now = self._now()
@@ -181,7 +181,7 @@ class InMemoryHiveGraph:
         with self._turn:
             self._known(fact_id)
             for name, node in self.host.nodes.items():
-                # Whoever has its home, also where another replica asserted it; what is copied already stays one copy.
+                # The home group's replica, also where another one asserted it; existing copies stay single.
                 home = node.partitions.shares.get(self.topology.home(fact_id, name))
                 for one in [given.assertion for given in home.assertions(fact_id)] if home else ():
                     again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
@@ -262,7 +262,7 @@ class InMemoryHiveGraph:
                             self.host.tell(name, Received(sender, share))
 
     def contents(self) -> list[tuple[str, Announce, list[tuple[str, Replicate]]]]:
-        """What each node would tell another one, to be told without having this hive's turn: nobody ever waits for two."""
+        """Each node's pending messages, collected so that no lock of two hives is ever held at once."""
         with self._turn:
             return [
                 (
@@ -316,7 +316,7 @@ class InMemoryHiveGraph:
         return self.host.nodes[self.topology.nodes[0]]
 
     def _node(self, agent_id: str) -> HiveNode:
-        """Where an agent is at home; somebody who is not registered, or elsewhere, is heard by the first one."""
+        """The node of an agent; the first node for an unknown one."""
         known = self._first.registry.get(_key(agent_id)) or {}
         return self.host.nodes.get(known.get("node", ""), self._first)
 

@@ -127,7 +127,7 @@ class Member:
         return [Persist(records), *others] if records else others
 
     def _is_strange(self, name: str, now: Now) -> bool:
-        """Whether it is not answered. Who joins or leaves is: it needs to ask as members do."""
+        """Whether its questions go unanswered. A joining or leaving node gets answers: it must ask as members do."""
         return not self.membership.hears(name, now)
 
     def _follow(self, now: Now) -> list[Effect]:

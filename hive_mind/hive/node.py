@@ -329,7 +329,7 @@ class HiveNode:
             return []
         taken, records = self._hear_time(sender, state)
         records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
-        # Only now: whoever says that it agrees has written down that it has everything.
+        # Only now: a node that reports agreement has persisted everything.
         self.partitions.handed_over(sender, state.same_past)
         entries = self._take_entries(state.registry)
         return [*self._took(taken), *entries, *self._took(self.partitions.let_go(), records), *answers]

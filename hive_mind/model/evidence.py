@@ -33,7 +33,7 @@ def actor_of(dot: Dot) -> Actor:
 
 
 def counter_of(dot: Dot) -> int:
-    """The how-manieth write of its actor it is."""
+    """Sequence number of the actor's write."""
     return int.from_bytes(dot[ACTOR_BYTES:], "big")
 
 

@@ -88,7 +88,7 @@ class MemberPlan:
             return None
         names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
         if self.name not in names or len(names) < len(self.members):
-            raise InvalidInput(f"--members names every founder once, {self.name} too; who comes later gives --join instead")
+            raise InvalidInput(f"--members must list every founding member, including {self.name}; later members use --join")
         match self.topology:
             case "flat":
                 return Flat(names)

@@ -159,7 +159,7 @@ def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("--members", "ben,cleo"), 2, "--members names every founder once, ada too"),
+        (("--members", "ben,cleo"), 2, "--members must list every founding member, including ada"),
         (("--members", "ada,ben", "--join"), 2, "give --join or --members"),
         (("--members", "ada", "--topology", "ring"), 2, "known: flat, federated, sharded"),
         (("--members", "ada", "--bus", "pigeons://loft"), 2, "there is no bus back end"),

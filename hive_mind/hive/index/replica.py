@@ -142,7 +142,7 @@ class Replica:
         return bool(self._dirty)
 
     def index_some(self, facts_max: int, judge: Judge) -> bool:
-        """Look again at a few of the facts that changed, so that who asks next need not wait for it. Whether more is left."""
+        """Re-evaluate a few changed facts ahead of the next question. Returns whether more are left."""
         if not self._dirty:
             return any(part.renew_some(facts_max) for part in (self._home, self._copies))
         for fact_id in list(islice(self._dirty, facts_max)):
@@ -170,7 +170,7 @@ class Replica:
         return *merged, total
 
     def fact(self, fact_id: str, judge: Judge) -> HiveFact | None:
-        """A fact as it stands; one under quarantine too, to who asks for it by id."""
+        """A fact by its id, quarantined ones included."""
         self._refresh(judge)
         known = self._known.get(fact_id)
         if known is not None:

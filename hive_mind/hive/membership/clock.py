@@ -69,7 +69,7 @@ class HiveClock:
         return self.now_ms(now) if self.is_synced else None
 
     def is_disputed(self, now: Now) -> bool:
-        """Whether as many votes say another time, and somebody who has not spoken may know which half is right."""
+        """Whether the votes are split evenly while a member has not voted yet."""
         offsets = self._offsets(now)
         lower, upper = _middle(offsets)
         return len(offsets) < self.members and upper - lower > self._settings.step_min_ms

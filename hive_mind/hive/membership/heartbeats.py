@@ -97,7 +97,7 @@ class Heartbeats:
         return heard is not None and heard.twin_ms is not None and now_ms - heard.twin_ms <= 2 * self._silence_ms
 
     def forget(self, stay: Collection[str], before_ms: int) -> None:
-        """Forget who was last heard before that time, but not these and not this node."""
+        """Forget nodes last heard before that time, except these and this node."""
         gone = [name for name, heard in self._heard.items() if heard.heard_ms < before_ms and name not in stay]
         for name in gone:
             if name != self.name:

@@ -1,4 +1,4 @@
-"""Who is a member of a hive, who lives, and how everybody comes to know the same of it.
+"""Membership of a hive: members, liveness, and agreement on both.
 
 Every node beats: it tells all others that it lives, which topology it knows, and whether it wants in or out. The topology is a
 remembered value with an epoch, and of two the higher epoch wins everywhere; so it does not matter in which order, how often or by
@@ -32,7 +32,7 @@ TOPOLOGIES = b"topologies"
 ALL = (EVERYBODY,)
 """To a bus: everybody of the hive but the sender."""
 
-# Strangers that fell silent are shown to people for so many times the time after which a member is suspected.
+# Silent strangers stay visible for this multiple of the suspicion time-out.
 _REMEMBERED = 20
 _FINDINGS_MAX = 100
 _TOO_FAR = "an epoch that no hive could have come to meanwhile"
@@ -125,7 +125,7 @@ class Membership:
         return self.beat(now)
 
     def receive(self, sender: str, message: MembershipMessage, now: Now) -> list[Effect]:
-        """Another node speaks. Raises `WireError` for a topology that is none, and has changed nothing then."""
+        """A message of another node. Raises `WireError` for an invalid topology, before any change."""
         self._wake(now)
         match message:
             case Beat():
@@ -147,7 +147,7 @@ class Membership:
         return effects
 
     def leave(self, now: Now) -> list[Effect]:
-        """Want out, until the end of this process; everybody is told."""
+        """Ask to leave, until the process ends. Beats carry the wish."""
         self.is_leaving = True
         return self.beat(now)
 
@@ -207,14 +207,14 @@ class Membership:
         )
 
     def findings(self) -> tuple[str, ...]:
-        """What a person should be told; each once."""
+        """Notices for a person, each once."""
         found, self._findings = tuple(self._findings[:_FINDINGS_MAX]), []
         return found
 
     # ── hearing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _hear(self, sender: str, beat: Beat, now: Now) -> list[Effect]:
-        # A beat of no number is none: somebody only tries whether the bus carries it.
+        # A beat without a number only tests the bus.
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
         is_fresh = self._heartbeats.hear(sender, beat, now.mono_ms)

@@ -16,7 +16,7 @@ Names = frozenset[str]
 # The lower bits of an epoch tell apart who made it; what is above them counts.
 _MAKER_BITS = 16
 
-# Nobody has missed so many. Whoever could name any epoch could name the last one there is, after which nothing can change.
+# No member misses that many. A forger that names the largest epoch would end all change.
 _MISSED_MAX = 1 << 20
 
 
@@ -30,7 +30,7 @@ def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartb
 
 
 def wanted(members: Names, gone: Iterable[str], heartbeats: Heartbeats, now_ms: int) -> Names:
-    """Who is to be a member. Never nobody: the last one has nobody to hand anything to."""
+    """The members wanted next. Never empty: the last member has no one to hand over to."""
     known = {name: heard.beat for name in heartbeats.names() if (heard := heartbeats.get(name)) is not None}
     joining = {name for name, beat in known.items() if beat.wants_in and heartbeats.is_heard(name, now_ms)}
     leaving = {name for name, beat in known.items() if beat.is_leaving}

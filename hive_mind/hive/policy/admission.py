@@ -43,7 +43,7 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
     """Why an assertion of another node can't be taken, "" if it can."""
     assertion = given.assertion
     if not is_dot(given.dot):
-        return "the dot is none"
+        return "invalid dot"
     if len(given.seal) > SEAL_BYTES_MAX:
         return _SEAL_TOO_LONG
     if assertion.tenant != tenant:
@@ -57,21 +57,21 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
 
 
 def malformed_removal(removal: Removal) -> str:
-    """What is wrong with a removal whoever makes it, "" if nothing is."""
+    """Why a removal is malformed, or ""."""
     if not 0 < len(removal.dots) <= REMOVAL_DOTS_MAX:
         return f"a removal names between 1 and {REMOVAL_DOTS_MAX} dots"
     if not all(map(is_dot, removal.dots)):
-        return "the dot is none"
+        return "invalid dot"
     if max(len(removal.fact_id), len(removal.by)) > NAME_CHARACTERS_MAX:
         return f"a removal's fact and its author have names of at most {NAME_CHARACTERS_MAX:,} characters"
     if len(removal.seal) > SEAL_BYTES_MAX:
         return _SEAL_TOO_LONG
     is_stamp = is_believable(removal.stamp, None) and len(removal.stamp.actor) <= STAMP_ACTOR_BYTES_MAX
-    return "" if is_stamp else "no clock gives such a stamp"
+    return "" if is_stamp else "timestamp out of range"
 
 
 def malformed_head(head: Head) -> str:
-    """What is wrong with a head whoever makes it, "" if nothing is."""
+    """Why a head is malformed, or ""."""
     if len(head.node) > NAME_CHARACTERS_MAX:
         return f"a node has a name of at most {NAME_CHARACTERS_MAX:,} characters"
     if max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX:
@@ -109,7 +109,7 @@ def is_fact(fact: HiveFact, tenant: str) -> bool:
 
 
 def malformed(assertion: Assertion) -> str:
-    """What is wrong with an assertion whoever makes it, "" if nothing is."""
+    """Why an assertion is malformed, or ""."""
     if not (isfinite(assertion.confidence) and 0.0 <= assertion.confidence <= 1.0):
         return "a confidence is a number from 0 to 1"
     if not 0 <= assertion.ttl_ms <= TTL_MS_MAX:
@@ -117,12 +117,12 @@ def malformed(assertion: Assertion) -> str:
     if not (0 <= assertion.expires_ms <= TIME_MS_MAX and 0 <= assertion.stamp.ms <= TIME_MS_MAX):
         return "a time outside the calendar"
     if not is_believable(assertion.stamp, None) or len(assertion.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
-        return "no clock gives such a stamp"
+        return "timestamp out of range"
     if not (assertion.agent and len(assertion.agent) <= NAME_CHARACTERS_MAX and len(assertion.root) <= NAME_CHARACTERS_MAX):
         return f"an agent and its source need names, of at most {NAME_CHARACTERS_MAX:,} characters"
     if problem := _malformed_statement(assertion.statement):
         return problem
-    return "" if can_travel(assertion.agent, assertion.root) else "half a character can't travel"
+    return "" if can_travel(assertion.agent, assertion.root) else "text contains an unpaired surrogate"
 
 
 def _malformed_statement(statement: Statement) -> str:
@@ -138,7 +138,7 @@ def _malformed_statement(statement: Statement) -> str:
     names = (statement.said_at, statement.speaker, statement.model, *statement.entities, *statement.labels)
     if max(map(len, names)) > NAME_CHARACTERS_MAX:
         return f"a date, a speaker, a model, an entity or a label has at most {NAME_CHARACTERS_MAX:,} characters"
-    return "" if can_travel(*texts, *names) else "half a character can't travel"
+    return "" if can_travel(*texts, *names) else "text contains an unpaired surrogate"
 
 
 def can_travel(*texts: str) -> bool:
@@ -171,6 +171,6 @@ def answerable(probe: Probe, dimension: int) -> Probe:
 
 
 def are_counts(statistics: TermStatistics) -> bool:
-    """Whether these can be counts at all."""
+    """Whether all are valid counts."""
     figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
     return all(map(isfinite, figures)) and min(figures) >= 0

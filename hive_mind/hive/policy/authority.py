@@ -1,4 +1,4 @@
-"""What a share asks its node before it keeps or lets go of an assertion; `policy` answers."""
+"""What a partition replica asks its node before it keeps or drops an assertion; `node_policy` answers."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from hive_mind.model.evidence import Assertion, Sealed
 
 
 class Authority(Protocol):
-    """What a share asks its node: who may do what, and what the node itself knows."""
+    """What a partition replica asks its node: permissions, and what the node itself knows."""
 
     @property
     def tenant(self) -> str:

@@ -66,7 +66,7 @@ class FactTTL:
 
 
 def decayed(confidence: float, age_hours: float, rate_per_hour: float = DECAY_PER_HOUR) -> float:
-    """What is left of a confidence after a time; a negative age is none."""
+    """The confidence left at an age; a negative age counts as 0."""
     return confidence * exp(-rate_per_hour * max(0.0, age_hours))
 
 

@@ -1,4 +1,4 @@
-"""What a node knows about who may what, whom to believe and what time it is; shares and replica ask it about assertions.
+"""A node's policy: permissions, trust and hive time. Partition replicas and the replica ask it about assertions.
 
 Everything here follows from the registry (which all members share), the hive's clock and the settings. Before each event the node
 says what time it is, so that one event is judged by one time.
@@ -21,7 +21,7 @@ from hive_mind.model.ids import DEFAULT_TENANT
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """Who is who. `moderators` are so without being told to each other; more can be named in the registry."""
+    """Roles and limits. `moderators` are configured; the registry can name more."""
 
     tenant: str = DEFAULT_TENANT
     moderators: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class NodePolicy:
         return fact_id in self._quarantined
 
     def note_first_seen(self, news: Iterable[Sealed]) -> None:
-        """For those who said how long and not until when, the time counts from here."""
+        """A time to live without an end counts from here."""
         for given in news:
             if given.assertion.ttl_ms and not given.assertion.expires_ms:
                 self.first_seen.setdefault((given.assertion.fact_id, given.dot), self.now.mono_ms)

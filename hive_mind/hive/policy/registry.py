@@ -78,7 +78,7 @@ class Registry:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get(self, key: str) -> Any:
-        """The value, or None where there is none, or nobody entitled wrote it."""
+        """The value; None if absent, or written without the right to."""
         writers = self._slots.get(kind_of(key), {}).get(key)
         slot = self._winner(key, writers) if writers else None
         return slot.value if slot else None
@@ -95,7 +95,7 @@ class Registry:
 
     @property
     def moderators(self) -> frozenset[str]:
-        """Who is in office now."""
+        """The moderators now."""
         return self.founders | {name for name, until in self._terms().items() if until is None}
 
     def version_of(self, *kinds: str) -> int:
@@ -190,7 +190,7 @@ class Registry:
         self._versions[kind] += 1
         self._stale[kind].add(key)
         if kind == "moderator":
-            # Who is in office decides what counts of everything else.
+            # Moderators first: they decide which other entries count.
             for other, keys in self._slots.items():
                 self._stale[other].update(keys)
         self._count += (order is not None) - (old is not None)

@@ -54,7 +54,7 @@ class RegistryService:
             self._clock.take(row.stamp, self._policy.hive_ms())
 
     def retract(self, event: Retract, taken: dict[str, Taken]) -> tuple[list[Retracted], list[RegistryEntry]]:
-        """Take facts back: what is here; and what everybody is to be told, for what may be elsewhere."""
+        """Retract facts: those held here, and the registry entries that retract other members' copies."""
         outcomes: list[Retracted] = []
         entries: list[RegistryEntry] = []
         is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
@@ -75,7 +75,7 @@ class RegistryService:
         The entry; none, and why not, for what can't be written.
         """
         if not can_travel(why):
-            return [], "half a character can't travel"
+            return [], "text contains an unpaired surrogate"
         key = f"retracted/{fact_id}/{agent}" if agent else f"retracted/{fact_id}"
         value = msgspec.json.encode({"why": why}).decode()
         if reason := self._registry.refusal(key, value, by):
@@ -102,7 +102,7 @@ class RegistryService:
         return changed
 
     def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], *, are_just_written: bool = False) -> None:
-        """Let go of what these entries take back; or what earlier ones do, of who is found to be a moderator."""
+        """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""
         for entry in entries:
             kind = kind_of(entry.key)
             if kind in _TAKING_BACK:

@@ -1,4 +1,4 @@
-"""Which entries of the registry are good, and who may write which. Plain functions; any value gets a reason, never an error.
+"""Validity of registry entries, and the right to write them. Plain functions: any value gets a reason, never an error.
 
     agent/<name>                  an object: node, domain, voucher …      the agent itself, or a moderator
     trust/<name>                  a number, clamped to [0, 2]             moderators
@@ -83,7 +83,7 @@ def may_write(key: str, by: str, moderators: Collection[str], founders: Collecti
 
 
 def problem_with(entry: RegistryEntry) -> str:
-    """Why an entry can't be taken whoever has which right, or ""."""
+    """Why an entry is invalid whatever the rights of its writer, or ""."""
     return (
         problem_with_name(entry.key, entry.by)
         or problem_with_value(entry.key, entry.value)

@@ -1,4 +1,4 @@
-"""Who may say what: the place where signatures go.
+"""Seals: the seam at which signatures are made and checked.
 
 A seal binds an assertion, a removal, a head, a beat or a topology to the one who makes it. `UNSEALED` believes everybody and
 costs nothing; `identity.seals` has signatures.
@@ -53,7 +53,7 @@ UNSEALED = Unsealed()
 
 
 class Keyring:
-    """Seals by HMAC-SHA256 with one key per signer. `may_seal` says for whom this node seals; it checks everybody's.
+    """Seals by HMAC-SHA256, one key per signer. `may_seal` tells which signers this node seals for; it checks all.
 
     Symmetric, so a member that checks could forge; it shows what signatures will give and is for tests and simulations.
     """
@@ -95,7 +95,7 @@ def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
 
 
 def is_sealed_removal(seal: Seal, partition: str, removal: Removal) -> bool:
-    """Whether who is named removed exactly these dots."""
+    """Whether the named agent removed exactly these dots."""
     return seal.verify(removal.by, _of_removal(partition, removal) if seal.is_on else b"", removal.seal, removal.stamp.ms)
 
 
@@ -135,11 +135,11 @@ def sealed_topology(seal: Seal, hive: str, made: Arranged) -> Arranged:
 
 
 def is_sealed_topology(seal: Seal, hive: str, made: Arranged) -> bool:
-    """Whether who is named made it, for this hive and from the topology of this epoch."""
+    """Whether the named node made it, for this hive and from the topology of this epoch."""
     return seal.verify(made.by, _of_topology(hive, made) if seal.is_on else b"", made.seal)
 
 
-# Each kind has a word of its own in front, so that a seal under one kind is none under another.
+# A prefix per kind: a seal of one kind is invalid as any other.
 def _of_assertion(partition: str, dot: Dot, assertion: Assertion) -> bytes:
     return _encode(("assert/1", partition, dot, assertion))
 

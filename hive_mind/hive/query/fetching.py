@@ -54,7 +54,7 @@ class FetchScatter:
         return self._sent(self._round.start(now_ms), now_ms) + self._advance(now_ms)
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> Requests:
-        """A reply came. One that is late, repeated or from nobody who was asked changes nothing."""
+        """Take a reply. A late, repeated or unsolicited one changes nothing."""
         if self.is_done or not isinstance(reply, FactsReply) or reply.query != self._fetch.request:
             return []
         awaited = self._round.parts_awaited_of(sender)

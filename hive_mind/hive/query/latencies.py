@@ -1,4 +1,4 @@
-"""How long members take to answer, as one node sees it: when to ask a second one, how often that is allowed, whom to ask last.
+"""Response times of members as one node sees them: when to hedge, how often, and which members to ask last.
 
 Shared by all questions of a node, so that a member that has died costs one question and not every one.
 """
@@ -13,7 +13,7 @@ class ScatterSettings:
     """How members are asked. Times in milliseconds."""
 
     deadline_ms: int = 2_000
-    """For a question that names none. Raise it and slow members are heard more often; who asks waits longer for dead ones."""
+    """Default deadline. A longer one hears slow members more often, and waits longer for dead ones."""
     deepening_share: float = 0.25
     """Of the deadline, at least for asking for more candidates. Raise it and more is found of members that have much of what is
     asked for; slow members are waited for alone for less long."""
@@ -35,7 +35,7 @@ class ScatterSettings:
     """So long members that are believed dead are waited for, in each round, where nobody else can answer. Raise it
     and a member that lives all the same is heard more often; every question waits that long while a group is dead."""
     reply_bytes_max: int = 4 << 20
-    """Of facts, about; who has more is asked again for the rest. What is too large for a bus would never arrive."""
+    """Size of a page of facts, roughly; the rest takes further requests. A reply too large for the bus would never arrive."""
 
 
 _ENOUGH = 20

@@ -15,7 +15,7 @@ from hive_mind.model.messages import ListPlace, ListReply, ListRequest, SearchRe
 
 
 class _Given(NamedTuple):
-    """How far a member got: the place of the last fact it gave, and how many it gave."""
+    """A member's progress: position of its last fact, and how many it gave."""
 
     last: ListPlace | None = None
     facts: int = 0
@@ -54,7 +54,7 @@ class ListScatter:
         return self._sent(self._round.start(now_ms) if now_ms < self._end_ms else [], now_ms)
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> list[Send | SearchLocal]:
-        """A reply came. One that is late, repeated or from nobody who was asked changes nothing."""
+        """Take a reply. A late, repeated or unsolicited one changes nothing."""
         if self.is_done or not isinstance(reply, ListReply) or not self._round.expects(sender, reply.replica_set):
             return []
         place, given = (reply.replica_set, sender), self._given.get((reply.replica_set, sender), _Given())

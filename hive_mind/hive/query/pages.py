@@ -1,4 +1,4 @@
-"""Replies of bounded size: as many facts as a message takes. Whoever asked asks the same member for the rest."""
+"""Replies of bounded size: as many facts as fit a message. The asker requests the rest from the same member."""
 
 from collections.abc import Iterable
 from typing import TypeVar

@@ -166,5 +166,5 @@ class Questions:
 
 
 def _to_read(fact: HiveFact) -> HiveFact:
-    """A fact as whoever asks wants it: its vector, most of its bytes, was for finding it."""
+    """A fact without its vector: most of its bytes, and only needed to find it."""
     return structs.replace(fact, statement=structs.replace(fact.statement, model="", vector=b""))

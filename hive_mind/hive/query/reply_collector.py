@@ -57,7 +57,7 @@ class ReplyCollector:
         self._known: _Together | None = None
 
     def keep(self, sender: str, reply: PoolReply, asked: Probe) -> bool:
-        """Keep the candidates of somebody who was asked for these. False where they are not sound."""
+        """Keep a member's candidates. False if they are not valid."""
         if not is_sound(reply, len(self._terms)):
             return False
         words = reply.words or _NO_WORDS
@@ -84,7 +84,7 @@ class ReplyCollector:
         return self._together().open[name]
 
     def unsure(self) -> Mapping[str, frozenset[str]]:
-        """What is missing of each replica set of which somebody spoke who may have more."""
+        """Per replica set, what the members that answered may still have."""
         unspoken = self._unspoken(self._answers)
         return {name: items for name, items in self._together().open.items() if items - unspoken[name]}
 

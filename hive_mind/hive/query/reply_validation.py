@@ -10,7 +10,7 @@ from hive_mind.model.occurrences import Occurrences
 
 
 def is_sound(reply: PoolReply, terms: int) -> bool:
-    """Whether the columns of an answer fit together and hold numbers, where the question has so many distinct terms."""
+    """Whether the columns of an answer agree in shape and hold numbers, for a question of that many distinct terms."""
     pool, evidence, words, size = reply.pool, reply.evidence, reply.words, len(reply.pool)
     columns = [pool.keyword, pool.exact, evidence.confirmations, evidence.trust, evidence.confidence]
     if not len(pool.semantic) == size == min(map(len, columns)) == max(map(len, columns)):
@@ -24,7 +24,7 @@ def is_sound(reply: PoolReply, terms: int) -> bool:
 
 
 def _fit(words: Occurrences, size: int, terms: int) -> bool:
-    """Whether occurrences can be those of so many terms in so many candidates."""
+    """Whether occurrences fit this number of terms and candidates."""
     occurrences = len(words.weights)
     if len(words.lengths) != size or len(words.counts) != terms or min(words.counts, default=0) < 0:
         return False

@@ -87,7 +87,7 @@ class Window:
 
 
 class Round:
-    """One round. Only decides; whoever holds it sends what `start`, `tick` and `take` return."""
+    """One round. Only decides: the caller sends what `start`, `tick` and `take` return."""
 
     def __init__(self, parts: Sequence[Part], node: str, window: Window, settings: ScatterSettings, latencies: Latencies) -> None:
         self._node, self._window, self._latencies = node, window, latencies
@@ -171,7 +171,7 @@ class Round:
         return bool(quest and quest.open and sender in quest.asked and not quest.asked[sender].is_answered)
 
     def note(self, sender: str, name: str, now_ms: int) -> None:
-        """An answer came, of use or not: its time tells how fast members are."""
+        """Take an answer, useful or not: its latency is recorded."""
         quest = self._quests.get(name)
         if quest is None or sender == self._node or (one := quest.asked.get(sender)) is None or one.is_answered:
             return
@@ -214,7 +214,7 @@ class Round:
         return [to]
 
     def spoken_for(self, name: str, missing: Collection[str]) -> None:
-        """Somebody who was not asked in this round spoke for all of a part but `missing`."""
+        """A member outside this round covered all of a part but `missing`."""
         quest = self._quests[name]
         quest.open &= set(missing)
         if quest.is_over:

@@ -23,7 +23,7 @@ from hive_mind.model.probe import Probe
 Requests = list[Send | SearchLocal]
 
 FOR_MORE = "+"
-"""Ends the name of a question where it asks for more. So an answer says which of the two it answers, whoever gives it."""
+"""Suffix of a question's id when it asks for more, so that an answer names the request it belongs to."""
 
 FAVOURED_DEPTH = 3
 """004's multiplier for groups whose domain matches the question. The merged pool has the same depth all the same: it decides who
@@ -76,10 +76,10 @@ class Scatter:
         return self._sent(self._searching, self._searching.start(now_ms), now_ms) + self._advance(now_ms)
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> Requests:
-        """A reply came. One that is late, repeated, malformed or from nobody who was asked changes nothing."""
+        """Take a reply. A late, repeated, malformed or unsolicited one changes nothing."""
         if self.is_done or not isinstance(reply, PoolReply) or (asked := self._asked_for(reply)) is None:
             return []
-        # Also of somebody who was given up, as long as the question lasts.
+        # Also from a member that was given up, while the question lasts.
         if now_ms >= asked.end_ms or not asked.expects(sender, reply.replica_set):
             asked.note(sender, reply.replica_set, now_ms)
             return []
@@ -168,7 +168,7 @@ class Scatter:
         return Round(parts, self._node, Window(now_ms, self._end_ms), self._settings, self._latencies)
 
     def _answered_first(self, part: Part) -> Part:
-        """Who has just answered is alive, so it comes first; after the node itself."""
+        """Members that answered most recently come first, after the node itself."""
         if len(part.members) < 2:
             return part
         answered = self._searching.answered(part.name)

@@ -1,4 +1,4 @@
-"""A node's part in anti-entropy: whom it offers an exchange and when, which shares it compares with whom, what follows from it.
+"""A node's part in anti-entropy: when it offers exchanges, to which peers, over which partitions, and with what effects.
 
 `gossip` says when and with whom, `exchange` what is said; here both meet what the node holds.
 """
@@ -71,7 +71,7 @@ class AntiEntropy:
         messages = answer.messages
         is_author = sender not in self._partitions.topology.holders(step.partition)
         if not messages and step.spans and is_author and share.is_complete:
-            # It waits to hear that; from who has everything, as others might know better.
+            # It waits for that from a complete peer: others might know less.
             messages = (self.exchanges.settled(step, share),)
         return {step.partition: taken}, joined.records, [Send((sender,), message) for message in messages]
 
@@ -106,7 +106,7 @@ class AntiEntropy:
 
 
 def _with_holdings(message: Message, complete: set[str], nothing: tuple[str, ...]) -> Message:
-    """An agreement is worth most from who has everything; and who has nothing need not be waited for."""
+    """Agreement with a complete peer counts; empty peers need not be awaited."""
     if not isinstance(message, SyncState):
         return message
     whole = tuple(name for name in message.agrees if name in complete)

@@ -64,7 +64,7 @@ class Inner(Protocol):
 
 
 class AppMessages:
-    """See above. `members` are told what is for everybody. `is_there` says who is heard now: only these are told again."""
+    """`members` receive broadcasts. `is_there` tells which members are alive: only they get retransmissions."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class AppMessages:
         self._settings = settings or ChannelSettings()
         self._said, self._heard = Sender(self._settings, chance), Receiver(self._settings)
         self.handler: Act | None = None
-        """What to write, in tables of the application, about something told. Without one nothing is confirmed."""
+        """Maps a message to the application's writes. Without a handler nothing is confirmed."""
         self.kept: tuple[Put, ...] = ()
         """What the application had written when the node started."""
         self.failed = 0
@@ -152,7 +152,7 @@ class AppMessages:
             raise InvalidInput("tell another node, by its name, or everybody")
         _refuse_larger(event.kind, event.data)
         if not can_travel(event.kind):
-            raise InvalidInput("a kind of thing told has a name of whole characters: half a surrogate pair can't travel")
+            raise InvalidInput("the kind of a message contains an unpaired surrogate")
         if full := [name for name in to if self._said.waiting(name) >= self._settings.unconfirmed_max]:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; tell it more when it is back")
         return to
@@ -171,9 +171,9 @@ class AppMessages:
 
 def _refuse_larger(kind: str, data: bytes) -> None:
     if len(data) > DATA_BYTES_MAX:
-        raise InvalidInput(f"{len(data)} bytes are more than the {DATA_BYTES_MAX} that can be told at once")
+        raise InvalidInput(f"{len(data)} bytes of data: at most {DATA_BYTES_MAX:,} fit one message")
     if len(kind) > KIND_CHARACTERS_MAX:
-        raise InvalidInput(f"a kind of thing told has a name of at most {KIND_CHARACTERS_MAX} characters")
+        raise InvalidInput(f"the kind of a message has at most {KIND_CHARACTERS_MAX} characters")
 
 
 def _is_ours(table: str) -> bool:

@@ -99,7 +99,7 @@ def is_empty(step: SyncStep) -> bool:
 
 
 def _narrowed(step: SyncStep, own: frozenset[Actor]) -> SyncStep:
-    """A step without what is none of an author's business. A removal is sealed, so it stays whole."""
+    """A step reduced to what concerns its author. A removal is sealed, so it stays whole."""
     return msgspec.structs.replace(
         step,
         spans=tuple(span for span in step.spans if span.low[:ACTOR_BYTES] in own),

@@ -57,7 +57,7 @@ def _judged(record: Kept) -> Kept:
         return record
     try:
         reader(record.value)
-    # Half a character in a name, a count that is none: all these are.
+    # An unpaired surrogate, an invalid count.
     except (ValueError, WireError):
         return SetAside(record.table, record.key)
     return record

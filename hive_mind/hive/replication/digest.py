@@ -118,7 +118,7 @@ class Digest:
 
     @cached_property
     def _thinned(self) -> list[Actor]:
-        """The actors something of whom was removed, sorted."""
+        """Actors with removed assertions, sorted."""
         live = Counter(map(actor_of, self.live))
         seen = {actor: counter_of(last) for actor, last in self.context.last.items()}
         for actor, dots in self._beyond_of.items():

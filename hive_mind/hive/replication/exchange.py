@@ -58,7 +58,7 @@ NAMED_MAX = 64
 WANTS_MAX = 4_096
 # Some 130 kB at most: two replicas that differ everywhere agree by parts.
 SPANS_MAX = 512
-# What is told of an actor takes about as much: the last dot, its head, and what of it can be proved to be gone.
+# Rough size per actor: last dot, head, and proofs of removal.
 _ACTOR_BYTES, _ACTORS_MIN = 100, 64
 # Sessions whose steps are counted. Older ones are over; a late step of theirs starts a new count.
 SESSIONS_MAX = 2_048

@@ -1,4 +1,4 @@
-"""When a node exchanges, and with whom.
+"""When a node exchanges, and with which peers.
 
 Everybody converges because everybody is asked: trust makes a peer more likely, never impossible, and every fourth choice takes
 the next of a shuffled round of all, so nobody waits longer than that round. What an exchange says is in `exchange.py`.
@@ -37,7 +37,7 @@ class GossipSettings:
     retries: int = 2
     # The weight of a peer nobody trusts, beside 1.0 for an ordinary one. At 0.0 such a peer would never hear of anything.
     trust_floor: float = 0.2
-    # Both decide what goes first where not everything fits, never what goes at all.
+    # Both order what is sent; neither drops anything.
     min_confidence: float = 0.3
     top_k: int = 10
     # Below every broker's limit for one message; what does not fit follows soon after.
@@ -104,7 +104,7 @@ class Gossip:
         return (*present, *retried)
 
     def _stuck(self, now: Now, is_open: Callable[[str], bool]) -> list[str]:
-        """Peers with whom an exchange was begun that should have ended by now and has not."""
+        """Peers whose exchange is overdue."""
         over = {peer: left for peer, (at, left) in self._begun.items() if at <= now.mono_ms}
         stuck = [peer for peer, left in over.items() if left and is_open(peer)]
         for peer in over:
@@ -144,7 +144,7 @@ class Gossip:
         return next(peer for peer in peers if peer not in taken)
 
     def _next(self, peers: Sequence[str], taken: Iterable[str]) -> str:
-        """The next of the shuffled round; whoever joined comes with the next one."""
+        """The next peer of the shuffled round; newcomers join the following round."""
         present = set(peers) - set(taken)
         while True:
             while self._waiting:
@@ -155,7 +155,7 @@ class Gossip:
 
 
 def convergence_check(replicas: Sequence[Iterable[str]]) -> float:
-    """The share of all distinct contents that every replica holds; 1.0 where there are none."""
+    """Share of all distinct contents that every replica holds; 1.0 without any."""
     held = [frozenset(contents) for contents in replicas]
     everything = frozenset[str]().union(*held)
     return len(held[0].intersection(*held)) / len(everything) if everything else 1.0

@@ -46,7 +46,7 @@ class JournalSnapshot:
     vouched: tuple[Vouched, ...] = ()
     entries: tuple[RegistryEntry, ...] = ()
     own: Mapping[str, tuple[Put, ...]] = field(default_factory=dict)
-    """What concerns a node by itself, by its name: its boots, its clock, and what it has told and heard."""
+    """Per node: its boots, its clock, and the state of its channels."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Writes by node that are known to have been made, and that no journal has or knows to be gone."""
 
@@ -120,7 +120,7 @@ class JournalMerger:
             self._heads[record.key] = head
 
     def _gone(self) -> set[Place]:
-        """Whoever has seen a dot and has it no more knows that it was taken away; and a proof may still wait for its dot."""
+        """A dot that was seen and is gone was removed; and a proof may arrive before its dot."""
         gone: set[Place] = set()
         for known in self._journals:
             gone.update(place for place in self._sealed if place not in known.live and known.has_seen(place))

@@ -115,7 +115,7 @@ class PartitionReplica:
         return [dot for dot in dots if not self._is_known(dot)]
 
     def everything(self) -> Changes:
-        """All of it as one change, for who has none of it."""
+        """All of it as one change, for an empty peer."""
         proofs = {id(proof): proof for proof in self._proofs.values()}
         return Changes(self.partition, tuple(self._sealed.values()), tuple(proofs.values()), tuple(self.heads.values()))
 
@@ -150,7 +150,7 @@ class PartitionReplica:
     def remove(
         self, fact_id: str, dots: Sequence[Dot], by: str, why: Reason, stamp: Stamp, authority: Authority, taken: Taken
     ) -> None:
-        """Take assertions away for someone who may; the caller has made sure of that."""
+        """Remove assertions. The caller has checked the right to."""
         self.members.drop(dots)
         self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, taken)
         self._note_seen(dots, taken)
@@ -271,7 +271,7 @@ class PartitionReplica:
                 elif self._proves(removal, given, authority):
                     gone[dot] = removal
                 else:
-                    taken.refused["a removal by who may not"] += 1
+                    taken.refused["unauthorised removal"] += 1
         return gone
 
     def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
@@ -335,7 +335,7 @@ class PartitionReplica:
         taken.facts.add(given.assertion.fact_id)
 
     def _let_go(self, removal: Removal, authority: Authority, taken: Taken) -> None:
-        """Forget dots for who may remove them, under as many proofs as it takes."""
+        """Drop dots for an entitled remover, under as many proofs as needed."""
         for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
             some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
             self._forget(some.dots, sealed_removal(authority.seal, self.partition, some), taken)
@@ -350,7 +350,7 @@ class PartitionReplica:
         taken.removals.append(removal)
 
     def _enforce_quota(self, agents: Iterable[str], authority: Authority, taken: Taken) -> None:
-        """Only the newest of an agent stay: everybody who has the same assertions keeps the same ones of them."""
+        """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
             own = sorted((_age(given) for given in self._sealed.values() if given.assertion.agent == agent), reverse=True)
             for stamp, dot in own[authority.quota :]:

@@ -37,7 +37,7 @@ class Partitions:
         self._former: set[str] = set()
         """Members that may have left and still have something to hand over."""
         self.has_lost = False
-        """Whether something was lost that nobody else holds: who said it has to say it again."""
+        """Whether records were lost that no other member holds: their authors must assert them again."""
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
 
@@ -81,7 +81,7 @@ class Partitions:
         return kept if is_member else {name: share for name, share in kept.items() if name in self.sources}
 
     def expect(self, leavers: Iterable[str]) -> None:
-        """These are no members, but of this hive: they may have something to hand over, and have to be told what arrived."""
+        """Former members that may still hand over partitions; they need receipts."""
         self._former.update(leavers)
 
     def peers(self) -> tuple[str, ...]:

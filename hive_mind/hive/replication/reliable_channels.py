@@ -19,7 +19,7 @@ LANE_BYTES = 8
 # A sender begins another lane only when it has lost its memory.
 _HEARD_MAX = 100_000
 _KEYS_BYTES_MAX = 8 << 20
-# What came before its turn, of all lanes: a sender's name proves nothing, so the memory is not bounded by who is there.
+# Out-of-order messages over all channels. Sender names prove nothing, so the bound is global.
 _EARLY_BYTES_MAX = 32 << 20
 # What Python takes for one, besides what is in it.
 _TELL_BYTES = 512
@@ -127,7 +127,7 @@ class Sender:
         return [Delete(SAID, _key(receiver, number)) for number in done], [_send(receiver, lane, number) for number in fresh]
 
     def due(self, mono_ms: int, is_there: Callable[[str], bool] = lambda _: True) -> Iterator[Send]:
-        """What to say again, but to nobody who is not there: a broker keeps for it what was said once."""
+        """Retransmissions, only to members that are present: the broker keeps the first copy for the others."""
         for receiver, lane in self._lanes.items():
             if lane.due_ms is not None and lane.due_ms <= mono_ms:
                 lane.attempts += 1
@@ -144,7 +144,7 @@ class Sender:
 
     def _set_due(self, lane: _Lane, mono_ms: int) -> None:
         step = min(self._settings.first_retry_ms << min(lane.attempts, 16), self._settings.last_retry_ms)
-        # Half of it by chance, so that those who missed the same do not all speak at once.
+        # Half of it is jitter, so that members that missed the same message don't speak at once.
         lane.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
 
 

@@ -71,7 +71,7 @@ class Resettlement:
         self._seal = seal
         self._latest = _latest_believable(estate, now.wall_ms)
         self.untold = 0
-        """Things told to nodes that are no more; nobody will hear of them."""
+        """Messages to nodes that no longer exist; they are undeliverable."""
 
     def journals(self) -> Iterator[Journal]:
         """One for each node, in their order. Raises `InvalidInput` for what no node of this hive would take."""

@@ -1,4 +1,4 @@
-"""What a topology is: three small pure functions. Where a fact is kept, who must be asked, whom to exchange with.
+"""A topology is three small pure functions: where a fact is kept, which members are asked, which peers exchange.
 
 Facts are kept by *partition*: facts of one partition have the same holders. Flat has one partition, federated one per group and
 one for what every group has, sharded 1,024. A *replica set* is some nodes that hold the same partitions, so one of them can
@@ -43,7 +43,7 @@ class Topology(Protocol):
         ...
 
     def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:
-        """Partitions that keep a copy besides: found by who asks only near by, counted nowhere."""
+        """Partitions with an extra copy: found by local questions, counted nowhere."""
         ...
 
     def holders(self, partition: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ NODES_MAX = 10_000
 PARTITIONS_MAX = 1 << 16
 NAME_CHARACTERS_MAX = 200
 EPOCH_MAX = (1 << 53) - 1
-"""What every reader of JSON still tells from its neighbours."""
+"""The largest integer that every JSON reader keeps exact."""
 
 EVERYBODY = "*"
 """No name of a node: to a bus it means all of them."""

@@ -1,4 +1,4 @@
-"""The topology that holds and the last ones before it, so that who missed some of them can go the same way.
+"""The current topology and its predecessors, so that a member that missed some can follow.
 
 Where facts are follows from who held them before. A node that came to the present topology without knowing what lay between could
 not tell whom it has to hear before it has everything.
@@ -18,7 +18,7 @@ from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import NAME_CHARACTERS_MAX, TOPOLOGY_BYTES_MAX, digest_of, unpack
 from hive_mind.model.messages import Arranged, Arrangement
 
-# Who missed more has been away for long, and can only be told that by somebody who has everything.
+# A member that missed more needs a full copy.
 STEPS_MAX = 8
 _SEAL_BYTES_MAX = 1024
 
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 class TopologyVersion(NamedTuple):
-    """A topology, and what its maker told of it, with the seal by which others believe it."""
+    """A topology and its announcement, sealed by its maker."""
 
     topology: Topology
     told: Arranged
@@ -91,7 +91,7 @@ class TopologyLog:
         return TopologyLog((*before, made)[-STEPS_MAX:])
 
     def since(self, epoch: int) -> Arrangement:
-        """What is to be told to somebody who knows the topology of this epoch."""
+        """The versions that follow this epoch."""
         known = [made.topology.epoch for made in self.steps]
         if epoch not in known:
             return Arrangement(self.epoch, (self.steps[-1].told,))
@@ -105,7 +105,7 @@ class TopologyLog:
 
 
 def steps_of(told: Arrangement) -> Sequence[TopologyVersion]:
-    """The topologies somebody tells of. Raises `WireError` where they don't lead to what it says."""
+    """The announced versions. Raises `WireError` where they don't lead to the announced epoch."""
     if not 1 <= len(told.steps) <= STEPS_MAX:
         raise WireError(f"between 1 and {STEPS_MAX} topologies lead to another, not {len(told.steps)}")
     steps = [TopologyVersion.of(one) for one in told.steps]
@@ -118,7 +118,7 @@ def steps_of(told: Arrangement) -> Sequence[TopologyVersion]:
 
 
 def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[TopologyVersion], heartbeats: Heartbeats) -> bool:
-    """Whether each was made by a member of the one before it, by its seal. Whoever hands them on needs no seal."""
+    """Whether a member of each preceding version sealed the next. Relays need no seal."""
     if not seal.is_on:
         return True
     before = past.at(steps[0].told.follows)

@@ -156,7 +156,7 @@ def _adopted(table: Sequence[int], sets: Collection[int]) -> tuple[int, ...]:
 
 
 def _handed_over(table: Sequence[int], newcomer: int, sets_count: int) -> tuple[int, ...]:
-    """A new set takes its share: one partition after another from who has most, of theirs the one with its highest score."""
+    """A new set takes its share: repeatedly the best-scoring partition of the fullest set."""
     settled, loads, scores = list(table), Counter(table), _scores(newcomer, len(table))
     liked = sorted(range(len(table)), key=scores.__getitem__, reverse=True)
     for _ in range(len(table) // sets_count):

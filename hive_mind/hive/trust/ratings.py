@@ -31,7 +31,7 @@ class TrustSettings:
     pair_evidence_max: float = 20.0
     """What one rater can say about one agent at the most. Raise it and few raters can say more: for the good and for the bad."""
     eigentrust_agents_min: int = 51
-    """From so many agents on, raters weigh by EigenTrust; a smaller hive has too few ratings to follow from hand to hand."""
+    """From this many agents on, raters weigh by EigenTrust; smaller hives have too few ratings for it."""
     quarantine_trust: float = 0.6
     """Agents below are kept from searches once `quarantine_evidence` experiences by two raters or a moderator say so."""
     quarantine_evidence: float = 5.0
@@ -65,7 +65,7 @@ class Reputation(NamedTuple):
 
 
 class Hive(NamedTuple):
-    """Who is who, as far as trust goes: moderators, pinned trust, and by whose voucher agents came (others: their own)."""
+    """Roles that trust depends on: moderators, pinned trust, and each agent's voucher (default: itself)."""
 
     moderators: frozenset[str] = frozenset()
     pinned: Mapping[str, float] = {}
@@ -89,7 +89,7 @@ def faded(at_ms: float, now_ms: int, settings: TrustSettings) -> float:
 
 
 def reputations(ratings: Iterable[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> dict[str, Reputation]:
-    """Of everybody who was rated or pinned; others have the default."""
+    """For rated and pinned agents; others have the default."""
     rows = sorted({(row.rater, row.subject): row for row in ratings if _is_heard(row, hive)}.values())
     found = _rated(rows, hive, now_ms, settings) if rows else {}
     for agent, trust in hive.pinned.items():
@@ -108,7 +108,7 @@ def _is_heard(row: Rating, hive: Hive) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Ratings as columns: who (rater), of whom (subject), how much good and bad, and how many voices of one voucher there are."""
+    """Ratings as columns: rater, subject, good, bad, and number of raters per voucher."""
 
     names: list[str]
     rater: Places

@@ -1,4 +1,4 @@
-"""Which of several statements is right, by who says so: log-odds votes (Dong, Berti-Équille and Srivastava 2009).
+"""Which of several statements is right, by the agents behind each: log-odds votes (Dong, Berti-Équille and Srivastava 2009).
 
 One vote per provenance root, one per voucher, one per agent (what it said last). And what agreement tells about agents: who is
 found right when voices are fused is believed more. That alone can be bought, because ten agents that always agree with each

@@ -116,7 +116,7 @@ def test_the_same_words_of_another_tenant_are_another_fact():
 
 @pytest.mark.parametrize("own", [b"", b"short", OWN + b"x", b"8 bytes!" + bytes(5)])
 def test_a_dot_is_an_actor_and_a_count_from_one(own):
-    assert reason(assertion(), own) == "the dot is none"
+    assert reason(assertion(), own) == "invalid dot"
 
 
 def test_half_a_character_can_not_travel_and_is_refused_where_it_is_said():

@@ -102,7 +102,7 @@ def test_only_the_author_and_a_moderator_take_an_assertion_away(by, is_taken):
     taken = there.take([], [gone(here, by)], [], COURT)
 
     assert (len(there) == 0) == is_taken
-    assert taken.refused == ({} if is_taken else {"a removal by who may not": 1})
+    assert taken.refused == ({} if is_taken else {"unauthorised removal": 1})
 
 
 def test_a_removal_names_the_fact_it_means():
@@ -249,7 +249,7 @@ def test_a_forged_removal_takes_nothing_and_the_true_ones_do():
     forged = msgspec.structs.replace(gone(here, MODERATOR), seal=b"mo's, they say")
     by_stranger = gone(here, "stranger", court=everybody)
     assert there.take([], [forged], [], everybody).refused == {"a removal that its author did not seal": 1}
-    assert there.take([], [by_stranger], [], everybody).refused == {"a removal by who may not": 2}
+    assert there.take([], [by_stranger], [], everybody).refused == {"unauthorised removal": 2}
     assert len(there) == 2
 
     there.take([], [gone(here, "ines", court=everybody)], [], everybody)
@@ -315,7 +315,7 @@ def test_nobody_is_believed_that_somebody_exceeds_its_quota():
     said(here)
     there = copied(here)
 
-    assert there.take([], [gone(here, by="bo", why="quota")], [], COURT).refused == {"a removal by who may not": 1}
+    assert there.take([], [gone(here, by="bo", why="quota")], [], COURT).refused == {"unauthorised removal": 1}
     assert len(there) == 1
 
 
