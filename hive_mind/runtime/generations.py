@@ -20,10 +20,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSn
 from hive_mind.hive.replication.resettlement import Journal, Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.spec import SINGLE, Founding, spec_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.nodes import fresh_chance
@@ -44,17 +41,10 @@ class Moved:
 
 def founded(hive: HiveConfig) -> Topology | None:
     """The topology a hive begins with; None for one that is "single". Raises `InvalidInput`."""
-    names = [node for nodes in hive.founders.values() for node in nodes]
-    match hive.topology:
-        case "single":
-            return None
-        case "flat":
-            return Flat(tuple(names))
-        case "federated":
-            return Federated(hive.founders, hive.domains, broadcast_threshold=hive.broadcast_threshold)
-        case "sharded":
-            return Sharded(first_placement(names, hive.replicas, hive.partitions))
-    raise InvalidInput(f"there is no topology {hive.topology!r}; known: single, flat, federated, sharded")
+    if hive.topology == SINGLE:
+        return None
+    founding = Founding(hive.founders, hive.domains, hive.broadcast_threshold, replicas=hive.replicas, partitions=hive.partitions)
+    return spec_of(hive.topology).build(founding)
 
 
 async def move(

@@ -22,10 +22,9 @@ from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.spec import Founding, spec_of
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -67,11 +66,11 @@ class MemberPlan:
     group: str = ""
     is_joining: bool = False
     searches: str = ""
-    replicas: int = 3
-    partitions: int = 1024
+    replicas: int = REPLICAS
+    partitions: int = PARTITIONS
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Federated: words by group."""
-    broadcast_threshold: float = 0.9
+    broadcast_threshold: float = BROADCAST_THRESHOLD
     routes_by_domain: bool = False
     """Federated: questions with a group's words are put to that group first."""
     proof: Proof | None = None
@@ -89,14 +88,17 @@ class MemberPlan:
         names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
         if self.name not in names or len(names) < len(self.members):
             raise InvalidInput(f"--members must list every founding member, including {self.name}; later members use --join")
-        match self.topology:
-            case "flat":
-                return Flat(names)
-            case "sharded":
-                return Sharded(first_placement(names, self.replicas, self.partitions))
-            case "federated":
-                return Federated(_groups(self.members), self.domains, broadcast_threshold=self.broadcast_threshold)
-        raise InvalidInput(f"there is no topology {self.topology!r}; known: flat, federated, sharded")
+        spec = spec_of(self.topology)
+        groups = _groups(self.members) if "groups" in spec.settings else {"": names}
+        return spec.build(
+            Founding(
+                groups,
+                self.domains,
+                self.broadcast_threshold,
+                replicas=self.replicas,
+                partitions=self.partitions,
+            )
+        )
 
 
 class RunningMember:

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.fleet import TopologyName
 from hive_mind.runtime.runner import RunnerSettings
 from tests.contract.fleets import Leaping, Members, leaping, plan_of
 

@@ -11,10 +11,11 @@ import pytest
 
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
-from hive_mind.runtime.fleet import HostedNode, TopologyName
+from hive_mind.runtime.fleet import HostedNode
 from hive_mind.runtime.runner import RunnerSettings
 from tests.builders import Home, found, run, said
 from tests.contract.fleets import AGENTS, SHARING, Door, Members, plan_of

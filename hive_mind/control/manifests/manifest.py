@@ -11,13 +11,15 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from hive_mind.forms.form import Form
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.spec import SPECS, TopologyName
 from hive_mind.judge.rules import EvaluationRule
 
 API_VERSION = "hive-mind/v1"
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
-TopologyKind = Literal["single", "flat", "federated", "sharded"]
 PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubernetes"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -45,20 +47,19 @@ class Group(_Part):
 class Topology(_Part):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
-    kind: TopologyKind = Field(
+    kind: TopologyName = Field(
         "flat",
-        description="single: nobody shares. flat: everybody keeps everything. federated: groups keep their own. "
-        "sharded: every fact on some replicas.",
+        description=f"single: nobody shares. {' '.join(f'{spec.name}: {spec.summary}.' for spec in SPECS.values())}",
     )
     groups: list[Group] = Field(
         default_factory=list, description="federated: its groups. Where the list is left out, those that agents name."
     )
-    broadcast_threshold: Share = Field(0.9, description="federated: facts this sure are copied to every group.")
+    broadcast_threshold: Share = Field(BROADCAST_THRESHOLD, description="federated: facts this sure are copied to every group.")
     domain_routing: bool = Field(True, description="federated: put questions to groups of a matching domain first.")
     shards: int | None = Field(
         None, ge=1, le=1000, description="sharded: nodes that share the facts out; by default one a process."
     )
-    replicas: int = Field(3, ge=1, le=9, description="sharded: copies of each fact.")
+    replicas: int = Field(REPLICAS, ge=1, le=9, description="sharded: copies of each fact.")
 
 
 def _off(given: Any) -> Any:
@@ -308,7 +309,7 @@ _Store = Annotated[
     Literal["sqlite", "memory"], BeforeValidator(_store_today, json_schema_input_type=Literal["sqlite", "memory", "kuzu"])
 ]
 # A section may be written as the one word that matters most; the published schema knows both forms.
-_Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyKind)]
+_Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyName)]
 _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
 _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
 

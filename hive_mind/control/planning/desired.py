@@ -17,11 +17,12 @@ from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.manifest import HiveManifest, Mcp
 from hive_mind.control.planning.allocation import Allocation, allocate
-from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
+from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
 from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
 from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.runtime.worker_config import (
     AgentConfig,
     BusConfig,

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from hive_mind.hive.membership.heartbeats import Heartbeats
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.codec import is_name, pack, unpack, with_epoch, with_nodes
+from hive_mind.hive.topology.codec import is_name, pack, unpack
 
 Names = frozenset[str]
 
@@ -52,4 +52,4 @@ def successor(topology: Topology, nodes: Names, epoch: int, heartbeats: Heartbea
     """The next one, for these nodes. Raises `WireError` for one that others would refuse, such as of too many."""
     beats = {name: heard.beat for name in nodes if (heard := heartbeats.get(name)) is not None}
     wishes = {name: beat.group for name, beat in beats.items() if is_name(beat.group)}
-    return unpack(pack(with_epoch(with_nodes(topology, nodes, wishes), epoch)))
+    return unpack(pack(topology.with_nodes(nodes, wishes).with_epoch(epoch)))

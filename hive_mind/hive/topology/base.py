@@ -7,8 +7,12 @@ answer for all.
 The law (tests/laws/test_topology.py): for every fact an asker may see, whoever covers the read set meets its write set.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
+
+NO_WISHES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Topology(Protocol):
 
     @property
     def name(self) -> str:
-        """ "flat", "federated" or "sharded"."""
+        """As it is registered in `spec`."""
         ...
 
     @property
@@ -36,6 +40,14 @@ class Topology(Protocol):
     @property
     def nodes(self) -> tuple[str, ...]:
         """All nodes, sorted."""
+        ...
+
+    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Topology":
+        """The next version, for these nodes; this one where they are the same. `wishes`: the groups that joiners ask for."""
+        ...
+
+    def with_epoch(self, epoch: int) -> "Topology":
+        """The same under another epoch."""
         ...
 
     def home(self, fact_id: str, node: str) -> str:

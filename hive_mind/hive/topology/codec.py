@@ -4,8 +4,7 @@ What comes from a journal, a file or another member is checked as a whole: what 
 work with, and everything else is refused.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import isfinite
 from typing import Any
@@ -119,26 +118,6 @@ def digest_of(packed: bytes) -> bytes:
     return blake2b(packed, digest_size=8).digest()
 
 
-def with_epoch(topology: Topology, epoch: int) -> Topology:
-    """The same under another epoch."""
-    match topology:
-        case Flat() | Federated():
-            return replace(topology, epoch=epoch)
-        case Sharded(placement):
-            return Sharded(replace(placement, epoch=epoch))
-    raise InvalidInput(f"a topology is flat, federated or sharded, not {topology.name}")
-
-
-def with_nodes(topology: Topology, nodes: Iterable[str], groups: Mapping[str, str]) -> Topology:
-    """The same for other nodes. `groups` are wishes of joiners, where there are groups."""
-    match topology:
-        case Federated():
-            return topology.with_nodes(nodes, groups)
-        case Flat() | Sharded():
-            return topology.with_nodes(nodes)
-    raise InvalidInput(f"a topology is flat, federated or sharded, not {topology.name}")
-
-
 def is_name(name: str) -> bool:
     """Whether a node may be called so."""
     return 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable() and name != EVERYBODY
@@ -155,7 +134,7 @@ def _plain(topology: Topology) -> _Plain:
             return _Federated(topology.epoch, groups, domains, topology.root, least, dict(topology.group_thresholds))
         case Sharded(placement):
             return _Sharded(placement.epoch, placement.sets, placement.spares, placement.table, placement.replicas)
-    raise InvalidInput(f"a topology is flat, federated or sharded, not {topology.name}")
+    raise InvalidInput(f"a topology of kind {topology.name!r} has no form to travel in: add it here")
 
 
 def _made(plain: _Plain) -> Topology:

@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.asking_order import AskingOrder
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology.base import NO_WISHES, ReplicaSet
 from hive_mind.judge.capability import terms_of
 
 EVERYONE = "everyone"
+# Lower it and asking near by finds more, at the price of a copy on every node.
+BROADCAST_THRESHOLD = 0.9
 ROOT_GROUP = "root"
 
 # The scatter asks a matching group for this many times the depth of the others: more of its candidates reach the ranking, which
@@ -35,8 +36,8 @@ class Federated:
     domains: Mapping[str, Iterable[str]] = field(default_factory=dict, hash=False)
     """What a group knows about, in words, by its name."""
     root: str | None = None
-    broadcast_threshold: float = 0.9
-    """Confidence from which everybody keeps a copy. Lower it and asking near by finds more, at the price of N copies of each."""
+    broadcast_threshold: float = BROADCAST_THRESHOLD
+    """Confidence from which everybody keeps a copy."""
     epoch: int = 1
     group_thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
     """The same for what single groups say, by name, where it is another one. 0: all of it, 1: what is certain."""
@@ -66,7 +67,7 @@ class Federated:
         """All nodes, sorted; the root too."""
         return tuple(sorted(self._group_of))
 
-    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = MappingProxyType({})) -> "Federated":
+    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Federated":
         """The next version, for these nodes; this one where they are the same.
 
         Each joiner goes to the group it wishes, new or not, or else to the one that is smallest then, so groups that lost members
@@ -85,6 +86,9 @@ class Federated:
         least = {group: self.group_thresholds[group] for group in stays if group in self.group_thresholds}
         root = self.root if self.root in wanted else None
         return replace(self, groups=groups, domains=domains, root=root, epoch=self.epoch + 1, group_thresholds=least)
+
+    def with_epoch(self, epoch: int) -> "Federated":
+        return replace(self, epoch=epoch)
 
     def group_of(self, node: str) -> str:
         """The group a node belongs to; of a stranger the smallest, so that its facts have a home too."""

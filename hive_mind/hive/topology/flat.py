@@ -1,13 +1,13 @@
 """Flat: every node keeps everything, so any one of them can answer and an asker answers itself."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.asking_order import AskingOrder
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology.base import NO_WISHES, ReplicaSet
 
 ALL = "all"
 
@@ -25,10 +25,12 @@ class Flat:
             raise InvalidInput("a hive needs at least one node")
         object.__setattr__(self, "nodes", tuple(sorted(set(self.nodes))))
 
-    def with_nodes(self, nodes: Iterable[str]) -> "Flat":
-        """The next version, for these nodes; this one where they are the same."""
+    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Flat":  # noqa: ARG002
         wanted = tuple(sorted(set(nodes)))
         return self if wanted == self.nodes else Flat(wanted, self.epoch + 1)
+
+    def with_epoch(self, epoch: int) -> "Flat":
+        return replace(self, epoch=epoch)
 
     def home(self, fact_id: str, node: str) -> str:  # noqa: ARG002
         """Always the one partition."""

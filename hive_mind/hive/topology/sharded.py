@@ -3,13 +3,13 @@
 Who is in which set, and which partitions it holds, is the placement's; here it is only looked up.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from hive_mind.hive.topology.asking_order import AskingOrder
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology.base import NO_WISHES, ReplicaSet
 from hive_mind.hive.topology.placement import Placement, partition_name
 
 # 32 bits of an id choose its partition. For a power of two that is exactly even, for any other count of partitions nearly.
@@ -33,10 +33,12 @@ class Sharded:
         """All nodes, sorted; spares too."""
         return self.placement.nodes
 
-    def with_nodes(self, nodes: Iterable[str]) -> "Sharded":
-        """The next version, for these nodes; this one where they are the same."""
+    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Sharded":  # noqa: ARG002
         placement = self.placement.with_nodes(nodes)
         return self if placement is self.placement else Sharded(placement)
+
+    def with_epoch(self, epoch: int) -> "Sharded":
+        return Sharded(replace(self.placement, epoch=epoch))
 
     def home(self, fact_id: str, node: str) -> str:  # noqa: ARG002
         """The partition that the id's first bits name; the author does not matter. `fact_id` is hexadecimal."""

@@ -248,13 +248,16 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
     stored, learned, found, answer, facts, told, members, stats, stopped = (reply["ok"] for reply in replies)
     assert stored["sharing"] == "shared"
     assert learned["added"] == 1
-    assert found["hits"][0] | {"score": 0} == {
+    assert found["hits"][0] | {"score": 0, "learned_at_us": 0} == {
         "fact_id": stored["fact_id"],
         "content": "The pump is red.",
         "labels": ["hall 3"],
         "score": 0,
         "sources": ["user"],
-        "from": "ann",
+        "from": ["ann"],
+        "trust": 1.0,
+        "learned_at_us": 0,
+        "held_by": "ann",
         "disputed": "",
         "former": "",
         "rivals": [],
