@@ -27,11 +27,11 @@ from hive_mind.embed.base import Matrix, rounded_unit_rows
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.content import Candidate
-from hive_mind.retrieval.chunking import tokens_in
-from hive_mind.retrieval.collection import Collection
-from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.index import CollectionIndex, open_index
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.files.collection import Collection
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.indexing.chunking import tokens_in
+from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.runtime.settings import Settings
 from hive_mind.store.base import AddFact
 

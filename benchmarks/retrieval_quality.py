@@ -34,10 +34,10 @@ from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.ids import canonical, vector_key
 from hive_mind.model.query import Query
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.retrieval.collection import Collection
-from hive_mind.retrieval.configuration import RetrievalConfig
-from hive_mind.retrieval.index import open_index
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.files.collection import Collection
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.indexing.index import open_index
 from hive_mind.runtime.settings import Settings
 
 K = 10

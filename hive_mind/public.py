@@ -29,8 +29,7 @@ from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.fusion import rrf_merge
-from hive_mind.ranking.hybrid import hybrid_score_weighted
+from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet

@@ -61,7 +61,7 @@ class Queue:
 
     def offer(self, envelope: Envelope) -> Room | None:
         """Queue an envelope; where there is no room, behind those that wait for it: then a future tells when it is in."""
-        # Whoever waits outside is let in as soon as there is room, so room here means that nobody does.
+        # Waiting publishers are admitted as soon as there is room, so room here means that none waits.
         if self.mailbox.has_room:
             self.mailbox.offer(next(self._numbers), envelope)
             return None
@@ -87,7 +87,7 @@ class Queue:
         self.end(is_accepted=True)
 
     def end(self, *, is_accepted: bool) -> None:
-        """Drop everything. Publishers that wait for room are told whether their envelopes count as accepted."""
+        """Drop everything. `is_accepted` is the result for publishers that wait for room."""
         if self.is_closed:
             return
         self.mailbox.end()

@@ -22,10 +22,10 @@ from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import Report as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
-from hive_mind.cli.retrieval.pictures import picture_file
+from hive_mind.cli.retrieval.measured import picture_file
 from hive_mind.cli.running import FAILED, exit_codes
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.writing import write_whole
+from hive_mind.retrieval.files.writing import write_whole
 from hive_mind.sim.faults import FAULTS, parse
 from hive_mind.sim.hives import TOPOLOGIES
 from hive_mind.sim.run import OPERATIONS, Plan, Report, run

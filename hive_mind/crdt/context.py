@@ -32,7 +32,7 @@ class Context:
 
     @property
     def last(self) -> Mapping[Actor, Dot]:
-        """`up_to`, told as dots. A view."""
+        """`up_to` as dots. A view."""
         return MappingProxyType(self._last)
 
     @property

@@ -29,7 +29,7 @@ def checked_dot(actor: Actor, counter: int) -> Dot:
 
 
 def dot_from_hex(text: str) -> Dot:
-    """A dot written as hexadecimal; ValueError if it is none."""
+    """A dot written as hexadecimal. Raises `ValueError` for any other text."""
     found = bytes.fromhex(text)
     return checked_dot(actor_of(found), counter_of(found))
 

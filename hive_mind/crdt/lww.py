@@ -1,6 +1,6 @@
 """Values of which the last one written counts: a register, and a map of registers.
 
-"Last" is a total order: by time, then the counter within it, then who wrote. Times are handed in; who takes them from a
+"Last" is a total order: by time, then the counter within it, then the actor. Times are handed in; a caller that takes them from a
 `HybridClock` that has seen what is replaced writes later than that, whatever its wall clock says. What claims to come from too
 far in the future can be left out (`not_after_ms`): believed, it would win for ever.
 """
@@ -205,7 +205,7 @@ def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
     if isinstance(timestamp, Stamp):
         return Moment(timestamp.ms, timestamp.counter, actor)
     if not isfinite(timestamp):
-        raise ValueError(f"{timestamp} is no time")
+        raise ValueError(f"{timestamp} is not a timestamp")
     return Moment(timestamp * 1000, 0, actor)
 
 
@@ -238,5 +238,5 @@ def _to_dict(entry: Entry[V]) -> dict[str, Any]:
 
 def _from_dict(data: Mapping[str, Any]) -> Entry[V]:
     if not isfinite(data["ms"]):
-        raise ValueError(f"{data['ms']} is no time")
+        raise ValueError(f"{data['ms']} is not a timestamp")
     return Entry(Moment(data["ms"], data["counter"], bytes.fromhex(data["actor"])), data["value"])

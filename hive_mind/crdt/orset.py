@@ -223,7 +223,7 @@ class ORSet(Generic[E]):
         return twin
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same live dots and have seen the same. Who writes does not matter."""
+        """Whether both have the same live dots and have seen the same. Their own actors do not matter."""
         if not isinstance(other, ORSet):
             return NotImplemented
         if other is self:
@@ -248,7 +248,7 @@ class ORSet(Generic[E]):
     def _next_dot(self) -> Dot:
         return dot_of(self._actor, self._context.next_counter(self._actor))
 
-    # New dots are put before those they replace are taken away: whoever looks meanwhile, without the lock, sees the element.
+    # New dots are added before those they replace are removed: a reader without the lock sees the element throughout.
     def _put(self, dot: Dot, element: E) -> None:
         self._live[dot] = element
         # Nearly every element has one dot: alone it needs no tuple, which is a third of the memory and of the time of a merge.

@@ -11,20 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hive_mind.devbroker.amqp.connection import Connection
-from hive_mind.devbroker.amqp.link import ServerLink
-from hive_mind.devbroker.amqp.switchboard import Limits
+from hive_mind.devbroker.amqp.switchboard import Limits, Peer, Requests, RoutedLink
 from hive_mind.devbroker.entities import Entities
 from hive_mind.devbroker.entity import Entity, Timer
 from hive_mind.devbroker.eventhubs.partition import Retention
 from hive_mind.devbroker.faults import Fault, Faults
-from hive_mind.devbroker.requests import RequestEntity
 from hive_mind.devbroker.router import Router
 from hive_mind.devbroker.tokens import Keys
 
 # The name is that of every new namespace, the key that of Microsoft's emulators: neither is a secret.
 KEY_NAME, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
 
-# Connections that are told goodbye get this long to take it before they are cut.
+# Connections get this long to answer a `close` before they are cut.
 _FAREWELL_S = 1.0
 
 _BACKLOG = 512
@@ -59,7 +57,7 @@ class Broker:
         self.entities = Entities(self, auto_partitions=self.settings.auto_partitions, retention=self.settings.retention)
         self.host, self.port = "", 0
         self._router = Router(self, self.entities, self.keys, needs_token=self.settings.needs_token)
-        self._connections: set[Connection] = set()
+        self._connections: set[Peer] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._server: asyncio.Server | None = None
         self._last_is_gone = asyncio.Event()
@@ -109,15 +107,15 @@ class Broker:
         """How many there are."""
         return len(self._connections)
 
-    def connected(self, connection: Connection) -> bool:
-        """A peer is there."""
+    def connected(self, peer: Peer) -> bool:
+        """Register a connection; False if there are too many."""
         self.count("connections")
-        self._connections.add(connection)
+        self._connections.add(peer)
         return len(self._connections) <= self.limits.connections_max and not self._is_stopped
 
-    def disconnected(self, connection: Connection) -> None:
-        """A peer is gone."""
-        self._connections.discard(connection)
+    def disconnected(self, peer: Peer) -> None:
+        """Forget a connection that was lost."""
+        self._connections.discard(peer)
         if self._is_stopped and not self._connections:
             self._last_is_gone.set()
 
@@ -125,7 +123,7 @@ class Broker:
         """Whether this is a key's name and the key."""
         return self.keys.is_login(user, password)
 
-    def route(self, link: ServerLink) -> Entity | RequestEntity:
+    def route(self, link: RoutedLink) -> Entity | Requests:
         """Its entity."""
         self.count("links")
         return self._router.route(link)

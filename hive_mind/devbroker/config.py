@@ -71,7 +71,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
         with path.open("rb") as file:
             text = file.read(_FILE_BYTES_MAX + 1)
         if len(text) > _FILE_BYTES_MAX:
-            raise InvalidInput(f"{path} is larger than {_FILE_BYTES_MAX} bytes: that is no Config.json")
+            raise InvalidInput(f"{path} is larger than a Config.json may be: at most {_FILE_BYTES_MAX} bytes")
         config = msgspec.json.decode(text, type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
         raise InvalidInput(f"{path} can't be read as a Config.json: {error}") from error

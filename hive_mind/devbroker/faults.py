@@ -56,9 +56,9 @@ class Faults:
     def add(self, fault: Fault) -> None:
         """One more. Raises `InvalidInput` for a kind or an action that does not exist."""
         if fault.kind not in KINDS:
-            raise InvalidInput(f"there is no fault of kind {fault.kind!r}; known: {', '.join(KINDS)}")
+            raise InvalidInput(f"unknown fault kind {fault.kind!r}; known: {', '.join(KINDS)}")
         if fault.action not in ACTIONS:
-            raise InvalidInput(f"there is no fault that does {fault.action!r}; known: {', '.join(ACTIONS)}")
+            raise InvalidInput(f"unknown fault action {fault.action!r}; known: {', '.join(ACTIONS)}")
         self._waiting.append(fault)
 
     def clear(self) -> None:

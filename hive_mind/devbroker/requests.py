@@ -11,9 +11,8 @@ from weakref import WeakKeyDictionary
 
 from hive_mind.devbroker.amqp.decoding import DecodeError
 from hive_mind.devbroker.amqp.error import NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY, UNAUTHORIZED, AmqpError
-from hive_mind.devbroker.amqp.link import ServerLink
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, REPLY_TO, Message, split, value_message
-from hive_mind.devbroker.amqp.switchboard import Switchboard
+from hive_mind.devbroker.amqp.switchboard import RoutedLink, Switchboard
 from hive_mind.devbroker.amqp.types import Int, Symbol
 from hive_mind.devbroker.entity import Outcome, Reply
 
@@ -35,11 +34,11 @@ _STATUS = {
 }
 
 # Takes the request and the link it came on. Raises `AmqpError`.
-Handler = Callable[[ServerLink, Message], Reply]
+Handler = Callable[[RoutedLink, Message], Reply]
 
 
 # For a request and its link, the kind and the address under which a fault would strike.
-Place = Callable[[ServerLink, Message], tuple[str, str]]
+Place = Callable[[RoutedLink, Message], tuple[str, str]]
 
 
 class RequestEntity:
@@ -47,31 +46,31 @@ class RequestEntity:
 
     def __init__(self, handler: Handler, place: Place) -> None:
         self._handler, self._place = handler, place
-        self._answers: WeakKeyDictionary[ServerLink, deque[bytes]] = WeakKeyDictionary()
+        self._answers: WeakKeyDictionary[RoutedLink, deque[bytes]] = WeakKeyDictionary()
 
-    def on_attach(self, link: ServerLink) -> None:
+    def on_attach(self, link: RoutedLink) -> None:
         """Both directions are welcome."""
         if link.is_sender:
             self._answers[link] = deque()
 
-    def on_detach(self, link: ServerLink) -> None:
+    def on_detach(self, link: RoutedLink) -> None:
         """Its answers are not wanted any more."""
         self._answers.pop(link, None)
 
-    def on_message(self, link: ServerLink, payload: bytes, fmt: int) -> None:  # noqa: ARG002 - a request has one format
+    def on_message(self, link: RoutedLink, payload: bytes, fmt: int) -> None:  # noqa: ARG002 - a request has one format
         """Answer a request by the handler."""
         request = split(payload)
         self._answer(link, request, lambda: self._handler(link, request))
 
-    def refuse(self, link: ServerLink, payload: bytes, error: AmqpError) -> None:
+    def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None:
         """Answer a request with an error."""
         self._answer(link, split(payload), partial(_raise, error))
 
-    def fault_place(self, link: ServerLink, payload: bytes) -> tuple[str, str]:
+    def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
         """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
         return self._place(link, split(payload))
 
-    def _answer(self, link: ServerLink, request: Message, handle: Callable[[], Reply]) -> None:
+    def _answer(self, link: RoutedLink, request: Message, handle: Callable[[], Reply]) -> None:
         answers = self._answers_for(link, str(request.property_fields[REPLY_TO] or ""))
         if answers is None:
             raise AmqpError("amqp:not-allowed", "a request needs a receiving link at the same address for its answer")
@@ -81,24 +80,24 @@ class RequestEntity:
         queue.append(_answer_to(request, handle, link.peer.broker))
         self.pump(answers)
 
-    def pump(self, link: ServerLink) -> None:
+    def pump(self, link: RoutedLink) -> None:
         """Send the answers that wait."""
         queue = self._answers.get(link)
         while queue and link.can_send:
             link.send(queue.popleft(), b"\0\0\0\1")
 
-    def settle(self, link: ServerLink, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: RoutedLink, held: Any, outcome: Outcome) -> None:
         """Answers are sent settled."""
 
-    def _answers_for(self, link: ServerLink, reply_to: str) -> ServerLink | None:
+    def _answers_for(self, link: RoutedLink, reply_to: str) -> RoutedLink | None:
         """The link the client named, or the newest at the same address."""
         address = link.address.lower()
-        mine = [other for other in link.session.links.values() if other in self._answers and other.address.lower() == address]
+        mine = [other for other in link.siblings if other in self._answers and other.address.lower() == address]
         named = [other for other in mine if reply_to and other.reply_address == reply_to]
         return next(reversed(named or mine), None)
 
 
-def note_audience(link: ServerLink, path: str, expires: float) -> None:
+def note_audience(link: RoutedLink, path: str, expires: float) -> None:
     """From now on the connection may use what lies at a path and below it."""
     known = link.peer.authorised
     if len(known) >= _AUDIENCES_MAX and path not in known:

@@ -4,8 +4,8 @@ Hubs and Service Bus entities live in one namespace here. Where a hub and a topi
 """
 
 from hive_mind.devbroker.amqp.error import NOT_FOUND, UNAUTHORIZED, AmqpError
-from hive_mind.devbroker.amqp.link import ServerLink
 from hive_mind.devbroker.amqp.sections import Message
+from hive_mind.devbroker.amqp.switchboard import Requests, RoutedLink
 from hive_mind.devbroker.entities import Entities
 from hive_mind.devbroker.entity import Entity, Host, Reply
 from hive_mind.devbroker.requests import CBS, MANAGEMENT, RequestEntity, note_audience
@@ -22,7 +22,7 @@ class Router:
         self._cbs = RequestEntity(self._put_token, _token_place)
         self._management = RequestEntity(self._manage, _management_place)
 
-    def route(self, link: ServerLink) -> Entity | RequestEntity:
+    def route(self, link: RoutedLink) -> Entity | Requests:
         """The entity at the link's address. Raises `AmqpError`."""
         address = link.address.lower()
         if address == CBS:
@@ -36,19 +36,19 @@ class Router:
         self._authorise(link, address)
         return self._entity(link, link.address)
 
-    def _authorise(self, link: ServerLink, path: str) -> None:
+    def _authorise(self, link: RoutedLink, path: str) -> None:
         now, known, asked = self._host.now(), link.peer.authorised, path.lower()
         if self._needs_token and not any(expires > now and is_within(asked, resource) for resource, expires in known.items()):
             raise AmqpError(UNAUTHORIZED, f"there is no valid token for '{path}' on this connection")
 
-    def _entity(self, link: ServerLink, path: str) -> Entity:
+    def _entity(self, link: RoutedLink, path: str) -> Entity:
         is_hub_client = "eventhub" in link.peer.agent
         entity = self._entities.find(path, prefers_hub=is_hub_client) or self._entities.make(path, is_hub=is_hub_client)
         if entity is None:
             raise AmqpError(NOT_FOUND, f"the messaging entity '{path}' could not be found")
         return entity
 
-    def _put_token(self, link: ServerLink, request: Message) -> Reply:
+    def _put_token(self, link: RoutedLink, request: Message) -> Reply:
         asked = request.application_map
         if asked.get(_OPERATION) != "put-token":
             return Reply(400, "there is only put-token", None)
@@ -57,22 +57,22 @@ class Router:
         self._host.count("tokens")
         return Reply(202, "Accepted", None)
 
-    def _manage(self, link: ServerLink, request: Message) -> Reply:
+    def _manage(self, link: RoutedLink, request: Message) -> Reply:
         path = _managed_path(link, request)
         self._authorise(link, path.lower())
         self._host.count("management requests")
         return self._entity(link, path).manage(request)
 
 
-def _managed_path(link: ServerLink, request: Message | None = None) -> str:
+def _managed_path(link: RoutedLink, request: Message | None = None) -> str:
     """The entity is in the address; or the address is that of the whole namespace, and the entity in the request."""
     path = link.address[: -len(MANAGEMENT)].rstrip("/")
     return path or str(request.application_map.get(_NAME) or "") if request else path
 
 
-def _token_place(_link: ServerLink, request: Message) -> tuple[str, str]:
+def _token_place(_link: RoutedLink, request: Message) -> tuple[str, str]:
     return "cbs", audience_path(str(request.application_map.get(_NAME) or ""))
 
 
-def _management_place(link: ServerLink, request: Message) -> tuple[str, str]:
+def _management_place(link: RoutedLink, request: Message) -> tuple[str, str]:
     return "mgmt", f"{_managed_path(link, request)}/{MANAGEMENT}"

@@ -1,4 +1,4 @@
-"""Who may come in: shared access signatures, checked as the service checks them.
+"""Authorisation: shared access signatures, checked as the service checks them.
 
 A signature is an HMAC over a resource and an expiry; it opens the resource and all paths below. It says nothing of who sends or
 listens: every key of this broker may do both.

@@ -25,7 +25,7 @@ class Arrangement:
     def arm(self) -> Arm:
         """The arm of an experiment. Raises `InvalidInput` for a topology that does not exist."""
         if self.topology not in NAMES:
-            raise InvalidInput(f"there is no topology {self.topology!r}; known: {', '.join(NAMES)}")
+            raise InvalidInput(f"unknown topology {self.topology!r}; known: {', '.join(NAMES)}")
         groups = -(-self.agents // max(self.group_size, 1)) if self.topology == "federated" else 0
         return Arm(self.topology, self.agents, groups, self.replicas, self.deal)
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from hive_mind.evals.arms.base import Cost, OpenArm, Progress
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
-from hive_mind.measure.clusters import are_clusters, cluster_interval, groups_of
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k, reciprocal_rank
-from hive_mind.measure.statistics import bootstrap_interval, macro_mean
+from hive_mind.measure.statistics import are_clusters, bootstrap_interval, cluster_interval, groups_of, macro_mean
 
 _BOOTSTRAP_SEED = 20260101
 

@@ -55,7 +55,7 @@ async def evaluate(run: RetrievalRun, settings: Settings, progress: Progress | N
     embedder = await open_embedder(settings if needs_vectors else replace(settings, embed="none"))
     try:
         if needs_vectors and not embedder.dimension:
-            raise InvalidInput(f"method {run.method!r} compares vectors and there is no embedding model: see hive-mind doctor")
+            raise InvalidInput(f"method {run.method!r} needs an embedding model: see hive-mind doctor")
         return await _rows(run, dataset, Means(settings, Remembering(embedder), progress, run.keep))
     finally:
         await embedder.close()
@@ -133,4 +133,4 @@ class Remembering:
         return self._queries[text]
 
     async def close(self) -> None:
-        """Nothing: whoever opened the embedder closes it."""
+        """Do nothing: the embedder's owner closes it."""

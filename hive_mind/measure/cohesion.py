@@ -1,7 +1,7 @@
 """Embedding cohesion (document 003): does what belongs to one topic lie together in the space of its vectors?
 
-The mean cosine of two texts of the same topic, over that of two texts of different topics. 1 means that topics can't be told
-apart; what is above it, a search by meaning can use. A large collection has too many pairs to look at, so some are drawn; chance
+The mean cosine of two texts of the same topic, over that of two texts of different topics. 1 means that topics look alike;
+what is above it, a search by meaning can use. A large collection has too many pairs to look at, so some are drawn; chance
 comes in as `rng`.
 """
 

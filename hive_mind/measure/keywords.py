@@ -92,7 +92,7 @@ def _is_word(token: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Without case, typography, invisible characters and separators of thousands; a minus is told from a dash."""
+    """Without case, typography, invisible characters and separators of thousands; a minus is distinguished from a dash."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", "".join(map(_compatible, text))).translate(_TYPOGRAPHY)
     text = _ISO_TIME.sub(" ", _SIGN.sub(_MINUS, text.casefold()))

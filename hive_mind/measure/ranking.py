@@ -24,7 +24,7 @@ def recall_at_k(ranked: Sequence[str], judgements: Judgements, k: int) -> float 
 
 
 def reciprocal_rank(ranked: Sequence[str], judgements: Judgements, k: int) -> float | None:
-    """1 / rank of the first relevant one of the first k distinct documents, 0 if there is none of them.
+    """1 / rank of the first relevant one of the first k distinct documents, 0 without one.
 
     None without relevant documents. The mean over questions is MRR@k.
     """

@@ -21,7 +21,7 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex
 from hive_mind.ranking.merge import merge_found, total
 from hive_mind.ranking.pipeline import Ranked, in_columns, rank

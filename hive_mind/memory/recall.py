@@ -20,7 +20,7 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import Vocabulary, joined
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank

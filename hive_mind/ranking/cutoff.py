@@ -13,7 +13,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How many results are kept. `gap` and `mean_gap` are those of the cliff; both 0 where there is none."""
+    """How many results are kept. `gap` and `mean_gap` are those of the cliff; both 0 without one."""
 
     kept: int
     gap: float = 0.0

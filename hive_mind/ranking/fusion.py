@@ -16,6 +16,15 @@ Scores = NDArray[np.float32]
 
 RRF_K = 60
 
+CONFIRMATIONS_FULL = 5
+"""So many further sources count as complete confirmation."""
+TRUST_MAX = 2.0
+"""Upper end of an agent's trust."""
+
+SEMANTIC_WEIGHT = 0.5
+CONFIRMATION_WEIGHT = 0.3
+TRUST_WEIGHT = 0.2
+
 
 def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[Scores, Scores]:
     """What each arm contributes, both in [0, 1] and together at most 1: (keyword part, semantic part).
@@ -60,3 +69,30 @@ def rrf_merge(rankings: Sequence[Sequence[Item]], k: int = RRF_K) -> list[tuple[
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
             scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
     return sorted(scores.items(), key=lambda scored: -scored[1])
+
+
+def confirmation_share(confirmations: float) -> float:
+    """Confirmations as a figure in [0, 1]."""
+    return min(max(confirmations, 0), CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL
+
+
+def trust_share(trust: float) -> float:
+    """Trust in [0, 2] as a figure in [0, 1]."""
+    return min(max(trust, 0.0), TRUST_MAX) / TRUST_MAX
+
+
+def hybrid_score_weighted(
+    semantic_similarity: float,
+    confirmation_count: int,
+    source_trust: float,
+    *,
+    semantic_weight: float = SEMANTIC_WEIGHT,
+    confirmation_weight: float = CONFIRMATION_WEIGHT,
+    trust_weight: float = TRUST_WEIGHT,
+) -> float:
+    """The formula of document 004: 0.5 · similarity + 0.3 · confirmations (five are full) + 0.2 · trust (2.0 is full)."""
+    return (
+        semantic_weight * semantic_similarity
+        + confirmation_weight * confirmation_share(confirmation_count)
+        + trust_weight * trust_share(source_trust)
+    )

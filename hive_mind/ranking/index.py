@@ -18,8 +18,7 @@ from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
-from hive_mind.ranking.inverted import Bm25Index
-from hive_mind.ranking.matched import Matched
+from hive_mind.ranking.inverted import Bm25Index, Matched
 from hive_mind.ranking.merge import total
 from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within
@@ -84,7 +83,7 @@ class FactIndex:
         return [self._ids[position] for position in positions.tolist()], terms
 
     def reserve(self, vectors: int) -> None:
-        """Make room for so many vectors, and some, at once."""
+        """Reserve room for a number of vectors, and some more, at once."""
         if self._vectors is not None:
             self._vectors.reserve(vectors * 5 // 4)
 
@@ -266,7 +265,7 @@ class _Arm(NamedTuple):
     """A score counts only above it."""
 
     def plainly_best(self, k: int) -> NDArray[np.bool_] | None:
-        """Which positions are the k best, in no order, where no equals must be told apart; else None.
+        """Which positions are the k best, in no order, if no ties have to be broken; else None.
 
         Sorting a hundred candidates of each small shard would cost more than finding them.
         """

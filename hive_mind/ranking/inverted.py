@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
 from hive_mind.ranking.bulk import Terms
-from hive_mind.ranking.matched import Among, Matched, among
 from hive_mind.ranking.within import Added, Within
 
 Scores = NDArray[np.float32]
@@ -30,6 +29,40 @@ _ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
 _packed = Struct("<if").pack
 # Up to so much the number of numpy's calls is what costs, so all terms are scored in one go; beyond it is copying them together.
 _TOGETHER_BYTES_MAX = 64 * 1024
+
+
+class Matched(NamedTuple):
+    """Keyword scores of every position, shape (size,), and the occurrences they are made of, term after term."""
+
+    scores: Scores
+    own: TermStatistics
+    """Of the index, for the terms of the query."""
+    terms: tuple[str, ...]
+    """Those of the query that occur."""
+    counts: Sequence[int] = ()
+    """How often each occurs. What follows has an entry for each occurrence; nothing where there are too many to look at each."""
+    positions: Positions | None = None
+    weights: Scores | None = None
+
+
+class Among(NamedTuple):
+    """Occurrences in chosen documents: how many of each term, in which of the documents, and with what weight."""
+
+    counts: Sequence[int]
+    rows: Positions
+    weights: Scores
+
+
+def among(matched: Matched, chosen: Positions) -> Among:
+    """What of it is in the documents at some ascending positions."""
+    positions, weights = matched.positions, matched.weights
+    if positions is None or weights is None:
+        raise ValueError("there are too many occurrences to look at each")
+    is_chosen = np.zeros(len(matched.scores), dtype=np.bool_)
+    is_chosen[chosen] = True
+    found = is_chosen[positions].nonzero()[0]
+    counts = [after - before for before, after in pairwise(found.searchsorted([0, *accumulate(matched.counts)]).tolist())]
+    return Among(counts, chosen.searchsorted(positions[found]), weights[found])
 
 
 class Bm25Index:

@@ -79,10 +79,10 @@ class Rescored(NamedTuple):
 
 
 def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, rescored: Rescored | None = None) -> list[int]:
-    """Numbers of the pools that may have left out candidates of the merged one, where each was `asked` for so many of every arm.
+    """Numbers of the pools that may have left out candidates of the merged pool; `asked` is what each was asked for, per arm.
 
-    Those are the pools of which, in some arm, so many are among the best `depth`: what they left out is no better than the last
-    of these, and may be better than what others gave.
+    Those are the pools of which, in some arm, that many are among the best `depth`: what they left out is no better than the
+    last of these, and may be better than what others gave.
     """
     together = _together(pools)
     origins = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])

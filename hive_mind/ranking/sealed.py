@@ -101,7 +101,7 @@ def _cut(marks: bytes) -> Iterator[bytes]:
 
 
 def _mark(document: Worded) -> bytes:
-    """Of all that a document's terms are made of; `_NO_MARK` where that is no text that can be written down."""
+    """Of all that a document's terms are made of; `_NO_MARK` for text that can't be encoded."""
     said = (document.content, document.concept, document.said_at, document.speaker, document.before, document.labels)
     try:
         return blake2b(_encode(said), digest_size=_MARK_BYTES).digest()

@@ -103,7 +103,7 @@ class ExactVectors:
         self._size = max(self._size, position + 1)
 
     def reserve(self, size: int) -> None:
-        """Make room for so many."""
+        """Reserve room for a number of vectors."""
         if size > len(self._matrix):
             self._grow(size)
 

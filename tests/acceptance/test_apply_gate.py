@@ -178,7 +178,7 @@ def test_questions_to_a_fleet_that_knows_nothing_are_refused(town: Town):
     ended = town.apply(SHARDED, gate=town.folder / "questions.json")
 
     assert ended.code == 2
-    assert "asked of what the fleet's agents know, and that is nothing yet" in ended.err
+    assert "its questions need facts, and the fleet's agents have none yet" in ended.err
 
 
 def test_an_experiment_for_a_gate_names_no_arms(town: Town):

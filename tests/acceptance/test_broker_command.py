@@ -81,4 +81,4 @@ def test_whoever_lets_others_in_is_warned(hive_mind):
     with socket.create_server(("0.0.0.0", 0)) as other:  # noqa: S104 - the point of the test
         ended = hive_mind("broker", "--host", "0.0.0.0", "--allow-remote", "--port", other.getsockname()[1])  # noqa: S104
 
-    assert "WARNING: whoever reaches 0.0.0.0" in ended.err
+    assert "WARNING: anyone who can reach 0.0.0.0" in ended.err

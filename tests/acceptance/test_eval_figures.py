@@ -44,7 +44,7 @@ def test_a_run_that_is_not_there_is_a_wrong_call(hive_mind: HiveMind, tmp_path: 
     ended = hive_mind("eval", "compare", tmp_path / "nowhere", tmp_path / "nowhere")
 
     assert ended.code == 2
-    assert "is no run" in ended.err
+    assert "is not a run" in ended.err
 
 
 def test_what_one_cell_lacks_is_told_of_that_cell_and_what_all_lack_once(hive_mind: HiveMind, tmp_path: Path):

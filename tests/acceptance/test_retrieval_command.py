@@ -10,7 +10,7 @@ import pytest
 from hive_mind.cli.retrieval import workspaces
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import COMMANDS, GOOD, NAIVE, in_a_process
-from tests.unit.retrieval.test_taking_over import project
+from tests.unit.retrieval.files.test_taking_over import project
 from tests.unit.retrieval.workspaces import public, workspace, written
 
 ROOT = Path(__file__).parents[2]
@@ -237,4 +237,4 @@ def test_a_workspace_of_another_project_is_taken_over_and_what_was_changed_is_to
     assert after.code == 0, after.err
     assert after.json["count"] == 2
     again = in_a_process(hive_mind, "init", "--from", tmp_path / "nowhere", "-w", here)
-    assert (again.code, "is no workspace" in again.err) == (2, True)
+    assert (again.code, "is not a workspace" in again.err) == (2, True)

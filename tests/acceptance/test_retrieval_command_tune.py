@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.files.workspace import Workspace
 from tests.acceptance.retrieval_example import GOOD, in_a_process
 from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
 

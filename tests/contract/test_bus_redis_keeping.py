@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hive_mind.bus.base import EVERYONE
-from hive_mind.bus.redis import RedisBus, keeper, keys, reader, wire
+from hive_mind.bus.redis import RedisBus, keys, reader, trimming, wire
 from hive_mind.errors import InvalidInput
 from tests.contract.bus_builders import envelope, eventually, text, texts
 from tests.contract.redis_builders import (
@@ -27,18 +27,18 @@ from tests.servers.redis_server import RedisServer
 
 @pytest.fixture
 def _trims_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "_WATCHED_MS", 0)
+    monkeypatch.setattr(trimming, "_WATCHED_MS", 0)
 
 
 async def trimmed(bus: RedisBus, kept_s: float = 3600.0, hive: str = "hive") -> None:
-    """A round of the keeper, now."""
+    """A round of the trimming, now."""
 
     async def once(to: wire.Wire) -> None:
         await to.call(("DEL", keys.keeper(hive)))
-        await keeper.trim(to, hive, kept_s)
+        await trimming.trim(to, hive, kept_s)
 
     await asyncio.sleep(0.01)
-    await bus._desk.ask(once)
+    await bus._admin.ask(once)
 
 
 @pytest.mark.usefixtures("_trims_at_once")
@@ -143,7 +143,7 @@ async def every_second_is_brief(bus: RedisBus, *to: str) -> list[str]:
 
 @pytest.mark.usefixtures("_trims_at_once")
 def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "BRIEF_S", 0.05)
+    monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
 
     async def scenario(buses: Buses) -> None:
         bus = await buses.bus()
@@ -167,7 +167,7 @@ def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monk
 def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "BRIEF_S", 0.05)
+    monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
 
     async def scenario(buses: Buses) -> None:
         bus = await buses.bus()
@@ -198,7 +198,7 @@ async def all_shown(shown: list[str], count: int) -> bool:
 
 @pytest.mark.usefixtures("_trims_at_once")
 def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "BRIEF_S", 0.0)
+    monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
 
     async def scenario(buses: Buses) -> None:
         bus = await buses.bus()
@@ -215,7 +215,7 @@ def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(server: RedisServe
 def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_waited_for(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "BRIEF_S", 0.0)
+    monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
 
     async def scenario(buses: Buses) -> None:
         first = await buses.bus()
@@ -269,11 +269,11 @@ def test_only_one_of_many_members_trims_at_a_time(server: RedisServer) -> None:
                 return await call(*some, **options)
 
             to.call = counted  # type: ignore[method-assign]
-            await keeper.trim(to, "hive", 60)
-            await keeper.trim(to, "hive", 60)
+            await trimming.trim(to, "hive", 60)
+            await trimming.trim(to, "hive", 60)
 
         await subscribed(bus)
-        await bus._desk.ask(twice)
+        await bus._admin.ask(twice)
         looked_at = [command[2] for command in commands if command[0] == "XINFO"]
         assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
 

@@ -12,10 +12,8 @@ from hive_mind.evals.answers.answering import GivenAnswer
 from hive_mind.evals.answers.scoring import score
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.measure.cohesion import cohesion
-from hive_mind.measure.coverage import coverage_gap
-from hive_mind.measure.duplicates import likeness
 from hive_mind.measure.keywords import holds, holds_all, holds_any
-from hive_mind.measure.sources import source_diversity
+from hive_mind.measure.results import coverage_gap, likeness, source_diversity
 from tests.unit.cognition.reading import hit
 
 KINDS = st.lists(st.sampled_from(["chat", "log", "note", ""]), max_size=12)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.retrieval.found import Found
+from hive_mind.retrieval.indexing.found import Found
 from tests.unit.retrieval.collections_of import config, index_of, write
 
 WORDS = "red blue pump door tank valve D40 D41 INC-2024-001 leaks open shut the of".split()

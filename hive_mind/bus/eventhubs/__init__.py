@@ -130,7 +130,7 @@ class EventHubsBus:
             del self._boxes[place]
             raise
         self._boxes[place] = box
-        # Who stops now must not be new when it comes back.
+        # A subscriber that stops now must resume when it comes back.
         self.moved(box)
         self._positions.write()
         await self._chores.finish()

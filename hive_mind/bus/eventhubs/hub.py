@@ -59,7 +59,7 @@ class Hub:
         return tuple(dict.fromkeys(map(self.partition_of, envelope.target)))
 
     def reader(self, partition: int) -> Reader:
-        """Who reads a partition here."""
+        """The reader of a partition in this process."""
         if partition not in self._readers:
             self._readers[partition] = Reader(self._clients, partition, self._lanes[partition], self._care)
         return self._readers[partition]

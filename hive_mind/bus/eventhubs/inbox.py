@@ -42,7 +42,7 @@ class Owner(Protocol):
 
 
 class Box:
-    """See `base.Inbox`. It is told everything that is read on its partition and keeps what is meant for it."""
+    """See `base.Inbox`. It sees everything that is read on its partition and keeps what is addressed to it."""
 
     def __init__(self, owner: Owner, subscription: Subscription, on_ready: Callable[[], None], at: Position) -> None:
         self.place, self.hive = Place(subscription.hive, subscription.name), subscription.hive

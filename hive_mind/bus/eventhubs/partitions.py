@@ -8,7 +8,7 @@ _NUMBER = re.compile(r"[0-9]+$")
 
 
 def partition_of(name: str, partitions: int) -> int:
-    """The partition where `name` reads. All senders compute the same, so nobody needs to be told.
+    """The partition where `name` reads. All senders compute the same, without coordination.
 
     Names that end in a number are dealt out evenly: agent-0 … agent-9 over four partitions are three, three, two and two.
     """

@@ -1,6 +1,6 @@
 """One partition's reader, shared by all who read there in this process: it starts, watches and repairs the thread that reads.
 
-Everybody keeps a place of their own. Who comes with an older place than the thread's makes it start again from there, and the
+Each subscriber keeps its own position. One with an older position than the thread's makes it start again from there, and the
 others pass over what they saw already; who has no room is left behind, and fetched later in the same way. So nobody holds up
 anybody.
 """
@@ -24,7 +24,7 @@ from hive_mind.retry import RetrySettings, delay_s
 
 _log = logging.getLogger(__name__)
 
-# A thread that was told to stop looks every 0.2 s; later than that it hangs in the SDK.
+# A stopping thread checks every 0.2 s; one that takes longer hangs in the SDK.
 _STOP_S = 3.0
 # Pings that were accepted and not heard, before a reader counts as deaf.
 _MISSES = 2
@@ -38,7 +38,7 @@ class Bounds(NamedTuple):
 
 
 class Listener(Protocol):
-    """Somebody who reads."""
+    """A subscriber."""
 
     @property
     def hive(self) -> str:

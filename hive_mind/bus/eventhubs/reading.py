@@ -1,4 +1,4 @@
-"""Reading one partition from one place on, in a thread, until it fails or is told to stop.
+"""Reading one partition from one position on, in a thread, until it fails or is stopped.
 
 The SDK's public `receive` fetches as many events at once as it allows the broker to send ahead, and returns only when that many
 have come or none came for a while: either every event waits (seconds, where few come), or each one costs a round trip. Its
@@ -35,7 +35,7 @@ class Unreadable(NamedTuple):
 
 
 class Token(NamedTuple):
-    """What a reader told itself, to see whether it hears."""
+    """A ping that a reader sent to itself, to test that it still receives."""
 
     text: bytes
 
@@ -61,7 +61,7 @@ class Reading:
         self._clients, self._partition, self._start, self._hives, self._on_seen = clients, partition, start, hives, on_seen
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[BackendError | None] = self._loop.create_future()
-        """Becomes the error that ended it; None when it was told to stop."""
+        """Becomes the error that ended it; None when it was stopped."""
         self._unseen: list[Seen] = []
         self._lock = threading.Lock()
         self._has_room = threading.Event()

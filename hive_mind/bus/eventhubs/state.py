@@ -148,7 +148,7 @@ class Keeper:
         await self.do(lambda _: None)
 
     async def do(self, work: Callable[[State], T]) -> T:
-        """What `work` returns. One at a time, in the order in which it was asked; who stops waiting changes nothing."""
+        """What `work` returns. One at a time, in order of the calls; a cancelled caller changes nothing."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(self._with_state, work)))
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def off_loop(work: Callable[[], T], name: str) -> T:
-    """What `work` returns or raises. Who stops waiting leaves it to end by itself."""
+    """What `work` returns or raises. A cancelled caller leaves it to end by itself."""
     waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def run() -> None:

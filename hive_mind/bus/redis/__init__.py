@@ -27,14 +27,13 @@ from hive_mind.bus.base import (
     Traffic,
 )
 from hive_mind.bus.codec import encode
-from hive_mind.bus.redis import keys, letters
-from hive_mind.bus.redis.desk import Desk
-from hive_mind.bus.redis.keeper import EVERY_S, trim
+from hive_mind.bus.redis import dead_letters, keys
+from hive_mind.bus.redis.admin_client import AdminClient
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
-from hive_mind.bus.redis.purging import purge
 from hive_mind.bus.redis.reader import Letter, Reader
 from hive_mind.bus.redis.server import inspected, refuse_full
 from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
 from hive_mind.bus.redis.watch import Watcher
 from hive_mind.bus.redis.wire import Command, Packed, Place, pack
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
@@ -48,7 +47,9 @@ _KNOWN_MAX = 100_000
 async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
     """A bus over a server that answers, and lets us in. Raises `ConfigError` or `BackendError`."""
     if not address.host or not (address.path or "0").isdecimal() or address.options:
-        raise InvalidInput(f"{address} is no Redis server: write redis://host:6379/0, with a number behind the slash")
+        raise InvalidInput(
+            f"{address} is not the address of a Redis server: write redis://host:6379/0, with a number behind the slash"
+        )
     refuse_plaintext(address)
     place = Place(address, settings)
     bus = RedisBus(place, await inspected(place))
@@ -65,7 +66,7 @@ class RedisBus:
         self._place = place
         self._bytes_max = capabilities.envelope_bytes_max or _ENVELOPE_BYTES_MAX
         self._meter = Meter(place.settings.measure)
-        self._desk = Desk(place)
+        self._admin = AdminClient(place)
         self._readers: list[Reader] = []
         self._watchers: list[Watcher] = []
         self._hives: set[str] = set()
@@ -143,19 +144,19 @@ class RedisBus:
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """What the server says. What a subscriber has read ahead counts as unacknowledged."""
-        return await self._desk.ask(lambda wire: letters.states(wire, hive))
+        return await self._admin.ask(lambda wire: dead_letters.states(wire, hive))
 
     async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
         """From a stream of the hive."""
-        return await self._desk.ask(lambda wire: letters.listed(wire, hive, limit))
+        return await self._admin.ask(lambda wire: dead_letters.listed(wire, hive, limit))
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
         """Send them again, each to its name alone."""
-        return await self._desk.ask(lambda wire: letters.replayed(wire, hive, ids))
+        return await self._admin.ask(lambda wire: dead_letters.replayed(wire, hive, ids))
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         """Forget them."""
-        return await self._desk.ask(lambda wire: letters.dropped(wire, hive, ids))
+        return await self._admin.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
 
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Read nothing more, wait until what was read is acknowledged or the time is up, and hang up."""
@@ -172,14 +173,14 @@ class RedisBus:
         # Acknowledgements take a round trip, also where there is no time to drain.
         await self.outgoing.close(max(drain_s, 0.5))
         await asyncio.wait([keeper])
-        await self._desk.close()
+        await self._admin.close()
 
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
         """Keep a dead letter."""
         self._letters += 1
-        command = letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
+        command = dead_letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
         self.outgoing.post(command, len(letter.data), then)
         self.look_whether_drained()
 
@@ -235,7 +236,7 @@ class RedisBus:
         return commands, size
 
     def _note(self, hive: str, name: str) -> Command:
-        """The command by which whoever watches, lists or trims hears of a name."""
+        """The command that makes a name known to watching, listing and trimming."""
         if len(self._noted) >= _KNOWN_MAX:
             self._noted.clear()
         self._noted[hive, name] = asyncio.get_running_loop().time()
@@ -255,7 +256,7 @@ class RedisBus:
             self._noted = {place: when for place, when in self._noted.items() if now - when < kept_s / 2}
             for hive in tuple(self._hives):
                 with suppress(BackendError):
-                    await self._desk.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
+                    await self._admin.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

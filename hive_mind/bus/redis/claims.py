@@ -45,7 +45,7 @@ class Group:
         return any(pairs(group)[b"name"] == self._name.encode() for group in reply)
 
     async def create(self, start: str) -> None:
-        """Make it, and its stream where there is none; another process may do so at the same time."""
+        """Make it, and its stream if missing; another process may do so at the same time."""
         (reply,) = await self._wire.call(("XGROUP", "CREATE", self.key, self._name, start, "MKSTREAM"))
         if not (isinstance(reply, Exception) and "BUSYGROUP" in str(reply)):
             value(reply)

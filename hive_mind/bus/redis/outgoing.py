@@ -77,11 +77,11 @@ class Outgoing:
                 send.timer.cancel()
 
     def post(self, command: Command, size: int = 0, then: Callable[[], None] | None = None) -> None:
-        """Carry a command out as soon as can be, however often that fails, as long as this lives; `then` is told of it."""
+        """Carry a command out as soon as can be, however often that fails, as long as this lives; then call `then`."""
         self._enqueue([command], size).done.add_done_callback(lambda done: _tell(done, then))
 
     def acknowledge(self, key: bytes, group: str, id: bytes, then: Acked) -> None:
-        """Take an entry off a group soon; `then` is told of those that are off."""
+        """Acknowledge an entry soon; `then` is called with those that are acknowledged."""
         found = self._acks.get((key, group))
         if found is None:
             found = self._acks[key, group] = [], then

@@ -49,7 +49,7 @@ class Owner(Protocol):
     outgoing: Outgoing
 
     def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
-        """Keep a dead letter; `then` is told when it is safe."""
+        """Keep a dead letter; `then` is called when it is safe."""
         ...
 
     def forget(self, reader: "Reader") -> None:

@@ -89,7 +89,7 @@ class Watcher:
         try:
             envelope = decode(data)
         except WireError:
-            # Whoever it is for puts it aside.
+            # Its reader puts it aside.
             return
         known = envelope.sender, envelope.id
         if known not in self._shown:

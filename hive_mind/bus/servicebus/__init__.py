@@ -30,13 +30,13 @@ from hive_mind.bus.base import (
     Watch,
 )
 from hive_mind.bus.servicebus.account import Account, account_of, silence
-from hive_mind.bus.servicebus.admin import Administration, Counts
+from hive_mind.bus.servicebus.admin_client import AdminClient, Counts
+from hive_mind.bus.servicebus.dead_letters import drop, letters_in, replay
 from hive_mind.bus.servicebus.errors import NAME, Missing
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
-from hive_mind.bus.servicebus.letters import drop, letters_in, replay
+from hive_mind.bus.servicebus.messages import messages_of
 from hive_mind.bus.servicebus.names import name_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
-from hive_mind.bus.servicebus.parcel import messages_of
 from hive_mind.bus.servicebus.watchdog import Watchdog
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 
@@ -64,7 +64,7 @@ class ServiceBus:
     def __init__(self, account: Account, settings: BusSettings, names: Iterable[str] = ()) -> None:
         self._account, self._settings = account, settings
         self._outgoing = Outgoing(account, settings.reconnect_s_max)
-        self._admin = Administration(account)
+        self._admin = AdminClient(account)
         self._inboxes: dict[tuple[str, str], list[ServiceBusInbox]] = {}
         self._known = set(names)
         self._watchdog = Watchdog(self._outgoing, self._all, settings.watch_every_s)
@@ -131,7 +131,7 @@ class ServiceBus:
         raise ConfigError("Service Bus can't be watched; watch a member, or use a Redis bus to develop")
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """Of the names known here; how much waits is told by Azure alone, to those who may manage."""
+        """Of the names known here; only Azure gives counts, and only with the right Manage."""
         counts = await self._admin.counts()
         states = []
         for name, path in sorted((await self._paths(hive, counts)).items()):
@@ -172,7 +172,7 @@ class ServiceBus:
         await self._account.close()
 
     def settled(self) -> None:
-        """For inboxes: the broker was told everything there was to tell."""
+        """For inboxes: all settlements have reached the broker."""
         self._settled.set()
 
     def forget(self, inbox: ServiceBusInbox) -> None:
@@ -195,7 +195,7 @@ class ServiceBus:
         try:
             async with asyncio.timeout(within_s):
                 try:
-                    # Half of it, so that who hears nothing is told why.
+                    # Half of it, so that the reason can still be reported.
                     await inbox.start(within_s / 2)
                 except Missing as error:
                     if not await self._admin.make(inbox.path):

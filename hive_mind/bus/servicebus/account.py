@@ -159,7 +159,7 @@ def _credential(address: BusAddress, given: str, topic: str) -> Credential:
         return AzureNamedKeyCredential(*DEVELOPMENT_KEY)
     raise InvalidInput(
         f"{address} needs a credential: the connection string of a key, in HIVE_MIND_BUS_CREDENTIAL; "
-        "without one only Azure itself can be asked, as whoever is signed in"
+        "without one only Azure itself can be asked, with the identity that is signed in"
     )
 
 

@@ -17,11 +17,11 @@ from azure.servicebus import ServiceBusReceivedMessage
 from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
 from hive_mind.bus.mailbox import Held, Mailbox
 from hive_mind.bus.servicebus.account import Account
-from hive_mind.bus.servicebus.dead import description_of
+from hive_mind.bus.servicebus.dead_letters import description_of
 from hive_mind.bus.servicebus.errors import NAME
+from hive_mind.bus.servicebus.messages import Parcel, attempt_of, envelope_of, is_ping, leave_to_broker, lock_s_of, ping_of
 from hive_mind.bus.servicebus.names import TARGET, subscription_of, target_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
-from hive_mind.bus.servicebus.parcel import Parcel, attempt_of, envelope_of, is_ping, leave_to_broker, lock_s_of, ping_of
 from hive_mind.bus.servicebus.reader import Reader, Settlement
 from hive_mind.errors import BackendError, BackendRejected, WireError
 
@@ -40,7 +40,7 @@ class Owner(Protocol):
     """What an inbox tells its bus."""
 
     def settled(self) -> None:
-        """The broker was told everything there was to tell."""
+        """All settlements have reached the broker."""
         ...
 
     def forget(self, inbox: "ServiceBusInbox") -> None:
@@ -214,7 +214,7 @@ class ServiceBusInbox:
     async def _renew_one(self, parcel: Parcel) -> None:
         began = asyncio.get_running_loop().time()
         try:
-            is_ours = await self.reader.clerk.renew(parcel.message)
+            is_ours = await self.reader.lock_renewer.renew(parcel.message)
         except BackendError as error:
             _log.debug("subscription %s: a lock was not renewed: %s", self.path, error)
             return

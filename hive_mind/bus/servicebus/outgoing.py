@@ -20,9 +20,9 @@ from hive_mind.bus.servicebus.errors import NAME, translated
 from hive_mind.errors import BackendError, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
-# A batch ends here or where the broker's limit is. Larger ones make whoever comes next wait.
+# A batch ends here or at the broker's limit. Larger ones make the next publisher wait.
 _BATCH_MESSAGES_MAX = 200
-# An answer takes milliseconds; who takes this long is not there any more.
+# An answer takes milliseconds; a peer that takes this long is gone.
 _ATTEMPT_S = 10.0
 # A publisher that gives less time than an answer takes is given this while the connection stands.
 _ANSWER_S = 2.0

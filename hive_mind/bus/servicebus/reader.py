@@ -17,8 +17,8 @@ from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
 from hive_mind.bus.servicebus.account import Account, Line
-from hive_mind.bus.servicebus.clerk import Clerk
 from hive_mind.bus.servicebus.errors import translated
+from hive_mind.bus.servicebus.lock_renewer import LockRenewer
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -34,7 +34,7 @@ Deed = Literal["complete", "bury", "give back", "release"]
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What is to be told to the broker about a message."""
+    """How a message is to be settled at the broker."""
 
     message: ServiceBusReceivedMessage
     deed: Deed
@@ -67,7 +67,7 @@ class Reader:
         self._ahead = max(1, min(ahead, _AHEAD_MAX))
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=reconnect_s_max)
         self._rng = random.Random()  # noqa: S311 - jitter
-        self._clerk = Clerk(account, subscription)
+        self._lock_renewer = LockRenewer(account, subscription)
         self._line: Line[ServiceBusReceiver] | None = None
         self._settlements: deque[Settlement] = deque()
         self._bell = asyncio.Event()
@@ -86,13 +86,13 @@ class Reader:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the broker was told everything."""
+        """Whether all settlements have reached the broker."""
         return not self._settlements
 
     @property
-    def clerk(self) -> Clerk:
+    def lock_renewer(self) -> LockRenewer:
         """Who renews locks."""
-        return self._clerk
+        return self._lock_renewer
 
     async def start(self) -> None:
         """Connect. Raises `BackendError`."""
@@ -120,7 +120,7 @@ class Reader:
         """Stop reading, tell the broker what is left to tell, hang up."""
         self._is_closed = True
         await self._stop(is_final=True)
-        await self._clerk.close()
+        await self._lock_renewer.close()
 
     # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
+from hive_mind.bus.servicebus.messages import ping_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
-from hive_mind.bus.servicebus.parcel import ping_of
 from hive_mind.errors import BackendError
 
 _log = logging.getLogger(__name__)

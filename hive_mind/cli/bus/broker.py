@@ -96,7 +96,7 @@ def _refuse_remote(host: str, *, allow_remote: bool) -> None:
     if not is_loopback and not allow_remote:
         raise InvalidInput(f"{host} lets other machines in, and the key is a published one: say --allow-remote if that is meant")
     if not is_loopback:
-        say(f"WARNING: whoever reaches {host} can read and write everything; the key is a published one", style="bold red")
+        say(f"WARNING: anyone who can reach {host} can read and write everything: its key is public", style="bold red")
 
 
 def _make(running: Broker, config: Path | None, hubs: Sequence[str], queues: Sequence[str], topics: Sequence[str]) -> list[str]:
@@ -145,7 +145,7 @@ def _show(running: Broker, entities: Sequence[str], output: Format, *, is_plain:
 
 
 def _end_of_this() -> asyncio.Future[bool]:
-    """Done when a signal comes; whether it was Ctrl-C. Asked for before anything is printed, since who reads it may send one."""
+    """Done when a signal comes; whether it was Ctrl-C. Installed before anything is printed: a reader may react with one."""
     loop = asyncio.get_running_loop()
     wanted: asyncio.Future[bool] = loop.create_future()
     for number in (signal.SIGINT, *ending_signals()):

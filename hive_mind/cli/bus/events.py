@@ -1,17 +1,19 @@
 """`hive-mind events`: what goes over a bus, what waits on it, and the dead letters, to be looked at, sent again or dropped."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from hive_mind.bus.base import DeadLetter, Envelope, EventBus
+from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState
 from hive_mind.bus.codec import as_cloud_event
 from hive_mind.cli import options
-from hive_mind.cli.bus import events_shown
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
@@ -19,8 +21,11 @@ from hive_mind.errors import InvalidInput
 from hive_mind.runtime.member import open_bus
 from hive_mind.runtime.settings import Settings
 
+# Of bytes that are no message; who needs more of them uses --output json.
+_BYTES_SHOWN = 256
+
 _CLOSE_S = 2.0
-# Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and is told.
+# Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
 _WAITING_MAX = 10_000
 _LETTERS_MAX = 100_000
 
@@ -47,7 +52,65 @@ State = Annotated[
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in `dlq list`.")]
 All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Count = Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many.", show_default="until Ctrl-C")]
+Count = Annotated[
+    int | None, typer.Option("--count", "-n", min=1, help="End after this number of events.", show_default="until Ctrl-C")
+]
+
+
+def show_line(envelope: Envelope, output: Format) -> None:
+    """One message, one line, at once."""
+    if output is Format.JSON:
+        sys.stdout.buffer.write(msgspec.json.encode(as_cloud_event(envelope)) + b"\n")
+    else:
+        time = _time(envelope.sent_ms) if envelope.sent_ms else _now()
+        targets = ", ".join(envelope.target)
+        show(" ".join(filter(None, (time, envelope.sender, "→", targets, envelope.type, envelope.correlation_id))))
+    sys.stdout.flush()
+
+
+def queue_row(queue: QueueState) -> tuple[str, ...]:
+    """A line of `stats`; what the broker does not tell is a question mark."""
+    figures = (queue.waiting, queue.unacknowledged, queue.dead)
+    oldest = "" if queue.oldest_s is None else f"{queue.oldest_s:.1f} s"
+    return (queue.name, *("?" if figure is None else str(figure) for figure in figures), oldest)
+
+
+def letter_row(letter: DeadLetter) -> tuple[str, ...]:
+    """A line of `dlq list`."""
+    kind = "unreadable" if letter.envelope is None else letter.envelope.type
+    return letter.id, letter.name, _time(letter.at_ms), str(letter.attempts), kind, letter.reason
+
+
+def letter_fields(letter: DeadLetter) -> dict[str, Any]:
+    """A dead letter as JSON, without its message."""
+    fields = {"id": letter.id, "name": letter.name, "attempts": letter.attempts, "reason": letter.reason, "at_ms": letter.at_ms}
+    if letter.envelope is None:
+        return {**fields, "data": letter.data}
+    return {**fields, "type": letter.envelope.type, "sender": letter.envelope.sender, "envelope": letter.envelope.id}
+
+
+def show_letter(letter: DeadLetter) -> None:
+    """Everything about one."""
+    rows = [("id", letter.id), ("for", letter.name), ("put aside", _time(letter.at_ms)), ("attempts", str(letter.attempts))]
+    rows.append(("reason", letter.reason))
+    if (envelope := letter.envelope) is not None:
+        rows += [("type", envelope.type), ("from", envelope.sender), ("to", ", ".join(envelope.target))]
+        rows += [("envelope", envelope.id), ("belongs to", envelope.correlation_id), ("trace", envelope.trace)]
+    show_table(["", ""], [row for row in rows if row[1]])
+    show()
+    if envelope is None:
+        show(f"{len(letter.data)} bytes that are no message: {letter.data[:_BYTES_SHOWN].hex(' ')}")
+    else:
+        message = msgspec.to_builtins(envelope.message, enc_hook=str)
+        show(msgspec.json.format(msgspec.json.encode(message), indent=2).decode())
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00") if ms else ""
+
+
+def _now() -> str:
+    return _time(int(datetime.now(UTC).timestamp() * 1000))
 
 
 def register(app: typer.Typer) -> None:
@@ -76,7 +139,7 @@ async def tail(
         say(f"watching hive {hive!r}; Ctrl-C ends it")
         try:
             for _ in iter(int, 1) if count is None else range(count):
-                events_shown.show_line(await waiting.get(), output)
+                show_line(await waiting.get(), output)
         finally:
             await watch.close()
             if missed:
@@ -94,7 +157,7 @@ async def stats(bus: Bus = "", hive: Hive = "hive", state: State = None, output:
     elif not queues:
         show(f"nobody ever subscribed in hive {hive!r} on this bus")
     else:
-        rows = [events_shown.queue_row(queue) for queue in queues]
+        rows = [queue_row(queue) for queue in queues]
         show_table(["name", "waiting", "in hand", "dead", "oldest"], rows, right=(1, 2, 3, 4))
 
 
@@ -107,11 +170,11 @@ async def list_(
     async with _opened(bus, state) as opened:
         letters = await opened.dead_letters(hive, limit=limit)
     if output is Format.JSON:
-        show_json([events_shown.letter_fields(letter) for letter in letters])
+        show_json([letter_fields(letter) for letter in letters])
     elif not letters:
         show(f"no dead letters in hive {hive!r}")
     else:
-        show_table(["id", "for", "when", "attempts", "type", "reason"], map(events_shown.letter_row, letters), right=(3,))
+        show_table(["id", "for", "when", "attempts", "type", "reason"], map(letter_row, letters), right=(3,))
 
 
 @dead.command(name="show", epilog=examples("hive-mind events dlq show 12"))
@@ -128,9 +191,9 @@ async def show_(
         (letter,) = await _chosen(opened, hive, [id], is_all=False)
     if output is Format.JSON:
         cloud_event = as_cloud_event(letter.envelope) if letter.envelope is not None else None
-        show_json({**events_shown.letter_fields(letter), "event": cloud_event})
+        show_json({**letter_fields(letter), "event": cloud_event})
     else:
-        events_shown.show_letter(letter)
+        show_letter(letter)
 
 
 @dead.command(epilog=examples("hive-mind events dlq replay 12 13", "hive-mind events dlq replay --all --yes"))

@@ -1,6 +1,6 @@
 """`hive-mind demo`: learn a small invented world, ask about it, and measure how well that went.
 
-Needs nothing and keeps nothing, unless it is told where.
+Needs nothing, and keeps nothing unless a folder is given.
 """
 
 import tempfile

@@ -20,7 +20,7 @@ _SHOWN = 3
 _ABOUT = {
     "flat": "One shared pool: every agent's facts are kept together.",
     "federated": "Groups of two: facts stay in their group, and a question goes to every group; the surest facts go to everyone.",
-    "sharded": "Each owns a part of all facts, whoever learned them, in three copies; a question goes to one owner of each part.",
+    "sharded": "Each owns a part of all facts, in three copies; a question goes to one owner of each part.",
 }
 
 Result = tuple[DemoQuestion, Answer, Outcome]

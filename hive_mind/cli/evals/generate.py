@@ -33,7 +33,7 @@ def generate_dataset(
 
     docs/data-card.md describes what is in it.
     """
-    from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+    from hive_mind.evals.datasets.jsonl import write_jsonl
     from hive_mind.evals.generating import generate
 
     spell_out_unknown_characters()

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.evals.wide_table import show_wide_table
+from hive_mind.cli.evals.scorecard_table import show_wide_table
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import progress, show, show_json, show_prose, show_table
 from hive_mind.cli.ranking_files import ConfigFile, ways_of

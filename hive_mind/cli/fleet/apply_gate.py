@@ -23,8 +23,7 @@ def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = No
     cells run in processes of their own, and Ctrl-C ends them. Raises `HiveError`.
     """
     from hive_mind.control.state import FleetFolder
-    from hive_mind.evals.scorecards.fleet_gate import fleet_change, judge_change
-    from hive_mind.evals.scorecards.fleet_questions import is_question_file, questions_asked
+    from hive_mind.evals.scorecards.fleet_gate import fleet_change, is_question_file, judge_change, questions_asked
 
     # Read in any case: what is wrong with it is told even where nothing is to be asked.
     experiment = None if is_question_file(Path(asked)) else _experiment(asked, data)

@@ -10,14 +10,13 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_indented, show_json, show_table
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
-from hive_mind.cli.retrieval.measured import SHOWN_AS, figure, plain_evaluation, questions_of, short, signed
-from hive_mind.cli.retrieval.pictures import Plot, picture_file
+from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, figure, picture_file, plain_evaluation, questions_of, short, signed
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.comparing import Comparison, Difference, Place
-    from hive_mind.retrieval.configuration import RetrievalConfig
-    from hive_mind.retrieval.workspace import Workspace
+    from hive_mind.retrieval.files.configuration import RetrievalConfig
+    from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.measuring.comparing import Comparison, Difference, Place
 
 First = Annotated[str, typer.Argument(metavar="A", help="What to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
@@ -27,7 +26,7 @@ Second = Annotated[
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip
-Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="List so many questions, the greatest loss first.")]
+Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.")]
 
 
 def register(group: typer.Typer) -> None:
@@ -54,7 +53,7 @@ async def compare(
 
     Differences are paired: the interval is a bootstrap over questions, p a randomisation test. Nothing is deployed.
     """
-    from hive_mind.retrieval import comparing
+    from hive_mind.retrieval.measuring import comparing
 
     picture = picture_file(plot)
     folder = workspaces.opened(workspace)

@@ -15,10 +15,10 @@ from hive_mind.cli.running import FAILED, USAGE, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.bench import Bench
-    from hive_mind.retrieval.deploying import Outcome
-    from hive_mind.retrieval.verdict import Verdict
-    from hive_mind.retrieval.workspace import Workspace
+    from hive_mind.retrieval.deploying.deploying import Outcome
+    from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.measuring.evaluation import Bench
+    from hive_mind.retrieval.measuring.verdict import Verdict
 
 _EPILOG = examples(
     "hive-mind retrieval deploy better",
@@ -56,8 +56,8 @@ async def deploy(
     Refused are a lower nUDCG, more distractors, and a loss that the 95 % interval does not rule out: exit code 1, with the
     evidence. A file that is wrong is never deployed: exit code 2.
     """
-    from hive_mind.retrieval.deploying import Order
-    from hive_mind.retrieval.deploying import deploy as deployed
+    from hive_mind.retrieval.deploying.deploying import Order
+    from hive_mind.retrieval.deploying.deploying import deploy as deployed
 
     if force and not reason.strip():
         raise InvalidInput('--force overrules the measurements and is recorded: say why with --reason "…"')
@@ -95,8 +95,8 @@ def figures(told: dict[str, Any]) -> str:
 
 
 async def _judged(bench: "Bench", name: str) -> "Outcome":
-    from hive_mind.retrieval.deploying import Outcome
-    from hive_mind.retrieval.gate import judge_file
+    from hive_mind.retrieval.deploying.deploying import Outcome
+    from hive_mind.retrieval.deploying.gate import judge_file
 
     _, verdict = await judge_file(bench, bench.workspace.active(), name)
     return Outcome(verdict, None)

@@ -10,15 +10,14 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json, shown_source
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation, show_questions
-from hive_mind.cli.retrieval.pictures import Plot, picture_file
+from hive_mind.cli.retrieval.measured import Plot, picture_file, plain_evaluation, show_evaluation, show_questions
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.bench import Bench
-    from hive_mind.retrieval.configuration import RetrievalConfig
-    from hive_mind.retrieval.golden import Split
-    from hive_mind.retrieval.measured import Evaluation
+    from hive_mind.retrieval.files.configuration import RetrievalConfig
+    from hive_mind.retrieval.files.golden import Split
+    from hive_mind.retrieval.measuring.evaluation import Bench
+    from hive_mind.retrieval.measuring.measured import Evaluation
 
 _EPILOG = examples(
     "hive-mind retrieval evaluate v1-naive",
@@ -47,7 +46,7 @@ class Questions(StrEnum):
 
 
 Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
-Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="List so many questions, the worst first.")]
+Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number of questions to list, the worst first.")]
 
 
 def register(group: typer.Typer) -> None:
@@ -72,7 +71,7 @@ async def evaluate(
     nDCG beside it does not see distractors. Contamination is the share of shown chunks that come from distractors. The result is
     kept under results/.
     """
-    from hive_mind.retrieval.result_files import environment, write_results
+    from hive_mind.retrieval.measuring.result_files import environment, write_results
 
     picture = picture_file(plot)
     folder = workspaces.opened(workspace)
@@ -92,7 +91,7 @@ async def evaluate(
 
 async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questions) -> "Evaluation":
     """What was measured. What was done otherwise than configured is said."""
-    from hive_mind.retrieval.evaluation import evaluate
+    from hive_mind.retrieval.measuring.evaluation import evaluate
 
     golden = workspaces.golden_of(bench.workspace, config)
     async with bench.open(config.collection) as index:

@@ -12,7 +12,7 @@ from hive_mind.cli.retrieval.deploy import By, figures, user
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.history import Entry
+    from hive_mind.retrieval.deploying.history import Entry
 
 _WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
 
@@ -34,7 +34,7 @@ async def history(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show what was put into use, the latest first: who, when, why, and by which figures."""
-    from hive_mind.retrieval.deploying import told_history
+    from hive_mind.retrieval.deploying.deploying import told_history
 
     folder = workspaces.opened(workspace)
     entries = told_history(folder)[::-1][:limit]
@@ -55,7 +55,7 @@ async def rollback(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Put back what was in use before, as it was then, even if its file has changed since. Once more goes back further."""
-    from hive_mind.retrieval.deploying import rollback as rolled_back
+    from hive_mind.retrieval.deploying.deploying import rollback as rolled_back
 
     entry = rolled_back(workspaces.opened(workspace), by or user(), reason)
     if output is Format.JSON:

@@ -14,7 +14,7 @@ from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import Stopped, command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.updating import Indexed
+    from hive_mind.retrieval.indexing.updating import Indexed
 
 _EPILOG = examples("hive-mind retrieval index", "hive-mind retrieval index handbook --embed none")
 
@@ -46,7 +46,7 @@ async def index(
 
     It may be stopped at any moment: searches go on with the index as it was. Other commands do this by themselves.
     """
-    from hive_mind.retrieval.index import open_index
+    from hive_mind.retrieval.indexing.index import open_index
 
     folder, rows = workspaces.opened(workspace), list[_Row]()
     try:

@@ -12,7 +12,7 @@ from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.workspace import Workspace
+    from hive_mind.retrieval.files.workspace import Workspace
 
 _EPILOG = examples(
     "hive-mind retrieval init",
@@ -47,8 +47,8 @@ async def init(
     if source is not None:
         _take_over(source, workspaces.folder_of(workspace), output, is_told=workspace is not None)
         return
-    from hive_mind.retrieval.starting import NAIVE
-    from hive_mind.retrieval.starting import init as begun
+    from hive_mind.retrieval.files.starting import NAIVE
+    from hive_mind.retrieval.files.starting import init as begun
 
     folder = workspaces.folder_of(workspace)
     written = begun(folder, has_embeddings=await workspaces.has_embeddings(embed, model))
@@ -73,8 +73,8 @@ async def init(
 
 
 def _take_over(source: Path, folder: Path, output: Format, *, is_told: bool) -> None:
-    from hive_mind.retrieval.starting import begin
-    from hive_mind.retrieval.taking_over import taken_over
+    from hive_mind.retrieval.files.starting import begin
+    from hive_mind.retrieval.files.taking_over import taken_over
 
     taken = taken_over(source)
     written = begin(folder, taken.files)

@@ -1,12 +1,16 @@
 """`hive-mind retrieval tune`: propose, measure, learn from it, again: by search, by a language model, or by a person."""
 
 import asyncio
+import os
 import random
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from io import UnsupportedOperation
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -14,15 +18,17 @@ from hive_mind.cli import options
 from hive_mind.cli.agent_config import told_by_signals
 from hive_mind.cli.ending import exit_code
 from hive_mind.cli.options import Format, examples, settings_for
-from hive_mind.cli.output import say, show, show_indented, show_json
+from hive_mind.cli.output import printable, say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
+_BLOCK_BYTES = 65_536
+
 if TYPE_CHECKING:
-    from hive_mind.retrieval.tuner import Step, Tuner
-    from hive_mind.retrieval.tuning import Tuned
+    from hive_mind.retrieval.tuning.loop import Tuned
+    from hive_mind.retrieval.tuning.tuner import Step, Tuner
 
 _EPILOG = examples(
     "hive-mind retrieval tune v1-naive --name better",
@@ -31,6 +37,61 @@ _EPILOG = examples(
     "hive-mind retrieval tune --how person",
 )
 _ROUNDS = {"search": 8, "llm": 8, "person": 24}
+
+
+class Keyboard:
+    """Standard input, line by line. Nothing else may read it, and who has given up waiting must not ask again."""
+
+    def __init__(self) -> None:
+        self._lines = _lines(sys.stdin)
+
+    async def ask(self, prompt: str) -> str:
+        """Show a prompt on standard error and give the next line. Raises `EOFError` at the end."""
+        sys.stderr.write(printable(prompt))
+        sys.stderr.flush()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[str | None] = loop.create_future()
+
+        def give(line: str | None) -> None:
+            if not answer.done():
+                answer.set_result(line)
+
+        def wait() -> None:
+            line = next(self._lines, None)
+            # The caller may have given up, and its loop be closed.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(give, line)
+
+        # Ends with the process, whether a line came or not.
+        threading.Thread(target=wait, daemon=True).start()
+        line = await answer
+        if line is None:
+            raise EOFError
+        return line
+
+
+def _lines(stdin: TextIO) -> Iterator[str]:
+    """Straight from the system: a buffer of Python's is locked while it waits, and a process could not end."""
+    rest = b""
+    while block := _block(stdin):
+        *whole, rest = (rest + block).split(b"\n")
+        yield from (line.decode("utf-8", "replace") for line in whole)
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+def _block(stdin: TextIO) -> bytes:
+    """What came; b"" at the end, and where somebody has closed it meanwhile."""
+    # A closed file has no number.
+    with suppress(ValueError):
+        try:
+            number = stdin.fileno()
+        except UnsupportedOperation:
+            # Not a file of the system, as in tests.
+            return stdin.buffer.read(_BLOCK_BYTES)
+        with suppress(OSError):
+            return os.read(number, _BLOCK_BYTES)
+    return b""
 
 
 class How(StrEnum):
@@ -81,8 +142,8 @@ async def tune(
     Only training questions are used; at the end the held-out ones say whether the best may be deployed, which deploy does. Each
     step is a file with its reason under configs/. Ctrl-C keeps the best so far.
     """
-    from hive_mind.retrieval.tuning import Order
-    from hive_mind.retrieval.tuning import tune as tuned
+    from hive_mind.retrieval.tuning.loop import Order
+    from hive_mind.retrieval.tuning.loop import tune as tuned
 
     folder = workspaces.opened(workspace)
     begin = workspaces.usable(folder, workspaces.config_of(folder, config))
@@ -108,12 +169,12 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
         async with _llm_tuner() as tuner:
             yield tuner
     elif how is How.PERSON:
-        from hive_mind.cli.retrieval.keyboard import Keyboard
-        from hive_mind.retrieval.person_tuner import PersonTuner
+        from hive_mind.cli.retrieval.tune import Keyboard
+        from hive_mind.retrieval.tuning.person_tuner import PersonTuner
 
         yield PersonTuner(Keyboard().ask, say)
     else:
-        from hive_mind.retrieval.search_tuner import SearchSettings, SearchTuner
+        from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
 
         yield SearchTuner(SearchSettings(rounds_max=rounds, seed=seed))
 
@@ -121,7 +182,7 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
 @asynccontextmanager
 async def _llm_tuner() -> "AsyncIterator[Tuner]":
     from hive_mind.cognition.budget import Budget
-    from hive_mind.retrieval.llm_tuner import LlmTuner
+    from hive_mind.retrieval.tuning.llm_tuner import LlmTuner
     from hive_mind.runtime.wiring import open_model
 
     settings = settings_for()

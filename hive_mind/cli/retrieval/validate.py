@@ -14,8 +14,8 @@ from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.validation import Checked, Finding
-    from hive_mind.retrieval.workspace import Workspace
+    from hive_mind.retrieval.checking.validation import Checked, Finding
+    from hive_mind.retrieval.files.workspace import Workspace
 
 _EPILOG = examples(
     "hive-mind retrieval validate",
@@ -70,7 +70,7 @@ async def validate(
 
 
 def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool, is_all: bool) -> Iterator["Checked[Any]"]:
-    from hive_mind.retrieval.validation import check_collection, check_config, check_golden
+    from hive_mind.retrieval.checking.validation import check_collection, check_config, check_golden
 
     for name in names:
         yield check_config(folder, workspaces.known(folder, name), has_embeddings=has_embeddings)
@@ -85,7 +85,7 @@ def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool,
 
 
 def _active_findings(folder: "Workspace", *, has_embeddings: bool) -> tuple["Finding", ...]:
-    from hive_mind.retrieval.validation import check_active
+    from hive_mind.retrieval.checking.validation import check_active
 
     return check_active(folder, has_embeddings=has_embeddings)
 
@@ -94,7 +94,7 @@ def _looks_at_meaning(folder: "Workspace", name: str) -> bool:
     try:
         return workspaces.config_of(folder, name).retrieval.method != "keyword"
     except ConfigError:
-        # What is wrong with it is told when it is checked.
+        # Its faults are reported when it is checked.
         return False
 
 

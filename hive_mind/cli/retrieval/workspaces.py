@@ -17,12 +17,12 @@ from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
     from hive_mind.embed.base import Embedder
-    from hive_mind.retrieval.bench import Bench
-    from hive_mind.retrieval.configuration import RetrievalConfig
-    from hive_mind.retrieval.golden import Golden
-    from hive_mind.retrieval.index import CollectionIndex
-    from hive_mind.retrieval.updating import Indexed
-    from hive_mind.retrieval.workspace import Workspace
+    from hive_mind.retrieval.files.configuration import RetrievalConfig
+    from hive_mind.retrieval.files.golden import Golden
+    from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.indexing.index import CollectionIndex
+    from hive_mind.retrieval.indexing.updating import Indexed
+    from hive_mind.retrieval.measuring.evaluation import Bench
 
 _FOLDER = "retrieval"
 # What stands for the configuration that is in use; no configuration can be called so.
@@ -55,8 +55,8 @@ def folder_of(workspace: Path | None) -> Path:
 
 
 def opened(workspace: Path | None) -> "Workspace":
-    """The workspace that is meant. Raises `InvalidInput` where there is none."""
-    from hive_mind.retrieval.workspace import Workspace
+    """The workspace that is meant. Raises `InvalidInput` if there is no workspace."""
+    from hive_mind.retrieval.files.workspace import Workspace
 
     return Workspace.open(folder_of(workspace))
 
@@ -67,7 +67,7 @@ def name_of(config: str) -> str:
 
 
 def known(workspace: "Workspace", config: str) -> str:
-    """The name of a configuration of the workspace. Raises `InvalidInput` where there is none."""
+    """The name of a configuration of the workspace. Raises `InvalidInput` if there is no configuration."""
     return workspace.existing(workspace.config_file(name_of(config))).stem
 
 
@@ -81,7 +81,7 @@ def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
 
 
 def readable(workspace: "Workspace", names: Iterable[str]) -> "list[RetrievalConfig]":
-    """Those of the configurations that can be read: what is wrong with others is told where they are judged."""
+    """Those of the configurations that can be read: the faults of others are reported where they are judged."""
     found = []
     for name in names:
         with suppress(ConfigError):
@@ -94,7 +94,7 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
 
     Whether there are embeddings is not asked here: a search that has to do without says so.
     """
-    from hive_mind.retrieval.validation import check_config
+    from hive_mind.retrieval.checking.validation import check_config
 
     if config not in readable(workspace, [config.name]):
         # What was deployed and edited since was checked when it was deployed.
@@ -108,7 +108,7 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
 
 def golden_of(workspace: "Workspace", config: "RetrievalConfig") -> "Golden":
     """The golden set for the collection of a configuration. Raises `ConfigError` with all that is wrong with it."""
-    from hive_mind.retrieval.validation import check_golden
+    from hive_mind.retrieval.checking.validation import check_golden
 
     if not workspace.golden_file.exists():
         raise InvalidInput(
@@ -135,7 +135,7 @@ async def bench_for(
     workspace: "Workspace", configs: Iterable["RetrievalConfig"], embed: str | None, model: str | None
 ) -> AsyncIterator["Bench"]:
     """Where these configurations are measured, on the documents as they are now, with a bar as long as it takes."""
-    from hive_mind.retrieval.bench import bench_of
+    from hive_mind.retrieval.measuring.evaluation import bench_of
 
     async with embedding(settings_of(configs, embed, model)) as (settings, embedder):
         with progress("") as report:
@@ -145,7 +145,7 @@ async def bench_for(
 @asynccontextmanager
 async def quiet_bench(workspace: "Workspace", collection: str, embed: str | None, model: str | None) -> AsyncIterator["Bench"]:
     """The same for one collection and any configuration, without a bar once the collection is indexed."""
-    from hive_mind.retrieval.bench import bench_of
+    from hive_mind.retrieval.measuring.evaluation import bench_of
 
     async with embedding(settings_for(None, embed, model)) as (settings, embedder):
         with progress("") as report:

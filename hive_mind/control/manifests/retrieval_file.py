@@ -11,8 +11,8 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import RANKED, HiveManifest
 from hive_mind.errors import InvalidInput, WorkspaceError
 from hive_mind.forms.finding import Finding
-from hive_mind.retrieval.configuration import Retrieval, RetrievalConfig
-from hive_mind.retrieval.memory_settings import beyond_a_memory, config_in, ranking_settings
+from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
+from hive_mind.retrieval.files.memory_settings import beyond_a_memory, config_in, ranking_settings
 
 
 def with_its_file(manifest: HiveManifest, folder: Path) -> HiveManifest:

@@ -1,21 +1,18 @@
 """How a link begins: its entity is found and asked, and the client is answered, now or later."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.encoding import FALSE, NULL, TRUE, boolean, described, encode, ubyte, uint, ulong
 from hive_mind.devbroker.amqp.error import RESOURCE_LIMIT, AmqpError
-from hive_mind.devbroker.amqp.incoming import ordered
-from hive_mind.devbroker.amqp.link import ServerLink
+from hive_mind.devbroker.amqp.link import ServerLink, ordered
 from hive_mind.devbroker.amqp.performatives import Attach, Terminus
+from hive_mind.devbroker.amqp.session import Session
 from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.faults import Fault
 
-if TYPE_CHECKING:
-    from hive_mind.devbroker.amqp.session import Session
 
-
-def attach(session: "Session", said: Attach) -> None:
+def attach(session: Session, said: Attach) -> None:
     """A client wants a link. Raises `AmqpError` for a handle that it can't have."""
     if said.handle in session.links:
         raise AmqpError("amqp:session:handle-in-use", f"handle {said.handle} has a link")
@@ -49,7 +46,7 @@ def answer(link: ServerLink, error: AmqpError | None = None) -> None:
         link.grant()
 
 
-def _is_lost(session: "Session", fault: Fault) -> bool:
+def _is_lost(session: Session, fault: Fault) -> bool:
     """Whether a fault leaves the client without an answer."""
     if fault.action == "drop-connection":
         session.connection.abort()

@@ -1,7 +1,7 @@
 """The sessions of a connection, by the number of their channel."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.attaching import attach
@@ -9,15 +9,13 @@ from hive_mind.devbroker.amqp.encoding import NULL, uint, ushort
 from hive_mind.devbroker.amqp.error import DECODE_ERROR, NOT_ALLOWED, AmqpError
 from hive_mind.devbroker.amqp.performatives import Performative
 from hive_mind.devbroker.amqp.session import WINDOW, Session
-
-if TYPE_CHECKING:
-    from hive_mind.devbroker.amqp.connection import Connection
+from hive_mind.devbroker.amqp.switchboard import Peer
 
 
 class Channels:
     """Hands each frame to the session it is for."""
 
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: Peer) -> None:
         self._connection = connection
         self._sessions: dict[int, Session] = {}
         # Some clients end a session and then each of its links: those frames mean nothing any more.

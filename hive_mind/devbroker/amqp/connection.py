@@ -16,9 +16,8 @@ from hive_mind.devbroker.amqp.channels import Channels
 from hive_mind.devbroker.amqp.encoding import NULL, described, encode, uint, ushort
 from hive_mind.devbroker.amqp.encoding import frame as encoded_frame
 from hive_mind.devbroker.amqp.error import FORCED, FRAMING_ERROR, NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
-from hive_mind.devbroker.amqp.frames import AMQP_KIND, SASL_KIND, Frame, FrameBuffer
+from hive_mind.devbroker.amqp.framing import AMQP_KIND, SASL_KIND, Frame, FrameBuffer, Output
 from hive_mind.devbroker.amqp.handshake import SASL_HEADER, Handshake
-from hive_mind.devbroker.amqp.output import Output
 from hive_mind.devbroker.amqp.performatives import Performative
 from hive_mind.devbroker.amqp.switchboard import Limits, Switchboard
 from hive_mind.devbroker.amqp.types import Symbol
@@ -28,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
 
-# How long a peer that was told to go may take to read why: with unread bytes, closing at once would throw the reason away.
+# How long a refused peer may take to read the reason: closing at once would discard it with the unread bytes.
 _LINGER_S = 1.0
 
 # Heartbeats are sent at half the interval a peer asks for, and not more often than this.

@@ -96,7 +96,7 @@ def _array(items: Array) -> bytes:
     constructor, write = _element(items[0])
     contents = b"".join(write(item) for item in items)
     if len(items) > max(1, len(contents)):
-        raise ValueError("an array of nothings takes no bytes, and nobody would decode it")
+        raise ValueError("an array of null values can't be encoded: it takes no bytes")
     body = constructor + contents
     return b"\xf0" + _PACK_U32(len(body) + 4) + _PACK_U32(len(items)) + body
 

@@ -1,4 +1,4 @@
-"""What a peer is told when something is refused: a condition for programs, a description for people."""
+"""The error that a peer gets for what is refused: a condition for programs, a description for people."""
 
 from collections.abc import Mapping
 from typing import Any

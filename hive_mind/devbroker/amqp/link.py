@@ -1,22 +1,27 @@
 """One attached link: credit and deliveries in both directions.
 
 `is_sender` is the broker's side: such a link carries messages to a client that receives. The entity behind the link decides what
-is sent and what is accepted. What comes in is put together in `incoming`.
+is sent and what is accepted.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from hive_mind.devbroker.amqp.error import NOT_ALLOWED, AmqpError
-from hive_mind.devbroker.amqp.incoming import Incoming
+from hive_mind.devbroker.amqp import performatives as amqp
+from hive_mind.devbroker.amqp.decoding import DecodeError
+from hive_mind.devbroker.amqp.encoding import described
+from hive_mind.devbroker.amqp.error import DECODE_ERROR, NOT_ALLOWED, AmqpError
 from hive_mind.devbroker.amqp.performatives import Attach, Flow, Transfer
+from hive_mind.devbroker.amqp.switchboard import Peer, Requests, RoutedLink
 from hive_mind.devbroker.entity import Entity
+from hive_mind.devbroker.faults import Fault
 
-if TYPE_CHECKING:
-    from hive_mind.devbroker.amqp.connection import Connection
-    from hive_mind.devbroker.amqp.session import Session
-    from hive_mind.devbroker.requests import RequestEntity
+ACCEPTED_STATE = b"\x00\x53\x24\x45"
+
+# With fewer left, a client is given credit again.
+_CREDIT_LOW = 100
 
 # Deliveries a sending client may have under way.
 CREDIT = 300
@@ -24,20 +29,73 @@ CREDIT = 300
 _ID_MASK = 0xFFFFFFFF
 
 
+def rejected_state(error: AmqpError) -> bytes:
+    """The outcome that refuses a delivery."""
+    return described(amqp.REJECTED, (error.encoded(),))
+
+
+def ordered(fault: Fault) -> AmqpError:
+    """The error that a client gets for a fault."""
+    return AmqpError(fault.condition, "a fault that was ordered")
+
+
 def address_path(address: str) -> str:
     """The path alone: of `amqps://host:port/hub/Partitions/1` it is `hub/Partitions/1`."""
     try:
         return unquote(urlsplit(address).path if "://" in address else address).strip("/")
     except ValueError:
-        raise AmqpError("amqp:invalid-field", "an address that is no URL") from None
+        raise AmqpError("amqp:invalid-field", "the address is not a valid URL") from None
+
+
+class LinkSession(Protocol):
+    """What a link asks of its session."""
+
+    @property
+    def connection(self) -> Peer:
+        """The connection that the session belongs to."""
+        ...
+
+    @property
+    def links(self) -> Mapping[int, "ServerLink"]:
+        """By their handles."""
+        ...
+
+    @property
+    def has_window(self) -> bool:
+        """Whether the client takes another frame."""
+        ...
+
+    def write(self, code: int, fields: list[bytes]) -> None:
+        """Send a performative on this channel."""
+        ...
+
+    def send_delivery(self, handle: int, tag: bytes, payload: bytes, fmt: int, *, is_settled: bool) -> int:
+        """Send a delivery; returns its id."""
+        ...
+
+    def send_flow(self, link: "ServerLink | None" = None, *, is_draining: bool = False) -> None:
+        """Send our window, and a link's credit."""
+        ...
+
+    def send_disposition(self, delivery_id: int, state: bytes, *, is_receiver: bool) -> None:
+        """Send the outcome of a delivery."""
+        ...
+
+    def detach(self, link: "ServerLink", error: AmqpError | None = None) -> None:
+        """End a link from our side."""
+        ...
+
+    def forget(self, link: "ServerLink") -> None:
+        """Drop a link that ended."""
+        ...
 
 
 class ServerLink:
     """See `entity.Link`."""
 
-    entity: "Entity | RequestEntity"
+    entity: Entity | Requests
 
-    def __init__(self, session: "Session", attach: Attach, answer: Callable[["ServerLink", AmqpError | None], None]) -> None:
+    def __init__(self, session: LinkSession, attach: Attach, answer: Callable[["ServerLink", AmqpError | None], None]) -> None:
         terminus = attach.source if attach.is_receiver else attach.target
         self.session, self.attach, self._answer = session, attach, answer
         self.is_sender = attach.is_receiver
@@ -49,11 +107,11 @@ class ServerLink:
         self.unsettled: dict[int, Any] = {}
         self.answer_filters: Mapping[str, Any] | None = None
         self.answer_properties: dict[Any, Any] = {}
-        self.requests: RequestEntity | None = None
+        self.requests: Requests | None = None
         self.is_closed = self.is_waiting = self.is_answered = False
         self.credit = self.delivery_count = 0
         self._is_draining = False
-        self._incoming = Incoming(self)
+        self._incoming = _Incoming(self)
 
     @property
     def handle(self) -> int:
@@ -61,9 +119,14 @@ class ServerLink:
         return self.attach.handle
 
     @property
-    def peer(self) -> "Connection":
+    def peer(self) -> Peer:
         """The connection."""
         return self.session.connection
+
+    @property
+    def siblings(self) -> Iterable[RoutedLink]:
+        """All links of the same session, this one too."""
+        return self.session.links.values()
 
     @property
     def can_send(self) -> bool:
@@ -133,3 +196,118 @@ class ServerLink:
             self._incoming.forget()
             if self.is_answered or self.is_waiting:
                 self.entity.on_detach(self)
+
+
+@dataclass(slots=True)
+class _Partial:
+    """A delivery of which not all frames are there."""
+
+    first: Transfer
+    payload: bytearray
+    bytes_seen: int
+
+
+class _Incoming:
+    """The receiving half of a link: deliveries are put together from their frames, struck by faults, handed over, answered."""
+
+    def __init__(self, link: "ServerLink") -> None:
+        self._link = link
+        self._partial: _Partial | None = None
+
+    def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
+        """A frame of a delivery, often the only one."""
+        if transfer.is_aborted:
+            self.forget()
+            return
+        if self._partial is None and not transfer.has_more:
+            self._complete(transfer, payload, len(payload))
+            return
+        partial = self._collect(transfer, payload)
+        if not transfer.has_more:
+            self.forget()
+            self._complete(partial.first, bytes(partial.payload), partial.bytes_seen)
+
+    def _collect(self, transfer: Transfer, payload: bytes) -> _Partial:
+        partial = self._partial = self._partial or _Partial(transfer, bytearray(), 0)
+        partial.bytes_seen += len(payload)
+        # Past the limit the length still counts, so that the refusal comes at the end of the delivery.
+        if partial.bytes_seen <= self._link.peer.limits.message_bytes_max:
+            partial.payload += payload
+            self._link.peer.hold_partial(len(payload))
+        return partial
+
+    def forget(self) -> None:
+        """What is not complete will not be: the link ends, or the client takes it back."""
+        if self._partial is not None:
+            self._link.peer.hold_partial(-len(self._partial.payload))
+            self._partial = None
+
+    def _complete(self, transfer: Transfer, payload: bytes, size: int) -> None:
+        if transfer.delivery_id is None:
+            raise AmqpError("amqp:invalid-field", "a delivery without an id")
+        if self._link.credit <= 0:
+            self._link.detach(AmqpError("amqp:link:transfer-limit-exceeded", "a delivery without credit"))
+            return
+        self._link.delivery_count = (self._link.delivery_count + 1) & _ID_MASK
+        self._link.credit -= 1
+        state = self._taken(payload, transfer.fmt, size)
+        if state is None or self._link.is_closed or self._link.peer.is_closed:
+            return
+        if not transfer.is_settled:
+            self._link.session.send_disposition(transfer.delivery_id, state, is_receiver=True)
+        if self._link.credit < _CREDIT_LOW:
+            self._link.grant()
+
+    def _taken(self, payload: bytes, fmt: int, size: int) -> bytes | None:
+        """The outcome of a delivery, or None where a fault leaves the client without one."""
+        try:
+            self._refuse_large(size)
+            kind, address = (
+                self._link.requests.fault_place(self._link, payload) if self._link.requests else ("send", self._link.address)
+            )
+            fault = self._link.peer.broker.take_fault(kind, address)
+            return self._delivered(payload, fmt) if fault is None else self._struck(fault, payload, fmt)
+        except AmqpError as error:
+            return self._rejected(error)
+        except DecodeError as error:
+            return self._rejected(AmqpError(DECODE_ERROR, str(error)))
+
+    def _delivered(self, payload: bytes, fmt: int) -> bytes:
+        self._link.entity.on_message(self._link, payload, fmt)
+        return ACCEPTED_STATE
+
+    def _rejected(self, error: AmqpError) -> bytes:
+        self._link.peer.broker.count(f"rejected {error.condition}")
+        return rejected_state(error)
+
+    def _refuse_large(self, size: int) -> None:
+        limit = self._link.peer.limits.message_bytes_max
+        if size > limit:
+            raise AmqpError("amqp:link:message-size-exceeded", f"a message of {size} bytes; at most {limit} are allowed")
+
+    def _struck(self, fault: Fault, payload: bytes, fmt: int) -> bytes | None:
+        """The outcome of a delivery that a fault strikes, or None for none at all."""
+        error = ordered(fault)
+        match fault.action:
+            case "error":
+                return self._refused(payload, error)
+            case "delay":
+                self._link.peer.stall(fault.delay_s)
+                return self._delivered(payload, fmt)
+            case "detach":
+                self._link.detach(error)
+            case "accept-then-drop":
+                self._delivered(payload, fmt)
+                self._link.peer.abort()
+            case "drop-connection":
+                self._link.peer.abort()
+            case "ignore":
+                pass
+        return None
+
+    def _refused(self, payload: bytes, error: AmqpError) -> bytes:
+        """A message is rejected; a request is accepted, and its answer says no."""
+        if self._link.requests is None:
+            raise error
+        self._link.requests.refuse(self._link, payload, error)
+        return ACCEPTED_STATE

@@ -28,7 +28,7 @@ _PREFIX = 3
 
 @dataclass(frozen=True)
 class Message:
-    """Each section with its descriptor, or b"" where there is none. `body` is all that follows the application properties."""
+    """Each section with its descriptor, or b"" if absent. `body` is all that follows the application properties."""
 
     header: bytes = b""
     annotations: bytes = b""
@@ -150,7 +150,7 @@ def _sections(payload: bytes) -> Iterator[tuple[int, int, int, int]]:
     position = 0
     while position < len(payload):
         if payload[position] != 0:
-            raise DecodeError("a message with something that is no section")
+            raise DecodeError("a message contains something other than sections")
         code, value_start = _section_code(payload, position)
         if not HEADER <= code <= FOOTER:
             raise DecodeError("a message with an unknown section")

@@ -2,18 +2,15 @@
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.encoding import FALSE, NULL, TRUE, boolean, described, encode, encoded_list, frame, uint
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.amqp.incoming import ACCEPTED_STATE, rejected_state
-from hive_mind.devbroker.amqp.link import ServerLink
+from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ServerLink, rejected_state
 from hive_mind.devbroker.amqp.performatives import Begin, Disposition, Flow
+from hive_mind.devbroker.amqp.switchboard import Peer
 from hive_mind.devbroker.entity import Outcome
-
-if TYPE_CHECKING:
-    from hive_mind.devbroker.amqp.connection import Connection
 
 # Frames a client may send before it hears of us.
 WINDOW = 1 << 14
@@ -30,7 +27,7 @@ _ID_MASK = 0xFFFFFFFF
 class Session:
     """A channel with links in it."""
 
-    def __init__(self, connection: "Connection", channel: int, begin: Begin) -> None:
+    def __init__(self, connection: Peer, channel: int, begin: Begin) -> None:
         self.connection, self.channel = connection, channel
         self.links: dict[int, ServerLink] = {}
         self._next_incoming_id, self._window = begin.next_outgoing_id, begin.incoming_window
@@ -149,7 +146,7 @@ class Session:
                 yield link, delivery_id
 
     def _settle(self, link: ServerLink, delivery_id: int, said: Disposition) -> None:
-        # Settled without an outcome is taken as accepted; an outcome that is none yet, such as "received", changes nothing.
+        # Settled without an outcome is taken as accepted; a provisional state, such as "received", changes nothing.
         outcome = said.outcome or (Outcome("accepted") if said.is_settled else None)
         if outcome is None or delivery_id not in link.unsettled:
             return

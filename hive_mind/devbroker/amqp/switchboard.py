@@ -1,16 +1,15 @@
-"""What the engine (connection, session, link) asks of the broker it serves, and within which limits."""
+"""The seam between the AMQP engine (connection, session, link) and the broker: what each asks of the other, and the limits.
 
-from collections.abc import Callable
+Only protocols and values, so that neither side imports the other.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
-from hive_mind.devbroker.entity import Entity, Timer
+from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.entity import Entity, Link, Outcome, Timer
 from hive_mind.devbroker.faults import Fault
-
-if TYPE_CHECKING:
-    from hive_mind.devbroker.amqp.connection import Connection
-    from hive_mind.devbroker.amqp.link import ServerLink
-    from hive_mind.devbroker.requests import RequestEntity
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Limits:
     links_max: int = 2048
     # Of deliveries that are on their way in or out with not all their frames, over all links of a connection: in each direction.
     partial_bytes_max: int = 16 << 20
-    # What waits to be written before entities are told to stop.
+    # Unwritten bytes at which entities have to stop sending.
     output_bytes_max: int = 1 << 18
     connections_max: int = 5000
     handshake_s: float = 10.0
@@ -39,20 +38,20 @@ class Switchboard(Protocol):
     name: str
     limits: Limits
 
-    def connected(self, connection: "Connection") -> bool:
-        """A connection is there; False if there are too many."""
+    def connected(self, peer: "Peer") -> bool:
+        """Register a connection; False if there are too many."""
         ...
 
-    def disconnected(self, connection: "Connection") -> None:
-        """It is gone."""
+    def disconnected(self, peer: "Peer") -> None:
+        """Forget a connection that was lost."""
         ...
 
     def is_login(self, user: str, password: str) -> bool:
         """Whether these are the name of a key and the key."""
         ...
 
-    def route(self, link: "ServerLink") -> "Entity | RequestEntity":
-        """The entity at the link's address. Raises `AmqpError` where there is none or no token for it."""
+    def route(self, link: "RoutedLink") -> "Entity | Requests":
+        """The entity at the link's address. Raises `AmqpError` for an unknown entity or a missing token."""
         ...
 
     def take_fault(self, kind: str, address: str) -> Fault | None:
@@ -65,4 +64,100 @@ class Switchboard(Protocol):
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
         """Call after a while."""
+        ...
+
+
+class Peer(Protocol):
+    """A connection, as its sessions and links, the router and the broker see it."""
+
+    broker: Switchboard
+    limits: Limits
+    authorised: dict[str, float]
+    """Path → when the token for it expires. The path "" stands for everything."""
+    agent: str
+    """The client's name for itself, in lower case."""
+    is_closed: bool
+    peer_frame_bytes: int
+    """The largest frame that the client takes."""
+    waiting_bytes: int
+    """Of deliveries whose other frames wait for their session's window. Sessions count here."""
+
+    @property
+    def links(self) -> int:
+        """Number of links, over all sessions."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Send bytes with all else of this turn."""
+        ...
+
+    def has_room(self) -> bool:
+        """Whether the client keeps up with reading."""
+        ...
+
+    def hold_partial(self, count: int) -> None:
+        """Account for the bytes of incomplete deliveries. Raises `AmqpError` when they are too many."""
+        ...
+
+    def stall(self, delay_s: float) -> None:
+        """Neither answer nor read for a while."""
+        ...
+
+    def abort(self) -> None:
+        """Drop the connection without a `close`."""
+        ...
+
+    def finish(self, *, is_graceful: bool) -> None:
+        """End now, with or without a `close`."""
+        ...
+
+
+class RoutedLink(Link, Protocol):
+    """A link as the router and `Requests` see it: an entity needs less."""
+
+    reply_address: str
+    """The address at which the client receives what comes on this link."""
+    requests: "Requests | None"
+    """To be set in `Switchboard.route` where requests are answered."""
+
+    @property
+    def peer(self) -> Peer:
+        """The connection."""
+        ...
+
+    @property
+    def siblings(self) -> Iterable["RoutedLink"]:
+        """All links of the same session, in the order they were attached."""
+        ...
+
+
+class Requests(Protocol):
+    """An entity that answers requests instead of keeping messages. See `entity.Entity` for the first five calls."""
+
+    def on_attach(self, link: RoutedLink) -> None:
+        """A client attaches. Raises `AmqpError` to refuse."""
+        ...
+
+    def on_detach(self, link: RoutedLink) -> None:
+        """The link ended."""
+        ...
+
+    def on_message(self, link: RoutedLink, payload: bytes, fmt: int) -> None:
+        """A request arrived. Raises `AmqpError` or `DecodeError` to reject it."""
+        ...
+
+    def pump(self, link: RoutedLink) -> None:
+        """Send waiting answers while `link.can_send`."""
+        ...
+
+    def settle(self, link: RoutedLink, held: Any, outcome: Outcome) -> None:
+        """The client settled what was sent with `held`."""
+        ...
+
+    def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None:
+        """Answer a request with an error."""
+        ...
+
+    def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
+        """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
         ...

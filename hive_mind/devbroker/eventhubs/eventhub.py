@@ -13,8 +13,7 @@ from hive_mind.devbroker.amqp.error import NOT_ALLOWED, NOT_FOUND, RESOURCE_LIMI
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DELIVERY_ANNOTATIONS, Message, annotations_section, messages_of, split
 from hive_mind.devbroker.amqp.types import Array, Int, Symbol, Timestamp
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
-from hive_mind.devbroker.eventhubs.partition import Partition, Retention
-from hive_mind.devbroker.eventhubs.partition_key import partition_of
+from hive_mind.devbroker.eventhubs.partition import Partition, Retention, partition_of
 
 # The service's own limit, per partition and consumer group.
 READERS_MAX = 5

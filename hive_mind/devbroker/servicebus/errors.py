@@ -1,4 +1,4 @@
-"""What clients of Service Bus are told, in the service's words where its SDKs look at them."""
+"""The errors of Service Bus, in the service's words where its SDKs depend on them."""
 
 from hive_mind.devbroker.amqp.error import NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
 
@@ -11,7 +11,7 @@ def message_lock_lost() -> AmqpError:
 
 
 def session_lock_lost(session: str) -> AmqpError:
-    """Somebody may hold the session, but not who asks."""
+    """The session is not held by this receiver."""
     return AmqpError("com.microsoft:session-lock-lost", f"the lock on session {session!r} was lost; accept the session again")
 
 
@@ -27,7 +27,7 @@ def no_session() -> AmqpError:
 
 def no_such_message(sequence: int) -> AmqpError:
     """Gone, or in another state than the request needs."""
-    return AmqpError("com.microsoft:message-not-found", f"there is no message {sequence} this can be done with")
+    return AmqpError("com.microsoft:message-not-found", f"message {sequence} is gone, or in another state than the request needs")
 
 
 def quota_reached(what: str) -> AmqpError:

@@ -11,16 +11,12 @@ from math import inf
 from sys import maxsize
 from uuid import UUID
 
-from hive_mind.devbroker.servicebus.duplicates import Duplicates
+from hive_mind.devbroker.servicebus.admission import Duplicates, Quota
 from hive_mind.devbroker.servicebus.errors import no_such_message, not_allowed, session_lock_lost
-from hive_mind.devbroker.servicebus.kept import Kept, State
-from hive_mind.devbroker.servicebus.letters import Letter, buried
-from hive_mind.devbroker.servicebus.locks import Locks
-from hive_mind.devbroker.servicebus.quota import Quota
-from hive_mind.devbroker.servicebus.schedule import Schedule
-from hive_mind.devbroker.servicebus.sessions import Lease, Sessions
+from hive_mind.devbroker.servicebus.locks import Lease, Locks, Sessions
+from hive_mind.devbroker.servicebus.message import Kept, Letter, State, buried
 from hive_mind.devbroker.servicebus.settings import QueueSettings
-from hive_mind.devbroker.servicebus.shelf import Shelf
+from hive_mind.devbroker.servicebus.store import MessageStore, Schedule
 
 
 class Queue:
@@ -34,7 +30,7 @@ class Queue:
         # A message of a session is locked for as long as the session is.
         self.locks = Locks(inf if settings.requires_session else settings.lock_s)
         self.sessions = Sessions(settings.lock_s)
-        self._shelf = Shelf(by_session=settings.requires_session)
+        self._store = MessageStore(by_session=settings.requires_session)
         self._schedule = Schedule()
         self._duplicates = Duplicates(settings.duplicate_window_s)
         self._sequence = 0
@@ -78,7 +74,7 @@ class Queue:
         self.advance(now)
         if lease is not None and not self.sessions.holds(lease):
             raise session_lock_lost(lease.session)
-        kept = self._shelf.pop_ready(lease.session if lease else None)
+        kept = self._store.pop_ready(lease.session if lease else None)
         if kept is not None:
             self._hand_out(kept, now, for_good=for_good)
         return kept
@@ -123,7 +119,7 @@ class Queue:
     def free_session(self, now: float) -> str | None:
         """A session with ready messages that nobody holds."""
         self.advance(now)
-        return next((session for session in self._shelf.ready_sessions() if not self.sessions.is_held(session)), None)
+        return next((session for session in self._store.ready_sessions() if not self.sessions.is_held(session)), None)
 
     def accept(self, session: str, now: float) -> Lease:
         """Hold a session, whether there are messages or not."""
@@ -143,13 +139,13 @@ class Queue:
 
     def active_sessions(self) -> Iterator[str]:
         """Sessions with messages or with a state."""
-        with_messages = (kept.letter.session for kept in self._shelf if kept.letter.session is not None)
+        with_messages = (kept.letter.session for kept in self._store if kept.letter.session is not None)
         return iter(dict.fromkeys((*with_messages, *self.sessions.stored_since(-inf))))
 
     def peek(self, start: int, session: str | None, now: float) -> Iterator[Kept]:
         """Every message from a number on, whatever its state, without taking it."""
         self.advance(now)
-        kept = sorted((*self._shelf, *self._schedule), key=lambda kept: kept.sequence)
+        kept = sorted((*self._store, *self._schedule), key=lambda kept: kept.sequence)
         return (each for each in kept if each.sequence >= start and session in (None, each.letter.session))
 
     def advance(self, now: float) -> None:
@@ -162,19 +158,19 @@ class Queue:
         for kept in self._schedule.pop_due(now):
             # As if it were sent now: it gets a number behind all others.
             self._admit(self._numbered(kept.letter, now))
-        for kept in self._shelf.pop_expired(now):
+        for kept in self._store.pop_expired(now):
             self._expire(kept, now)
 
     def next_due(self) -> float | None:
         """When there is something to do at the earliest."""
         parts = (self.sessions, self.locks, self._schedule)
-        dues = [*(part.first_due() for part in parts), self._shelf.next_expiry()]
+        dues = [*(part.first_due() for part in parts), self._store.next_expiry()]
         return min((due for due in dues if due is not None), default=None)
 
     def counts(self) -> dict[str, int]:
         """How many messages are in which state."""
-        deferred = sum(kept.state is State.DEFERRED and kept.token is None for kept in self._shelf)
-        locked, ready = len(self.locks), len(self._shelf) - len(self.locks) - deferred
+        deferred = sum(kept.state is State.DEFERRED and kept.token is None for kept in self._store)
+        locked, ready = len(self.locks), len(self._store) - len(self.locks) - deferred
         return {"ready": ready, "locked": locked, "deferred": deferred, "scheduled": len(self._schedule)}
 
     def _numbered(self, letter: Letter, now: float, origin: int | None = None) -> Kept:
@@ -183,15 +179,15 @@ class Queue:
 
     def _admit(self, kept: Kept) -> None:
         kept.expires_at = kept.enqueued_at + min(kept.letter.ttl_s, self.settings.ttl_s)
-        self._shelf.add(kept)
+        self._store.add(kept)
         self._make_ready(kept)
 
     def _make_ready(self, kept: Kept) -> None:
-        self._shelf.make_ready(kept)
+        self._store.make_ready(kept)
         self.changed()
 
     def _deferred(self, sequence: int) -> Kept:
-        kept = self._shelf.find(sequence)
+        kept = self._store.find(sequence)
         if kept is None or kept.state is not State.DEFERRED or kept.token is not None:
             raise no_such_message(sequence)
         if self.settings.requires_session and kept.letter.session:
@@ -236,7 +232,7 @@ class Queue:
         self.quota.take(letter.size)
         dead = self._numbered(letter, now, kept.origin)
         dead.attempts, dead.died_in = kept.attempts, died_in
-        self._shelf.add(dead)
+        self._store.add(dead)
         self._make_ready(dead)
 
     def _release(self, session: str, now: float, *, is_failed: bool) -> None:
@@ -248,7 +244,7 @@ class Queue:
         self.changed()
 
     def _remove(self, kept: Kept) -> None:
-        self._shelf.remove(kept)
+        self._store.remove(kept)
         self.quota.give_back(kept.letter.size)
 
 

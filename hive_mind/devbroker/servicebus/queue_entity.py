@@ -10,14 +10,13 @@ from uuid import UUID, uuid4
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import Message, unbatch
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
-from hive_mind.devbroker.servicebus.alarm import Alarm
 from hive_mind.devbroker.servicebus.errors import not_allowed
-from hive_mind.devbroker.servicebus.letters import letter_of, text_of
 from hive_mind.devbroker.servicebus.management import manage_queue
+from hive_mind.devbroker.servicebus.message import letter_of, rendered, tag_of, text_of
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.rendering import rendered, tag_of
 from hive_mind.devbroker.servicebus.rules import Rules
 from hive_mind.devbroker.servicebus.session_links import SESSION_FILTER, SessionLinks
+from hive_mind.devbroker.servicebus.wake_timer import WakeTimer
 
 
 class QueueEntity:
@@ -30,17 +29,17 @@ class QueueEntity:
         self._receivers: deque[Link] = deque()
         self._deliveries: dict[UUID, tuple[Link, int]] = {}
         self._sessions = SessionLinks(host, queue, self._receivers.append)
-        self._alarm = Alarm(host, self._look)
-        queue.changed = self._alarm.ring
+        self._wake_timer = WakeTimer(host, self._look)
+        queue.changed = self._wake_timer.ring
         queue.locks.opened = self._forget
 
     def on_attach(self, link: Link) -> None:
-        """Anybody may receive; who sends needs a queue."""
+        """Accept receivers, and senders unless this is a subscription or a dead-letter queue."""
         if not link.is_sender:
             self._refuse_sender()
         elif self.queue.settings.requires_session:
             self._sessions.attach(link)
-            self._alarm.expect(self.queue.next_due())
+            self._wake_timer.expect(self.queue.next_due())
         elif link.filters.get(SESSION_FILTER) is not None:
             raise not_allowed("this entity has no sessions; receive from it without one")
         else:
@@ -64,7 +63,7 @@ class QueueEntity:
         """Give a receiver what it has credit for."""
         while self._give(link):
             pass
-        self._alarm.expect(self.queue.next_due())
+        self._wake_timer.expect(self.queue.next_due())
 
     def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
         """What a receiver did with a message. Raises `AmqpError` when its lock was lost."""
@@ -84,7 +83,7 @@ class QueueEntity:
     def manage(self, request: Message) -> Reply:
         """See `management`."""
         reply = manage_queue(request, self.queue, self.rules, self._host.now())
-        self._alarm.expect(self.queue.next_due())
+        self._wake_timer.expect(self.queue.next_due())
         return reply
 
     def _refuse_sender(self) -> None:

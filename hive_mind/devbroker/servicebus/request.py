@@ -6,7 +6,7 @@ from uuid import UUID
 
 from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.servicebus.errors import wrong_argument
-from hive_mind.devbroker.servicebus.letters import text_of
+from hive_mind.devbroker.servicebus.message import text_of
 
 _PREFIX = "com.microsoft:"
 

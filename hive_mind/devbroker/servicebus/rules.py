@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hive_mind.devbroker.servicebus.sqlfilter import SYSTEM_NAMES, Filter, Properties, filter_of
+from hive_mind.devbroker.servicebus.sql_filter import SYSTEM_NAMES, Filter, Properties, filter_of
 from hive_mind.errors import InvalidInput
 
 RULES_MAX = 100

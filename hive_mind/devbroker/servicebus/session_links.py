@@ -1,12 +1,12 @@
-"""Which receiver holds which session of a queue, and who waits for one."""
+"""Which receiver holds which session of a queue, and which receivers wait for one."""
 
 from collections.abc import Callable
 
 from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.entity import Host, Link, Timer
 from hive_mind.devbroker.servicebus.errors import no_session, not_allowed, session_lock_lost
+from hive_mind.devbroker.servicebus.locks import Lease
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.sessions import Lease
 
 SESSION_FILTER = "com.microsoft:session-filter"
 
@@ -49,7 +49,7 @@ class SessionLinks:
             self._queue.release(self._leases.pop(link), self._host.now())
 
     def serve_waiting(self) -> None:
-        """Give sessions that became free to who waits for any, first come, first served."""
+        """Give free sessions to waiting receivers, first come, first served."""
         for link in tuple(self._waiting):
             now = self._host.now()
             session = self._queue.free_session(now)

@@ -52,7 +52,7 @@ def settings_of(properties: Mapping[str, Any]) -> QueueSettings:
 
 def _field(name: str) -> str:
     if name not in _READERS:
-        raise InvalidInput(f"there is no property {name!r}; known: {', '.join(sorted(_READERS))}")
+        raise InvalidInput(f"unknown property {name!r}; known: {', '.join(sorted(_READERS))}")
     return _READERS[name][0]
 
 

@@ -7,7 +7,9 @@ kind is simply not what the filter looks for.
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
+
+from hive_mind.errors import InvalidInput
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -25,6 +27,11 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "/": operator.truediv,
     "%": lambda left, right: math.copysign(1, left) * (abs(left) % abs(right)),
 }
+
+_ANY: Final = None
+_ONE: Final = ""
+
+Pattern = tuple[str | None, ...]
 
 
 def compared(sign: str, left: object, right: object) -> bool | None:
@@ -89,3 +96,42 @@ def _fit_together(left: object, right: object) -> bool:
     if isinstance(left, str):  # symbols are texts too
         return isinstance(right, str)
     return type(left) is type(right)
+
+
+def pattern_of(text: str, escape: str = "") -> Pattern:
+    """The pattern as its characters, with marks for the wild ones."""
+    if len(escape) > 1:
+        raise InvalidInput("SQL filter: ESCAPE takes one character")
+    result: list[str | None] = []
+    characters = iter(text)
+    for character in characters:
+        if character == escape:
+            result.append(_escaped(next(characters, "")))
+        else:
+            result.append({"%": _ANY, "_": _ONE}.get(character, character))
+    return tuple(result)
+
+
+def is_like(text: str, pattern: Pattern) -> bool:
+    """Whether the whole text fits. Upper and lower case are different."""
+    at = in_pattern = 0
+    retry_at, retry_in_pattern = 0, -1
+    while at < len(text):
+        expected = pattern[in_pattern] if in_pattern < len(pattern) else "no character"
+        if expected is _ANY:
+            in_pattern += 1
+            retry_at, retry_in_pattern = at, in_pattern
+        elif expected in (_ONE, text[at]):
+            at, in_pattern = at + 1, in_pattern + 1
+        elif retry_in_pattern >= 0:  # let the last % take one character more
+            retry_at += 1
+            at, in_pattern = retry_at, retry_in_pattern
+        else:
+            return False
+    return all(mark is _ANY for mark in pattern[in_pattern:])
+
+
+def _escaped(character: str) -> str:
+    if not character:
+        raise InvalidInput("SQL filter: a LIKE pattern ends with its escape character")
+    return character

@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from hive_mind.devbroker.servicebus.duplicates import Duplicates
-from hive_mind.devbroker.servicebus.kept import Kept, State
-from hive_mind.devbroker.servicebus.letters import Letter, properties_of
+from hive_mind.devbroker.servicebus.admission import Duplicates, Quota
+from hive_mind.devbroker.servicebus.message import Kept, Letter, State, properties_of
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.quota import Quota
 from hive_mind.devbroker.servicebus.rules import Rules
-from hive_mind.devbroker.servicebus.schedule import Schedule
 from hive_mind.devbroker.servicebus.settings import QueueSettings
+from hive_mind.devbroker.servicebus.store import Schedule
 
 
 class Topic:
@@ -49,7 +47,7 @@ class Topic:
             self._quota.give_back(self._schedule.cancel(sequence).letter.size)
 
     def advance(self, now: float) -> None:
-        """Send what is due. Nobody can be told that a subscription is full, so here it gets more than it may; nothing is lost."""
+        """Send what is due. A full subscription exceeds its quota here: no sender is left to be refused."""
         for kept in self._schedule.pop_due(now):
             self._quota.give_back(kept.letter.size)
             self._put(kept.letter, self._wanting(kept.letter), now)

@@ -4,11 +4,11 @@ from typing import Any
 
 from hive_mind.devbroker.amqp.sections import Message, unbatch
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
-from hive_mind.devbroker.servicebus.alarm import Alarm
 from hive_mind.devbroker.servicebus.errors import not_allowed
-from hive_mind.devbroker.servicebus.letters import letter_of
 from hive_mind.devbroker.servicebus.management import manage_topic
+from hive_mind.devbroker.servicebus.message import letter_of
 from hive_mind.devbroker.servicebus.topic import Topic
+from hive_mind.devbroker.servicebus.wake_timer import WakeTimer
 
 
 class TopicEntity:
@@ -17,11 +17,11 @@ class TopicEntity:
     def __init__(self, host: Host, topic: Topic) -> None:
         self.topic = topic
         self._host = host
-        self._alarm = Alarm(host, self._look)
-        topic.changed = self._alarm.ring
+        self._wake_timer = WakeTimer(host, self._look)
+        topic.changed = self._wake_timer.ring
 
     def on_attach(self, link: Link) -> None:
-        """Only who sends."""
+        """Accept senders only."""
         if link.is_sender:
             raise not_allowed("a topic keeps nothing; receive from one of its subscriptions")
 

@@ -111,7 +111,7 @@ class ModelAnswerer:
 
     def __init__(self, model: LanguageModel, budget: Budget, *, has_price: bool = True) -> None:
         self._model, self._budget, self._has_price = model, budget, has_price
-        # Whoever arranges an arm decides how many hits there are; full context is all of them.
+        # The arm decides the number of hits; full context is all of them.
         self._reader = PromptedReader(model, budget, PromptedSettings(hits_max=sys.maxsize))
         self._turn = asyncio.Lock()
 

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from hive_mind.evals.answers.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.measure.coverage import coverage_gap
-from hive_mind.measure.duplicates import likeness
 from hive_mind.measure.keywords import holds_all, holds_any
 from hive_mind.measure.ranking import ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank
-from hive_mind.measure.sources import source_diversity
+from hive_mind.measure.results import coverage_gap, likeness, source_diversity
 from hive_mind.model.query import Hit
 
 Figures = dict[str, float | None]

@@ -4,9 +4,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from hive_mind.evals.arms.base import Outcome, Progress
+from hive_mind.evals.arms.costs import Learning, outcome_of
 from hive_mind.evals.arms.keeping import documents_by_fact, facts_of
-from hive_mind.evals.arms.learning_cost import Learning
-from hive_mind.evals.arms.timing import outcome_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.rows import Learned
 from hive_mind.model.fact import Fact

@@ -49,7 +49,7 @@ DEALS = tuple(_DEALS)
 def deal_by(name: str, seed: int = 1) -> Deal:
     """The way to deal of this name; `seed` decides where it draws. Raises `InvalidInput`."""
     if name not in _DEALS:
-        raise InvalidInput(f"there is no way to deal {name!r}; known: {', '.join(DEALS)}")
+        raise InvalidInput(f"unknown deal {name!r}; known: {', '.join(DEALS)}")
     return lambda documents, agents: _DEALS[name](documents, agents, seed)
 
 

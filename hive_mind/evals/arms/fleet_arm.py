@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.costs import outcome_of
 from hive_mind.evals.arms.methods import Search
-from hive_mind.evals.arms.taught import Taught, plan_of, teach
-from hive_mind.evals.arms.timing import outcome_of
+from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
@@ -21,29 +21,29 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 class FleetArm:
     """A hive that has learned a scope, asked in one way."""
 
-    def __init__(self, taught: Taught, search: Search) -> None:
-        self._taught, self._search = taught, search
-        self.documents: Mapping[str, Sequence[str]] = taught.documents
-        self.learned: Learned = taught.learned
+    def __init__(self, trained: TrainedFleet, search: Search) -> None:
+        self._trained, self._search = trained, search
+        self.documents: Mapping[str, Sequence[str]] = trained.documents
+        self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         """Put one question."""
-        taught, agent = self._taught, self._taught.asker(question)
-        taught.node_of(agent)
-        memory = cast(DistributedCognitiveMemory, taught.fleet.memory(agent))
+        trained, agent = self._trained, self._trained.asker(question)
+        trained.node_of(agent)
+        memory = cast(DistributedCognitiveMemory, trained.fleet.memory(agent))
 
         def cost() -> Cost:
             gathered = memory.last_gathered
-            return taught.cost(len(gathered.asked) if gathered else 0, memory.completeness)
+            return trained.cost(len(gathered.asked) if gathered else 0, memory.completeness)
 
-        taught.begin()
+        trained.begin()
         return await outcome_of(lambda: self._search(memory, question.text, limit), cost)
 
     async def close(self) -> None:
         """Close the fleet."""
-        await self._taught.close()
+        await self._trained.close()
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> FleetArm:
     """The hive of a cell. Raises `InvalidInput` for groups or nodes down that can't be."""
-    return FleetArm(await teach(cell, scope, means, plan_of(cell, cast(TopologyName, cell.arm.kind))), search)
+    return FleetArm(await train(cell, scope, means, plan_of(cell, cast(TopologyName, cell.arm.kind))), search)

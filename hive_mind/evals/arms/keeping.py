@@ -1,4 +1,4 @@
-"""Documents as facts: what a memory is told to keep, and which documents a fact stands for afterwards."""
+"""Documents as facts: what a memory is given to keep, and which documents a fact stands for afterwards."""
 
 from collections.abc import Iterable, Sequence
 

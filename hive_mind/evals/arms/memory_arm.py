@@ -6,10 +6,9 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from hive_mind.evals.arms.base import Means, Outcome, Progress
+from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
 from hive_mind.evals.arms.keeping import keep
-from hive_mind.evals.arms.learning_cost import Learning, prepare
 from hive_mind.evals.arms.methods import Search
-from hive_mind.evals.arms.timing import outcome_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned

@@ -5,17 +5,42 @@
 and are here to be measured, not to be used.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.recency import CANDIDATES_PER_HIT, Newness, newest_first
+from hive_mind.evals.arms.keeping import candidate_of, worded
+from hive_mind.evals.datasets import Document
 from hive_mind.evals.experiments.values import Mode
+from hive_mind.memory.intake import statement
+from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Hit, Method, Query
-from hive_mind.ranking.fusion import rrf_merge
-from hive_mind.ranking.hybrid import hybrid_score_weighted
+from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
+
+CANDIDATES_PER_HIT = 5
+"""Raise it and newer facts that have less to do with the question come up."""
+
+Newness = Mapping[str, int]
+"""How new each fact is, by its id: the higher, the newer."""
+
+
+def newness_of(documents: Iterable[Document]) -> Newness:
+    """Of each fact that the documents become."""
+    kept = worded(documents)
+    days = {day: number for number, day in enumerate(sorted({document.said_at for document in kept}))}
+    is_dated = bool(days.keys() - {""})
+    newest: dict[str, int] = {}
+    for place, document in enumerate(kept):
+        name = fact_id(statement(candidate_of(document)))
+        newest[name] = max(newest.get(name, -1), days[document.said_at] if is_dated else place)
+    return newest
+
+
+def newest_first(hits: Sequence[Hit], newness: Newness, limit: int) -> list[Hit]:
+    """The newest `limit` of hits that are in the order of their relevance. What no document said is older than all."""
+    return sorted(hits, key=lambda hit: -newness.get(hit.fact.id, -1))[:limit]
 
 
 class Searched(Protocol):
@@ -79,7 +104,7 @@ _METHOD_OF: Mapping[Mode, Method] = {"hybrid": "hybrid", "semantic": "vector", "
 def search_by(method: str) -> Search:
     """The search of this name. Raises `InvalidInput`."""
     if method not in METHODS:
-        raise InvalidInput(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+        raise InvalidInput(f"unknown method {method!r}; known: {', '.join(METHODS)}")
     return METHODS[method]
 
 

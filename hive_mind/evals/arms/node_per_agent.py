@@ -30,20 +30,20 @@ def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:
 
 
 def refuse(cell: Cell, means: Means) -> None:
-    """Raises `InvalidInput` for an arm that is no hive, and for what can't be wrong with it or can't be asked of it."""
+    """Raises `InvalidInput` for an arm without a hive, and for faults or searches that it does not support."""
     arm, fault = cell.arm, cell.fault
     if arm.kind not in _HIVES:
         raise InvalidInput(f"a {arm.kind} arm can't run in place {arm.place!r}: choose {', '.join(_HIVES)}, or in-process")
     if arm.agents < 1:
         raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
     if fault.down >= arm.agents:
-        raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down nobody is left to ask; stop fewer")
+        raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down no node is left to ask; stop fewer")
     if not 0.0 <= fault.loss <= 1.0 or min(fault.down, fault.slow, fault.slow_ms) < 0:
         raise InvalidInput("a loss is a share of messages between 0 and 1; down, slow and slow_ms are numbers of 0 or more")
     if (fault.loss or fault.slow) and arm.place != "simulator":
         raise InvalidInput("messages are lost and members slow in the simulator only: set place to simulator, or leave that out")
     if cell.retrieval.mode == "semantic" and not means.embedder.dimension:
-        raise InvalidInput("mode semantic compares meanings and there is no embedding model: see hive-mind doctor")
+        raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")
 
 
 def topology_of(arm: Arm) -> Topology:
@@ -64,7 +64,7 @@ def slow_of(cell: Cell) -> frozenset[str]:
 
 
 def askers_of(cell: Cell, scope: Scope) -> Mapping[str, str]:
-    """Who asks each question, by its id: those whose node runs, in turn; the same whichever questions are asked in the end."""
+    """The asker of each question, by its id: agents whose node runs, in turn, over all questions of the scope."""
     down = down_of(cell)
     asking = [name for name in names_of(cell.arm.agents) if name not in down]
     return {question.id: asking[place % len(asking)] for place, question in enumerate(scope.questions)}

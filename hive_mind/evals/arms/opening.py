@@ -6,8 +6,7 @@ from typing import cast
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms import baselines, fleet_arm, memory_arm, routed, seed_federated
 from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
-from hive_mind.evals.arms.methods import Search, search_in
-from hive_mind.evals.arms.recency import newness_of
+from hive_mind.evals.arms.methods import Search, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.hive.topology.spec import SPECS
@@ -55,4 +54,4 @@ def _refuse(cell: Cell, means: Means) -> None:
     if arm.agents < 1:
         raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
     if cell.retrieval.mode == "semantic" and arm.kind in ("single", *_HIVES) and not means.embedder.dimension:
-        raise InvalidInput("mode semantic compares meanings and there is no embedding model: see hive-mind doctor")
+        raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")

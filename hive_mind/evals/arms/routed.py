@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.costs import outcome_of
 from hive_mind.evals.arms.dealing import deal_by, names_of
 from hive_mind.evals.arms.keeping import facts_of, lessons
 from hive_mind.evals.arms.methods import Search
-from hive_mind.evals.arms.taught import Taught, plan_of, teach
-from hive_mind.evals.arms.timing import outcome_of
+from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
@@ -73,19 +73,19 @@ class _Chosen:
 
 
 class RoutedArm:
-    """A hive that has learned a scope. Whoever asks coordinates, from its node, and has no facts of its own to add."""
+    """A hive that has learned a scope. The asker coordinates, from its node, and adds no facts of its own."""
 
-    def __init__(self, taught: Taught, search: Search, centroids: NDArray[np.float32], cell: Cell, means: Means) -> None:
-        self._taught, self._search, self._centroids, self._means = taught, search, centroids, means
+    def __init__(self, trained: TrainedFleet, search: Search, centroids: NDArray[np.float32], cell: Cell, means: Means) -> None:
+        self._trained, self._search, self._centroids, self._means = trained, search, centroids, means
         self._agents, self._fan_out, self._ranking = names_of(cell.arm.agents), cell.arm.fan_out, cell.retrieval.ranking
         self._coordinators: dict[str, tuple[_Chosen, DistributedCognitiveMemory]] = {}
-        self.documents: Mapping[str, Sequence[str]] = taught.documents
-        self.learned: Learned = taught.learned
+        self.documents: Mapping[str, Sequence[str]] = trained.documents
+        self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         """Put one question."""
-        taught = self._taught
-        chosen, memory = self._coordinator(taught.asker(question))
+        trained = self._trained
+        chosen, memory = self._coordinator(trained.asker(question))
         vector = await self._means.embedder.embed_query(question.text)
 
         async def search() -> Sequence[Hit]:
@@ -95,18 +95,18 @@ class RoutedArm:
         def cost() -> Cost:
             gathered = memory.last_gathered
             if gathered is None:
-                return taught.cost(0, 0.0)
+                return trained.cost(0, 0.0)
             searched = gathered.partitions - len(gathered.missing)
-            return taught.cost(len(gathered.asked), searched / len(self._agents))
+            return trained.cost(len(gathered.asked), searched / len(self._agents))
 
-        taught.begin()
+        trained.begin()
         return await outcome_of(search, cost)
 
     async def close(self) -> None:
         """Close coordinators and fleet."""
         for _, memory in self._coordinators.values():
             await memory.close()
-        await self._taught.close()
+        await self._trained.close()
 
     def _nearest(self, vector: NDArray[np.float32]) -> tuple[str, ...]:
         """The `fan_out` agents nearest to a question."""
@@ -114,7 +114,7 @@ class RoutedArm:
         return tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
 
     def _coordinator(self, agent: str) -> tuple[_Chosen, DistributedCognitiveMemory]:
-        hosted = self._taught.node_of(agent)
+        hosted = self._trained.node_of(agent)
         if agent not in self._coordinators:
             settings, embedder = Settings(store="memory", ann=self._means.settings.ann), Borrowed(self._means.embedder)
             chosen = _Chosen(hosted.runner)
@@ -129,14 +129,14 @@ async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> Ro
     if not 1 <= arm.fan_out <= arm.agents:
         raise InvalidInput(f"a routed arm asks between 1 and all {arm.agents} of its agents, not {arm.fan_out}: set fan_out")
     if not means.embedder.dimension:
-        raise InvalidInput("a routed arm compares meanings and there is no embedding model: see hive-mind doctor")
+        raise InvalidInput("a routed arm needs an embedding model: see hive-mind doctor")
     plan = plan_of(cell, "flat")
     groups = {name: (name,) for name in plan.agents}
     routed = _RoutedPlan(
         "federated", plan.agents, groups, gate=plan.gate, hive=plan.hive, runner=plan.runner, ranking=plan.ranking
     )
-    taught = await teach(cell, scope, means, routed)
-    return RoutedArm(taught, search, await _centroids(cell, scope, means.embedder), cell, means)
+    trained = await train(cell, scope, means, routed)
+    return RoutedArm(trained, search, await _centroids(cell, scope, means.embedder), cell, means)
 
 
 async def _centroids(cell: Cell, scope: Scope, embedder: Embedder) -> NDArray[np.float32]:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_mind.evals.arms.base import Cost, Means, Outcome
-from hive_mind.evals.arms.taught import Taught, plan_of, teach
-from hive_mind.evals.arms.timing import outcome_of
+from hive_mind.evals.arms.costs import outcome_of
+from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
 from hive_mind.evals.arms.weighing import weight_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
@@ -58,15 +58,15 @@ class _Returned:
 class SeedFederatedArm:
     """Groups that have learned a scope."""
 
-    def __init__(self, taught: Taught) -> None:
-        self._taught = taught
-        self.documents: Mapping[str, Sequence[str]] = taught.documents
-        self.learned: Learned = taught.learned
+    def __init__(self, trained: TrainedFleet) -> None:
+        self._trained = trained
+        self.documents: Mapping[str, Sequence[str]] = trained.documents
+        self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         """Put one question. A group that is down is asked in vain."""
         probe = Probe(tuple(dict.fromkeys(tokenize(question.text))), Anchors(), None, FACTS_PER_HIT * limit)
-        own = self._taught.fleet.plan.node_of(self._taught.asker(question))
+        own = self._trained.fleet.plan.node_of(self._trained.asker(question))
         returned: dict[str, _Returned] = {}
 
         async def search() -> Sequence[Hit]:
@@ -77,23 +77,23 @@ class SeedFederatedArm:
 
     async def close(self) -> None:
         """Close the fleet."""
-        await self._taught.close()
+        await self._trained.close()
 
     @property
     def _groups(self) -> list[str]:
-        return [name for name in self._taught.fleet.nodes if name not in self._taught.down]
+        return [name for name in self._trained.fleet.nodes if name not in self._trained.down]
 
     async def _of_group(self, group: str, probe: Probe) -> _Returned:
-        runner = self._taught.fleet.nodes[group].runner
+        runner = self._trained.fleet.nodes[group].runner
         gathered = await runner.ask(probe, is_local=True)
         return _Returned(gathered, tuple(await runner.fetch([(fact_id, group) for fact_id in gathered.pool.ids])))
 
     def _cost(self, own: str, probe: Probe, returned: Mapping[str, _Returned]) -> Cost:
         """A request to each other group, and a reply of each that is there."""
-        others = [group for group in self._taught.fleet.nodes if group != own]
+        others = [group for group in self._trained.fleet.nodes if group != own]
         replies = [returned[group].weight(group) for group in others if group in returned]
         asked = sum(weight_of(PoolRequest("", group, 1, probe, _DEADLINE_MS)) for group in others)
-        share = len(returned) / len(self._taught.fleet.nodes)
+        share = len(returned) / len(self._trained.fleet.nodes)
         return Cost(len(others) + len(replies), asked + sum(replies), len(others), share)
 
 
@@ -115,4 +115,4 @@ def _merged(returned: Iterable[_Returned], limit: int) -> list[Hit]:
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> SeedFederatedArm:
     """The groups of a cell. Raises `InvalidInput` for groups or nodes down that can't be."""
-    return SeedFederatedArm(await teach(cell, scope, means, plan_of(cell, "federated")))
+    return SeedFederatedArm(await train(cell, scope, means, plan_of(cell, "federated")))

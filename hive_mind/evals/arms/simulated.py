@@ -11,12 +11,11 @@ from pathlib import Path
 
 from hive_mind import backends
 from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.costs import prepare
 from hive_mind.evals.arms.dealing import deal_by, names_of
 from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
-from hive_mind.evals.arms.learning_cost import prepare
-from hive_mind.evals.arms.methods import search_in
+from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, refuse, slow_of, topology_of
-from hive_mind.evals.arms.recency import newness_of
 from hive_mind.evals.arms.virtual_hive import VirtualHive
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
@@ -124,7 +123,7 @@ class SimulatedArm:
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> SimulatedArm:
-    """A hive that has learned a scope. Raises `InvalidInput` for an arm that is no hive, and for faults that can't be."""
+    """A hive that has learned a scope. Raises `InvalidInput` for an arm without a hive, and for impossible faults."""
     refuse(cell, means)
     arm = SimulatedArm(cell, scope, means)
     try:

@@ -66,10 +66,10 @@ class VirtualNode(Requests):
         super().__init__(node.name, _DEADLINES.ask_deadline_ms, _DEADLINES.fetch_deadline_ms)
         self.node, self._hive = node, hive
         self.shared: list[str] = []
-        """Facts that others keep now, of which the agents here were not told yet."""
+        """Facts that others keep now, and that the agents here have not heard of yet."""
         self.is_down = False
         self.tick_ms = -1
-        """When it is next told that time has passed; -1: not planned."""
+        """Virtual time of its next tick; -1: not planned."""
         self.begin_anew()
 
     def begin_anew(self) -> None:

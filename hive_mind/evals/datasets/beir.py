@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._corpus import Corpus
 from hive_mind.evals.datasets._qrels import judged_questions, read_qrels
+from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
 from hive_mind.evals.datasets.files import in_words, read_lines
 from hive_mind.evals.datasets.reasons import (

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._corpus import Corpus
+from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, Scope
 from hive_mind.evals.datasets.files import read_text
 from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT

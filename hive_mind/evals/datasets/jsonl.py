@@ -10,18 +10,67 @@ stays: it shows whether distractors are found.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._corpus import Corpus
-from hive_mind.evals.datasets._jsonl_lines import DOCUMENT_FIELDS, CorpusLine, QueryLine
+from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
 from hive_mind.evals.datasets.files import in_words, read_lines
 from hive_mind.evals.datasets.reasons import SILENT_DOCUMENT, SILENT_QUESTION
+from hive_mind.runtime.files import write_whole
+
+Id = Annotated[str, msgspec.Meta(min_length=1)]
+Judgement = Annotated[int, msgspec.Meta(ge=-1)]
+# A keyword is looked for as whole words, so it needs one.
+Keyword = Annotated[str, msgspec.Meta(pattern=r"\w")]
+
+DOCUMENT_FIELDS = ("source", "said_at", "speaker", "section", "before", "kind", "topic")
+"""What `meta` of a document may say about it; anything else stays in the document's own `meta`."""
 
 CORPUS_SUFFIX = ".corpus.jsonl"
+
+_FOR_ALL = 0o644
+
+
+class CorpusLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One document."""
+
+    id: Id = msgspec.field(name="_id")
+    text: str
+    meta: dict[str, Any] = {}
+
+
+class QuestionMeta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a question besides its words and its judgements."""
+
+    # Left open: sets of others have numbers here.
+    category: Any = ""
+    answer: Any = ""
+    intent: str = ""
+    source_bias: str = ""
+    required: tuple[Keyword, ...] = ()
+    acceptable: tuple[Keyword, ...] = ()
+    forbidden: tuple[Keyword, ...] = ()
+    superseded: tuple[Keyword, ...] = ()
+    is_answerable: bool = True
+    gap: str = ""
+    asked_at: str = ""
+    group: str = ""
+    """what it came from together with others, such as a conversation: a field of the set, not of the question"""
+
+
+class QueryLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question with its judgements."""
+
+    id: Id = msgspec.field(name="_id")
+    text: str
+    qrels: dict[str, Judgement]
+    meta: QuestionMeta = QuestionMeta()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +173,48 @@ def _labelled(line: QueryLine, relevant: dict[str, int]) -> LabelledQuestion:
         gap=meta.gap,
         asked_at=meta.asked_at,
     )
+
+
+def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
+    """The corpus and its questions, in this order; files of these names are replaced. Raises `InvalidInput`.
+
+    The format has one scope: a set of several is pooled first. Each file is there whole or not at all.
+    """
+    if len(dataset.scopes) != 1:
+        raise InvalidInput(f"data set {dataset.name!r} has {len(dataset.scopes)} scopes and the format has one; pool it first")
+    # It becomes part of two file names.
+    if not dataset.name or dataset.name.startswith(".") or Path(dataset.name).name != dataset.name:
+        raise InvalidInput(f"data set {dataset.name!r} can't be written: its name can't be a file name; give it another one")
+    (scope,) = dataset.scopes
+    corpus, queries = folder / f"{dataset.name}{CORPUS_SUFFIX}", folder / f"{dataset.name}.queries.jsonl"
+    _write(corpus, _corpus_lines(dataset.name, scope.documents))
+    _write(queries, (_query_line(question, dataset.groups.get(question.id, "")) for question in scope.questions))
+    return corpus, queries
+
+
+def _write(path: Path, lines: Iterable[msgspec.Struct]) -> None:
+    try:
+        write_whole(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), _FOR_ALL)
+    except OSError as error:
+        raise InvalidInput(f"{path}: can't be written ({error.strerror}); give another folder") from error
+
+
+def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLine]:
+    previous: Document | None = None
+    for document in documents:
+        if taken := [key for key in DOCUMENT_FIELDS if key in document.meta]:
+            raise InvalidInput(f"document {document.id!r}: its meta has {taken[0]!r}, which is a field of its own; rename it")
+        yield CorpusLine(document.id, document.text, _told(name, document, previous) | dict(document.meta))
+        previous = document
+
+
+def _told(name: str, document: Document, previous: Document | None) -> dict[str, str]:
+    """What does not follow from the file itself."""
+    assumed = dict.fromkeys(DOCUMENT_FIELDS, "")
+    assumed |= {"source": default_source(name, document.id), "before": derived_before(previous, document.section)}
+    return {key: getattr(document, key) for key in DOCUMENT_FIELDS if getattr(document, key) != assumed[key]}
+
+
+def _query_line(question: LabelledQuestion, group: str) -> QueryLine:
+    meta = {key: getattr(question, key) for key in QuestionMeta.__struct_fields__ if key != "group"}
+    return QueryLine(question.id, question.text, dict(question.relevant), QuestionMeta(**meta, group=group))

@@ -23,7 +23,7 @@ def load_dataset(path: Path, name: str = "", format: str = "auto") -> Dataset:
     nothing to choose. Of documents longer than a fact can be the beginning is kept, and they are counted. Raises `InvalidInput`.
     """
     if format not in ("auto", *FORMATS):
-        raise InvalidInput(f"there is no data set format {format!r}; known: auto, {', '.join(FORMATS)}")
+        raise InvalidInput(f"unknown data set format {format!r}; known: auto, {', '.join(FORMATS)}")
     if not path.exists():
         raise InvalidInput(f"{path}: there is no such file or folder; check the path")
     return fitting(FORMATS[detected(path) if format == "auto" else format](path, name))

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._evidence import turns_named
-from hive_mind.evals.datasets._said_at import iso_time
+from hive_mind.evals.datasets._reading import iso_time, turns_named
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged, says_something
 from hive_mind.evals.datasets.files import in_words, read_json, shaped
 from hive_mind.evals.datasets.reasons import EMPTY_TURN, NO_EVIDENCE, NO_TURN_LEFT, SILENT_QUESTION, UNKNOWN_TURN, UNREADABLE

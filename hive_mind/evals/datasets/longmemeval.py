@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._said_at import iso_time_slashed
+from hive_mind.evals.datasets._reading import iso_time_slashed
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged, says_something
 from hive_mind.evals.datasets.files import in_words, read_json, shaped
 from hive_mind.evals.datasets.reasons import (

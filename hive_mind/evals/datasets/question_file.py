@@ -16,9 +16,9 @@ from typing import Literal, get_args
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._jsonl_lines import Id, Keyword
 from hive_mind.evals.datasets.base import Dataset, LabelledQuestion, says_something
 from hive_mind.evals.datasets.files import read_json, shaped
+from hive_mind.evals.datasets.jsonl import Id, Keyword
 from hive_mind.evals.datasets.reasons import (
     ABOUT_DOCUMENTS,
     NO_DOCUMENT_LEFT,

@@ -18,7 +18,7 @@ UNJUDGED_QUESTION = "questions without a judgement"
 NO_EVIDENCE = "questions without evidence"
 NO_TURN_LEFT = "questions whose evidence names no turn that exists"
 NO_DOCUMENT_LEFT = "questions whose judgements name no document that can be found"
-NOTHING_TO_MEASURE = "questions with neither documents, keywords nor a reason why there are none"
+NOTHING_TO_MEASURE = "questions without documents, keywords or a reason for their absence"
 
 UNKNOWN_TURN = "evidence entries that name no turn that exists"
 UNREADABLE = "evidence entries that name nothing"

@@ -27,7 +27,7 @@ def contradictions(form: ExperimentForm) -> Iterator[Finding]:
         yield from _arm(arm, ("arms", number), form)
     yield from _faults_nobody_has(form)
     if form.judge == "model" and form.answerer == "none":
-        yield Finding(("judge",), "judges answers, and with answerer: none there are none; name one of them otherwise")
+        yield Finding(("judge",), "judges answers, but the answerer is none; choose an answerer, or the judge none")
 
 
 def _repeated(named: Iterable[tuple[Path, str]], what: str) -> Iterator[Finding]:

@@ -67,12 +67,14 @@ def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm]
         raise ExperimentError(in_order(wrong), name)
     absent = tuple(one.name for one in told.data if _is_absent(one, folders))
     if len(absent) == len(told.data):
-        raise ExperimentError([Problem("data", 0, "none of its data sets is there; give --data the folder that has them")], name)
+        raise ExperimentError(
+            [Problem("data", 0, "all of its data sets are missing; give --data the folder that has them")], name
+        )
     return ReadExperiment(_experiment(told, folders, absent), absent, told.about)
 
 
 def _also(tree: Tree | None, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Contradictions in what has no fault of form, so that they are told in the same go."""
+    """Contradictions in what has no fault of form, so that they are reported at the same time."""
     if tree is None or not isinstance(tree.value, dict):
         return
     # "arms[2].kind[0]" is about the entry "arms[2]".

@@ -8,12 +8,11 @@ from itertools import count, cycle
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
-from hive_mind.evals.generating.drafts import Draft, Exchange, Story, Turn
+from hive_mind.evals.generating.drafts import Draft, Exchange, Story, Turn, documents_of
 from hive_mind.evals.generating.incidents import IncidentPair
 from hive_mind.evals.generating.people import Colleagues
 from hive_mind.evals.generating.projects import ProjectPair
 from hive_mind.evals.generating.security import SecurityPair
-from hive_mind.evals.generating.sessions import documents_of
 from hive_mind.evals.generating.smalltalk import small_talk
 from hive_mind.evals.generating.world import World
 
@@ -35,7 +34,7 @@ _ROUND = ("project", "incident", "people", "security", "people", "project", "peo
 
 
 def generate(turns: int, agents: int, seed: int) -> Dataset:
-    """Exactly so many turns of so many speakers, and questions: one scope. Raises `InvalidInput` for a size it can't do.
+    """A scope with exactly this number of turns and speakers, and questions. Raises `InvalidInput` for a size it can't do.
 
     The same arguments give the same data set, on any machine.
     """

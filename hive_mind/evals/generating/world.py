@@ -1,4 +1,4 @@
-"""The world of one seed: who speaks, about what, and on which days. Nothing here depends on how many stories were told before."""
+"""The world of one seed: speakers, subjects and days. Nothing here depends on how many stories came before."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -2,11 +2,13 @@
 
 import re
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 
 from hive_mind.evals.report.markup import Markup, joined, tag
-from hive_mind.evals.report.material import Material
+from hive_mind.evals.report.material import Material, material_of
 from hive_mind.evals.report.palette import declarations
+from hive_mind.evals.report.pictures import MISSING, Drawings
 from hive_mind.evals.report.sections.answers import examples
 from hive_mind.evals.report.sections.cost import cost
 from hive_mind.evals.report.sections.failures import failures
@@ -16,6 +18,11 @@ from hive_mind.evals.report.sections.provenance import environment, reading, rep
 from hive_mind.evals.report.sections.results import results
 from hive_mind.evals.report.sections.summary import summary
 from hive_mind.evals.report.sections.topologies import baselines, merged_by_rank, parity
+from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv
+from hive_mind.evals.scorecards.card import Scorecard, read_scorecard
+from hive_mind.evals.scorecards.cells import read_run
+from hive_mind.retrieval.files.writing import writable
+from hive_mind.runtime.files import write_whole
 
 _SECTIONS = (
     summary,
@@ -33,6 +40,11 @@ _SECTIONS = (
     environment,
     repeating,
 )
+
+# To be sent and shown; the user's own mask decides who else may read it.
+_READABLE = 0o666
+
+PAGE = "report.html"
 
 
 def page(material: Material) -> str:
@@ -63,3 +75,43 @@ def _contents(body: Markup) -> Markup:
 
 def _resource(name: str) -> str:
     return files("hive_mind.evals.report").joinpath(name).read_text("utf-8")
+
+
+def write_report(folder: Path) -> Path:
+    """Write it from `scorecard.json` and the rows of the folder; returns the page. Raises `InvalidInput` where it can't.
+
+    Drawings of a former report that are not drawn any more are taken away.
+    """
+    card, run = read_scorecard(folder), read_run(folder)
+    drawings = _drawings(card)
+    _write_drawings(folder / "plots", drawings)
+    _write(folder / "questions.csv", questions_csv(card, run))
+    _write(folder / "cells.csv", cells_csv(card))
+    _write(folder / PAGE, page(material_of(card, run, drawings)))
+    return folder / PAGE
+
+
+def _drawings(card: Scorecard) -> Drawings:
+    try:
+        from hive_mind.evals.report.plots import drawn
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        return Drawings(missing=MISSING)
+    return drawn(card)
+
+
+def _write_drawings(folder: Path, drawings: Drawings) -> None:
+    with writable(folder):
+        folder.mkdir(exist_ok=True)
+        wanted = {f"{plot.name}.png": plot.png for plot in drawings.all}
+        for former in folder.glob("*.png"):
+            if former.name not in wanted:
+                former.unlink()
+        for name, body in wanted.items():
+            write_whole(folder / name, body, _READABLE)
+
+
+def _write(path: Path, text: str) -> None:
+    with writable(path):
+        write_whole(path, text.encode(), _READABLE)

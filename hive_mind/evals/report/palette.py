@@ -64,7 +64,7 @@ def as_variables(drawing: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """How well two colours can be told apart, 1 to 21 (WCAG 2): text needs 4.5, a line or mark 3."""
+    """Contrast of two colours, 1 to 21 (WCAG 2): text needs 4.5, a line or mark 3."""
     brighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (brighter + 0.05) / (darker + 0.05)
 

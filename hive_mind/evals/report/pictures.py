@@ -7,7 +7,7 @@ MISSING = "Drawings are left out, the tables have all figures. To draw, install 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """`name` is its file's without the ending, `told` says what it shows to those who don't see it."""
+    """`name` is its file's without the ending, `told` is its text alternative."""
 
     name: str
     title: str
@@ -24,7 +24,7 @@ class Drawings:
     failures: tuple[Plot, ...] = ()
     costs: tuple[Plot, ...] = ()
     missing: str = field(default="")
-    """Why there are none; "" where there are."""
+    """The reason why they are missing, or ""."""
 
     @property
     def all(self) -> tuple[Plot, ...]:

@@ -34,7 +34,7 @@ async def dataset_of(source: DataSource, seed: int, settings: Settings) -> Datas
 
 
 def cut(dataset: Dataset, subset: Sequence[str] = (), per_category: int = 0) -> Dataset:
-    """Only the questions named, and at most so many of each category, spread over all of them. Documents stay."""
+    """Only the named questions, and at most the given number of each category, evenly spread. Documents stay."""
     wanted = frozenset(subset)
     questions = [
         (scope.name, one) for scope in dataset.scopes for one in scope.questions if not wanted or wanted & _names(scope, one)

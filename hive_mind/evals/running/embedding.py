@@ -32,7 +32,7 @@ class Filled:
 
 
 async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, tell: Tell) -> Filled:
-    """Embed what is not in the cache. Without a model nothing is, and that is told by a `Vectors` without dimension."""
+    """Embed what is not in the cache. Without a model the result is a `Vectors` without dimension."""
     tell("loading the embedding model", 0, 0)
     embedder = await open_embedder(settings)
     try:

@@ -19,9 +19,10 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
-from hive_mind.retrieval.writing import writable
+from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
 if sys.platform != "win32":
@@ -102,7 +103,7 @@ def experiment_of(told: dict[str, Any], path: Path) -> Experiment:
     try:
         return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path} is no experiment: {error}; run again into another folder") from error
+        raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
 
 
 class CellFolder:
@@ -271,3 +272,42 @@ def _taken(file: BinaryIO) -> bool:
         except BlockingIOError:
             return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run: its cells that are done, have failed, and are left. `damage` says why it can't be read, where it can't be."""
+
+    folder: str
+    experiment: str
+    started: str
+    done: int
+    failed: int
+    left: int
+    damage: str = ""
+
+
+def runs_in(folder: Path) -> list[RunLine]:
+    """The runs of a folder, or the folder itself where it is one, by the time they began. Other folders are skipped.
+
+    A run that is damaged is one of them: it may be an evaluation of hours, of which a file can be restored.
+    """
+    found = [folder] if (folder / EXPERIMENT).is_file() else sorted(path.parent for path in folder.glob(f"*/{EXPERIMENT}"))
+    return sorted((_line(path) for path in found), key=lambda line: (line.started, line.folder))
+
+
+def _line(folder: Path) -> RunLine:
+    try:
+        experiment = experiment_in(folder)
+        environment = msgspec.json.decode((folder / ENVIRONMENT).read_bytes(), type=dict[str, Any])
+        reports = [_report(folder / "cells" / cell.id / CELL) for cell in cells_of(experiment)]
+    except (InvalidInput, OSError, msgspec.DecodeError):
+        return RunLine(str(folder), "", "", 0, 0, 0, f"hive-mind eval report {folder} says what is damaged")
+    done = sum(1 for one in reports if one and one.status == "done")
+    failed = sum(1 for one in reports if one and one.status == "failed")
+    started = str(environment.get("started", ""))
+    return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
+
+
+def _report(path: Path) -> CellReport | None:
+    return msgspec.json.decode(path.read_bytes(), type=CellReport) if path.exists() else None

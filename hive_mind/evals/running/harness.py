@@ -1,7 +1,7 @@
 """A whole run: everything is checked first, then embedded once, then cell after cell in two processes, then put together.
 
 A cell that fails is finished too, with its reason, and the others go on. A run that is stopped or killed goes on where it was
-when it is started again into the same folder. What happens is told by `Report`; printing it is left to whoever calls.
+when it is started again into the same folder. Progress goes to `Report`; printing it is left to the caller.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class Report(Protocol):
     """Takes what happens."""
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
-        """So many cells of so many, and what is under way."""
+        """Number of finished cells, of all cells, and what is under way."""
         ...
 
 
@@ -74,7 +74,7 @@ class RunResult:
 
 
 def default_folder(name: str, now: datetime | None = None) -> Path:
-    """Where a run goes that is not told where."""
+    """The default folder of a run."""
     return Path("runs") / f"{name}-{(now or datetime.now(UTC)):%Y%m%d-%H%M%S}"
 
 

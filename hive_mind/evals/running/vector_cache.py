@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder, Matrix
-from hive_mind.retrieval.writing import writable
+from hive_mind.retrieval.files.writing import writable
 
 Kind = Literal["passage", "query"]
 _KEY_BYTES = 16

@@ -66,7 +66,7 @@ class _Running:
 def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[Told | Ended | None]:
     """Run them, in this order, and tell of them as they go on; None now and then, where nothing happened for a while.
 
-    Whoever stops listening, by Ctrl-C or an error, stops the jobs that are under way.
+    When the caller stops listening, by Ctrl-C or an error, the running jobs are stopped.
     """
     waiting = list(reversed(jobs))
     running: dict[int, _Running] = {}
@@ -109,7 +109,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _takes_interrupts() -> None:
-    """Also where whoever began all of this ignores Ctrl-C, as a shell does for what runs in the background."""
+    """Also where the parent ignores Ctrl-C, as a shell does for background jobs."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -146,7 +146,7 @@ def _how_it_died(code: int | None) -> str:
 
 
 def _stop(running: Sequence[_Running]) -> None:
-    """As Ctrl-C would: they put away what they have open. Who takes too long is ended."""
+    """As Ctrl-C would: they close what they have open. One that takes too long is killed."""
     for one in running:
         if one.process.pid is not None and one.process.is_alive():
             with suppress(ProcessLookupError):

@@ -11,8 +11,6 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault, Mode
-from hive_mind.retrieval.writing import writable
-from hive_mind.runtime.files import write_whole
 
 FILE = "scorecard.json"
 JUDGED_MIN = 20
@@ -172,21 +170,8 @@ class Scorecard(msgspec.Struct, frozen=True):
         return [cell for cell in self.cells if cell.status != "done"]
 
 
-def write_scorecard(folder: Path) -> Scorecard:
-    """Compute the scorecard of a run's folder and write it there.
-
-    Raises `InvalidInput` for a damaged or missing file, and where it can't be written.
-    """
-    from hive_mind.evals.scorecards.making import scorecard_of
-
-    card = scorecard_of(folder)
-    with writable(folder / FILE):
-        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(card)) + b"\n")
-    return card
-
-
 def read_scorecard(folder: Path) -> Scorecard:
-    """The scorecard as it was written. Raises `InvalidInput` where there is none or it can't be read."""
+    """The scorecard as it was written. Raises `InvalidInput` if it is missing or can't be read."""
     path = folder / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Scorecard)

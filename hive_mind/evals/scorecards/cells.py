@@ -37,7 +37,7 @@ class MeasuredCell:
 
     @property
     def why(self) -> str:
-        """Why there are none; "" where there are."""
+        """The reason why they are missing, or ""."""
         if self.report is None:
             return UNFINISHED
         return "" if self.is_done else self.report.why or "it failed and does not say why"
@@ -60,7 +60,7 @@ class MeasuredRun:
     cells: tuple[MeasuredCell, ...]
 
     def cell(self, id: str) -> MeasuredCell:
-        """The cell of this id. Raises `InvalidInput` where there is none."""
+        """The cell of this id. Raises `InvalidInput` for an unknown one."""
         for cell in self.cells:
             if cell.id == id:
                 return cell
@@ -73,9 +73,9 @@ class MeasuredRun:
 
 
 def read_run(folder: Path) -> MeasuredRun:
-    """Everything. Raises `InvalidInput` for a folder that is no run, and for damaged or missing files."""
+    """Read a run. Raises `InvalidInput` for a folder without a run, and for damaged or missing files."""
     if not (folder / EXPERIMENT).is_file():
-        raise InvalidInput(f"{folder} is no run: it has no {EXPERIMENT}; begin one with hive-mind eval run --out {folder}")
+        raise InvalidInput(f"{folder} is not a run: {EXPERIMENT} is missing; begin one with hive-mind eval run --out {folder}")
     told, environment = (_json(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
     experiment = experiment_of(told, folder / EXPERIMENT)
     planned = {cell.id: cell for cell in cells_of(experiment)}
@@ -103,7 +103,7 @@ def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
     """A cell that the experiment does not have is of another run: side by side they would be taken for one."""
     found = sorted(path.name for path in (folder / "cells").glob("*") if path.is_dir() and path.name not in planned)
     if found:
-        raise InvalidInput(f"{folder / 'cells' / found[0]} is no cell of {folder / EXPERIMENT}: move it away")
+        raise InvalidInput(f"{folder / 'cells' / found[0]} is not a cell of {folder / EXPERIMENT}: move it away")
 
 
 def _refuse_gaps(folder: Path, report: CellReport, rows: Mapping[str, Row], times: Mapping[str, Timing]) -> None:

@@ -109,7 +109,7 @@ def side_of(told: str) -> Side:
 
 
 def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunChange:
-    """Compare all cells that both have. Raises `InvalidInput` where there are none, or the cuts differ."""
+    """Compare all cells that both have. Raises `InvalidInput` if no cell is in both, or the cuts differ."""
     limit, other = before.run.experiment.limit, after.run.experiment.limit
     if limit != other:
         told = f"{before.name} measured the first {limit} results and {after.name} the first {other}"

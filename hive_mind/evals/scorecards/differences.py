@@ -14,7 +14,7 @@ from hive_mind.evals.rows import Row
 from hive_mind.evals.scorecards.card import Difference, Estimate
 from hive_mind.evals.scorecards.intervals import SEED, Values, estimates
 from hive_mind.evals.scorecards.metrics import value_of
-from hive_mind.measure.randomisation import DRAWS, EXACT_MAX, randomisation_p
+from hive_mind.measure.statistics import DRAWS, EXACT_MAX, randomisation_p
 
 # At most this many signs at once: 16 MB.
 _BLOCK_NUMBERS = 2_000_000

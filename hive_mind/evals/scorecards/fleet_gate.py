@@ -15,18 +15,47 @@ from hive_mind.control.planning.changes import READ, Change
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets.files import read_json
 from hive_mind.evals.experiments.matrix import BASELINES
-from hive_mind.evals.experiments.values import Arm, Experiment, Fault, Retrieval
+from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.running.harness import Report, RunOrder, run
 from hive_mind.evals.scorecards.cells import MeasuredRun, read_run
 from hive_mind.evals.scorecards.comparing import Side
 from hive_mind.evals.scorecards.gating import Judgement, judge_run
+from hive_mind.memory.transfer import line_of
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import kept_facts
 from hive_mind.runtime.worker_config import WorkerConfig
+
+_FACTS = "facts.jsonl"
 
 CERTAIN = ("ndcg", "distractors")
 """Metrics of which a loss has to be ruled out; of others a drop has to be proven. A fleet in use is not there to try things."""
 _UNMEASURED = ("spec.llm.", "spec.lifecycle.", "spec.promotion.", "spec.trust.", "spec.retrieval.deadlineS")
+
+
+def is_question_file(path: Path) -> bool:
+    """Whether a file is document 003's, and no experiment."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    value = read_json(path)
+    return isinstance(value, dict) and isinstance(value.get("questions"), list) and "data" not in value
+
+
+def questions_asked(questions: Path, agents: Sequence[str], folder: Path, settings: Settings) -> Experiment:
+    """The experiment; its data are written into the folder. Raises `InvalidInput` where the agents know nothing yet."""
+    known: dict[str, Fact] = {}
+    for agent in agents:
+        known |= {fact.id: fact for fact in kept_facts(settings, agent) if fact.is_current}
+    if not known:
+        raise InvalidInput(f"{questions}: its questions need facts, and the fleet's agents have none yet; let them learn first")
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (f"{line_of(fact)}\n" for fact in sorted(known.values(), key=lambda fact: (fact.learned_at_us, fact.id)))
+    write_whole(folder / _FACTS, "".join(lines).encode())
+    return Experiment("questions", (DataSource("fleet", "auto", folder / _FACTS, questions=questions.absolute()),), (Arm(),))
 
 
 @dataclass(frozen=True, slots=True)

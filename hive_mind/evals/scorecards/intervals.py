@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.evals.scorecards.card import Estimate, Middle
-from hive_mind.measure.clusters import are_clusters, cluster_interval, groups_of
-from hive_mind.measure.statistics import RESAMPLES
+from hive_mind.measure.statistics import RESAMPLES, are_clusters, cluster_interval, groups_of
 
 SEED = 20260101
 _TAIL = 0.025

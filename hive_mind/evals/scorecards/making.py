@@ -14,6 +14,7 @@ from hive_mind.evals.experiments.matrix import BASELINES
 from hive_mind.evals.experiments.values import Cell, Fault
 from hive_mind.evals.rows import Learned, Row
 from hive_mind.evals.scorecards.card import (
+    FILE,
     AgainstSingle,
     CellCard,
     DataPart,
@@ -28,6 +29,8 @@ from hive_mind.evals.scorecards.cells import MeasuredCell, read_run
 from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
 from hive_mind.evals.scorecards.intervals import estimates, middle
 from hive_mind.evals.scorecards.metrics import metrics_of, value_of
+from hive_mind.retrieval.files.writing import writable
+from hive_mind.runtime.files import write_whole
 
 PARTS = {"category": "category", "intent": "intent", "source": "source_bias"}
 """How metrics are broken out, and the field of a row that says where it belongs."""
@@ -59,6 +62,17 @@ def scorecard_of(folder: Path) -> Scorecard:
             card = msgspec.structs.replace(card, against_single=against)
         cards.append(card)
     return Scorecard(run.experiment.name, run.experiment.limit, run.told, run.environment, cards)
+
+
+def write_scorecard(folder: Path) -> Scorecard:
+    """Compute the scorecard of a run's folder and write it there.
+
+    Raises `InvalidInput` for a damaged or missing file, and where it can't be written.
+    """
+    card = scorecard_of(folder)
+    with writable(folder / FILE):
+        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(card)) + b"\n")
+    return card
 
 
 def references_of(planned: Mapping[str, Cell], done: Iterable[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a higher value of a metric means: better, worse, or neither. Whoever compares or judges has to know it."""
+"""What a higher value of a metric means: better, worse, or neither. Comparisons and gates depend on it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal

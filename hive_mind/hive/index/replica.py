@@ -27,7 +27,7 @@ from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
 from hive_mind.ranking.merge import merge_found
 from hive_mind.ranking.vector import Vector, VectorArm

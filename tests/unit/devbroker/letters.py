@@ -6,7 +6,7 @@ from itertools import count
 from math import inf
 
 from hive_mind.devbroker.amqp.sections import split, value_message
-from hive_mind.devbroker.servicebus.letters import Letter
+from hive_mind.devbroker.servicebus.message import Letter
 
 _numbers = count()
 

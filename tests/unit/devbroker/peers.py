@@ -12,7 +12,7 @@ from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.connection import Connection
 from hive_mind.devbroker.amqp.decoding import decode
 from hive_mind.devbroker.amqp.encoding import described, encode, frame
-from hive_mind.devbroker.amqp.frames import FrameBuffer
+from hive_mind.devbroker.amqp.framing import FrameBuffer
 from hive_mind.devbroker.amqp.handshake import AMQP_HEADER
 from hive_mind.devbroker.amqp.types import Described, Symbol, UInt, ULong, UShort
 from tests.unit.devbroker.values import section

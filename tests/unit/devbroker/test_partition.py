@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp.sections import Message, split
-from hive_mind.devbroker.eventhubs.partition import Partition, Retention
-from hive_mind.devbroker.eventhubs.partition_key import _hash, partition_of
+from hive_mind.devbroker.eventhubs.partition import Partition, Retention, _hash, partition_of
 from tests.unit.devbroker.values import section
 
 

@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.servicebus.duplicates import Duplicates
-from hive_mind.devbroker.servicebus.kept import State
+from hive_mind.devbroker.servicebus.admission import Duplicates
+from hive_mind.devbroker.servicebus.message import State
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of

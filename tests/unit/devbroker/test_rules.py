@@ -5,7 +5,7 @@ import pytest
 from hive_mind.devbroker.amqp.encoding import encode
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, SUBJECT, split, value_message
-from hive_mind.devbroker.servicebus.letters import letter_of, properties_of
+from hive_mind.devbroker.servicebus.message import letter_of, properties_of
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.rules import RULES_MAX, Rules, correlation_rule, rules_of, sql_rule
 from hive_mind.devbroker.servicebus.settings import QueueSettings

@@ -18,10 +18,8 @@ from hive_mind.devbroker.amqp.sections import (
 )
 from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.entity import Outcome
-from hive_mind.devbroker.servicebus.management import MESSAGE_OPERATIONS
+from hive_mind.devbroker.servicebus.management import MESSAGE_OPERATIONS, RULE_OPERATIONS, SESSION_OPERATIONS
 from hive_mind.devbroker.servicebus.namespace import Namespace
-from hive_mind.devbroker.servicebus.rule_requests import RULE_OPERATIONS
-from hive_mind.devbroker.servicebus.session_requests import SESSION_OPERATIONS
 from tests.unit.devbroker.letters import TurnedHost
 from tests.unit.devbroker.links import PlayedLink, message
 from tests.unit.devbroker.values import VALUES

@@ -3,8 +3,8 @@
 import pytest
 
 from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.servicebus.locks import STATE_BYTES_MAX, STATES_MAX, Sessions
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.sessions import STATE_BYTES_MAX, STATES_MAX, Sessions
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of
 

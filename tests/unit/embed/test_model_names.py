@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
-from hive_mind.retrieval.reranking import Reranker
+from hive_mind.retrieval.indexing.reranking import Reranker
 
 
 @pytest.fixture

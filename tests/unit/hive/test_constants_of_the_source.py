@@ -12,7 +12,7 @@ from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.topology import federated
 from hive_mind.hive.trust import contradiction
 from hive_mind.hive.trust.ratings import NOBODY, beta_trust
-from hive_mind.ranking import fusion, hybrid, seed
+from hive_mind.ranking import fusion, seed
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 
 
@@ -27,9 +27,9 @@ def default(owner: type, name: str) -> object:
     ("name", "ours", "theirs"),
     [
         ("DEFAULT_BROADCAST_THRESHOLD", default(federated.Federated, "broadcast_threshold"), 0.9),
-        ("DEFAULT_SEMANTIC_WEIGHT", hybrid.SEMANTIC_WEIGHT, 0.5),
-        ("DEFAULT_CONFIRMATION_WEIGHT", hybrid.CONFIRMATION_WEIGHT, 0.3),
-        ("DEFAULT_TRUST_WEIGHT", hybrid.TRUST_WEIGHT, 0.2),
+        ("DEFAULT_SEMANTIC_WEIGHT", fusion.SEMANTIC_WEIGHT, 0.5),
+        ("DEFAULT_CONFIRMATION_WEIGHT", fusion.CONFIRMATION_WEIGHT, 0.3),
+        ("DEFAULT_TRUST_WEIGHT", fusion.TRUST_WEIGHT, 0.2),
         ("DEFAULT_GOSSIP_FANOUT", default(GossipSettings, "fanout"), 2),
         ("DEFAULT_GOSSIP_TOP_K", default(GossipSettings, "top_k"), 10),
         ("GOSSIP_MIN_CONFIDENCE", default(GossipSettings, "min_confidence"), 0.3),
@@ -57,9 +57,9 @@ def test_functions_use_the_constants_when_nobody_names_others():
     def of(function: object, parameter: str) -> object:
         return inspect.signature(function).parameters[parameter].default
 
-    assert of(hybrid.hybrid_score_weighted, "semantic_weight") == 0.5
-    assert of(hybrid.hybrid_score_weighted, "confirmation_weight") == 0.3
-    assert of(hybrid.hybrid_score_weighted, "trust_weight") == 0.2
+    assert of(fusion.hybrid_score_weighted, "semantic_weight") == 0.5
+    assert of(fusion.hybrid_score_weighted, "confirmation_weight") == 0.3
+    assert of(fusion.hybrid_score_weighted, "trust_weight") == 0.2
     assert of(fusion.rrf_merge, "k") == 60
     assert of(expiry.decayed, "rate_per_hour") == 0.01
     assert (FactTTL(0).max_age_hours, FactTTL(0).decay_per_hour) == (24.0, 0.01)

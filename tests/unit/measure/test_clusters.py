@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from hive_mind.measure.clusters import are_clusters, cluster_interval, groups_of
-from hive_mind.measure.statistics import bootstrap_interval
+from hive_mind.measure.statistics import are_clusters, bootstrap_interval, cluster_interval, groups_of
 
 
 def drawn(chance: np.random.Generator, groups: int, spread: float = 0.1) -> list[np.ndarray]:

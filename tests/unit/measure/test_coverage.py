@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.measure.coverage import coverage_gap
+from hive_mind.measure.results import coverage_gap
 
 
 @pytest.mark.parametrize(

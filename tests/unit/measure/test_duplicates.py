@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hive_mind.measure.duplicates import Likeness, likeness
+from hive_mind.measure.results import Likeness, likeness
 
 
 def rows(*values: tuple[float, ...]) -> np.ndarray:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.measure.randomisation import EXACT_MAX, randomisation_p
+from hive_mind.measure.statistics import EXACT_MAX, randomisation_p
 
 VALUES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 3))
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)

@@ -4,7 +4,7 @@ from math import log2
 
 import pytest
 
-from hive_mind.measure.sources import source_diversity
+from hive_mind.measure.results import source_diversity
 
 
 @pytest.mark.parametrize(

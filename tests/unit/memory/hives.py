@@ -19,7 +19,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import EvidenceColumns, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.hybrid import confirmation_share, trust_share
+from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import total
 from hive_mind.ranking.vector import ExactVectors

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.probe import Pool
-from hive_mind.ranking import fusion, hybrid
-from hive_mind.ranking.fusion import linear, rrf_merge
-from hive_mind.ranking.hybrid import confirmation_share, hybrid_score_weighted, trust_share
+from hive_mind.ranking import fusion
+from hive_mind.ranking.fusion import confirmation_share, hybrid_score_weighted, linear, rrf_merge, trust_share
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
 from hive_mind.ranking.seed import Collected, seed_federated
 
@@ -27,7 +26,7 @@ def pool(rows: list[tuple[float, float]], exact: list[float] | None = None) -> P
 
 def test_the_published_constants_are_the_defaults():
     assert fusion.RRF_K == 60
-    assert (hybrid.SEMANTIC_WEIGHT, hybrid.CONFIRMATION_WEIGHT, hybrid.TRUST_WEIGHT) == (0.5, 0.3, 0.2)
+    assert (fusion.SEMANTIC_WEIGHT, fusion.CONFIRMATION_WEIGHT, fusion.TRUST_WEIGHT) == (0.5, 0.3, 0.2)
     assert hybrid_score_weighted(1.0, 5, 2.0) == pytest.approx(1.0)
     assert hybrid_score_weighted(0.8, 2, 1.0) == pytest.approx(0.5 * 0.8 + 0.3 * 2 / 5 + 0.2 * 1 / 2)
     assert hybrid_score_weighted(1.0, 0, 0.0, semantic_weight=0.9) == pytest.approx(0.9)

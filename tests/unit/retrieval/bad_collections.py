@@ -12,7 +12,7 @@ COLLECTIONS = (
     text(
         "a name that is another's",
         '{"name": "knowledge-base"}',
-        (1, "name", "is knowledge-base and the file is kb.json; make them equal, or results can't be told apart"),
+        (1, "name", "is knowledge-base and the file is kb.json; make them equal, or results can't be distinguished"),
     ),
     collection(
         "documents outside",

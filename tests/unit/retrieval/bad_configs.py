@@ -1,6 +1,6 @@
 """Configurations that can't be used, each with what has to be said of it."""
 
-from hive_mind.retrieval.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import RetrievalConfig
 from tests.unit.retrieval.bad import Bad, text
 
 
@@ -49,7 +49,7 @@ CONFIGS = (
     text(
         "a name that is another's",
         '{"name": "v2", "collection": "kb"}',
-        (1, "name", "is v2 and the file is v1.json; make them equal, or results can't be told apart"),
+        (1, "name", "is v2 and the file is v1.json; make them equal, or results can't be distinguished"),
     ),
     text(
         "a collection that leads out",
@@ -151,12 +151,12 @@ CONFIGS = (
     config(
         "an unknown field",
         '"filters": {"categry": ["faqs"]}',
-        (2, "filters.categry", "is no field of collection kb; did you mean category?"),
+        (2, "filters.categry", "is not a field of collection kb; did you mean category?"),
     ),
     config(
         "a field of nobody",
         '"filters": {"zzz": ["faqs"]}',
-        (2, "filters.zzz", "is no field of collection kb; these can filter: category"),
+        (2, "filters.zzz", "is not a field of collection kb; these can filter: category"),
     ),
     config(
         "a field that can't filter",

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.embed.base import Embedder
-from hive_mind.retrieval.collection import Collection
-from hive_mind.retrieval.configuration import Retrieval, RetrievalConfig
-from hive_mind.retrieval.found import Found
-from hive_mind.retrieval.index import CollectionIndex, open_index
-from hive_mind.retrieval.workspace import Workspace
+from hive_mind.retrieval.files.collection import Collection
+from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.indexing.found import Found
+from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 

@@ -7,11 +7,10 @@ was declined, where there are such; the first of each, so that nobody chose.
 from collections.abc import Sequence
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Content, Markup, joined
+from hive_mind.evals.report.markup import Column, Content, Markup, joined, table
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import KINDS, cell_name, metric_name
 from hive_mind.evals.report.selecting import ANSWERS, Setting, representatives
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import estimate, paragraph, section
 from hive_mind.evals.rows import Row
 

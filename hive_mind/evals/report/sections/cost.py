@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Content, Markup
+from hive_mind.evals.report.markup import Column, Content, Markup, table
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import PLACES, cell_name
 from hive_mind.evals.report.selecting import Setting
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import drawings, middle, paragraph, section
 from hive_mind.evals.scorecards.card import CellCard, System
 

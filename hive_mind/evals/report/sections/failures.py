@@ -1,11 +1,10 @@
 """What is left when nodes are down, messages are lost or members are slow."""
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Content, Markup
+from hive_mind.evals.report.markup import Column, Content, Markup, table
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import PLACES, arm_name, fault_name, metric_name
 from hive_mind.evals.report.selecting import Setting
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, drawings, estimate, middle, paragraph, section
 from hive_mind.evals.scorecards.card import CellCard
 

@@ -1,11 +1,10 @@
 """What is not in the figures: cells that failed, questions without a result, and what was left out of each data set."""
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Markup, joined, tag
+from hive_mind.evals.report.markup import Column, Markup, joined, table, tag
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import cell_name
 from hive_mind.evals.report.selecting import data_name
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import paragraph, section
 from hive_mind.evals.scorecards.card import CellCard
 

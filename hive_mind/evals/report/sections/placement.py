@@ -4,12 +4,11 @@ from dataclasses import replace
 
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Content, Markup
+from hive_mind.evals.report.markup import Column, Content, Markup, table
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import arm_name, metric_name
 from hive_mind.evals.report.sections.topologies import beside_single
 from hive_mind.evals.report.selecting import EXACT, Setting
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import difference
 from hive_mind.evals.scorecards.card import CellCard
 

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Markup, joined, tag
+from hive_mind.evals.report.markup import Column, Markup, joined, table, tag
 from hive_mind.evals.report.material import Material
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import section
 
 _PROGRAM = "hive-mind"

@@ -1,11 +1,10 @@
 """Each data set: quality with intervals, what answering took, drawings, and every measure broken out."""
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Content, Markup, joined, tag
+from hive_mind.evals.report.markup import Column, Content, Markup, joined, table, tag
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import PLACES, cell_name, metric_name
 from hive_mind.evals.report.selecting import Setting, shown_by_category
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, drawings, estimate, identical, section
 from hive_mind.evals.scorecards.card import CellCard
 

@@ -5,12 +5,11 @@ from statistics import fmean
 
 from hive_mind.evals.report import figures
 from hive_mind.evals.report.figures import counted
-from hive_mind.evals.report.markup import Content, Markup, joined, tag
+from hive_mind.evals.report.markup import Column, Content, Markup, joined, table, tag
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, fault_name, metric_name
 from hive_mind.evals.report.sections.answers import at_a_glance
 from hive_mind.evals.report.selecting import EXACT, Setting, data_name, representatives
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, estimate, paragraph, section
 from hive_mind.evals.scorecards.card import JUDGED_MIN, CellCard, Difference
 from hive_mind.measure.statistics import share_ruled_out
@@ -18,7 +17,7 @@ from hive_mind.measure.statistics import share_ruled_out
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""
 
-# Whoever can't rule out that one question in twenty differs has not tested parity: 59 questions without a difference do.
+# Parity is untested while one question in twenty may differ: 59 questions without a difference rule that out.
 _OPEN_MAX = 0.05
 
 Finding = Iterator[Markup]

@@ -4,11 +4,10 @@ baselines find."""
 from collections.abc import Callable
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Content, Markup, joined
+from hive_mind.evals.report.markup import Column, Content, Markup, joined, table
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import BASELINES, PLACES, arm_name, cell_name, metric_name
 from hive_mind.evals.report.selecting import EXACT, Setting
-from hive_mind.evals.report.tables import Column, table
 from hive_mind.evals.report.values import against, estimate, identical, paragraph, section
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.measure.statistics import share_ruled_out

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.text import Text
 
-from hive_mind.cli.evals.wide_table import show_wide_table
+from hive_mind.cli.evals.scorecard_table import show_wide_table
 
 TITLES = ["", "recall", "messages", "bytes"]
 ROWS = [

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hive_mind.cli.retrieval.keyboard import Keyboard
+from hive_mind.cli.retrieval.tune import Keyboard
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from hive_mind.errors import BackendError, ConfigError, InvalidInput
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.processes import open_arm
+from hive_mind.evals.arms.processes.arm import open_arm
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
@@ -101,7 +101,7 @@ def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
         assert measuring.stdout.readline() == b"open\n"
         begun = psutil.Process(measuring.pid).children(recursive=True)
         servers = [one for one in of_folder(tmp_path) if "redis" in " ".join(one.cmdline())]
-        assert len(begun) >= 1 + 4, "a keeper, and four processes of members"
+        assert len(begun) >= 1 + 4, "a guardian, and four processes of members"
         assert servers
 
         measuring.send_signal(signal.SIGKILL)

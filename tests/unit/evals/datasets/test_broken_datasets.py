@@ -105,11 +105,13 @@ REFUSED: Mapping[str, tuple[Made, str]] = {
     ),
     "BEIR: a judgement without its number": (
         lambda tmp: beir(tmp, test="q1 d1 1|q1 d1 high"),
-        "{tmp}/qrels/test.tsv, line 3: judgement 'high' is no whole number from -1 up; -1 is a distractor, above 0 is relevant",
+        "{tmp}/qrels/test.tsv, line 3: judgement must be a whole number of at least -1, not 'high'; "
+        "-1 is a distractor, above 0 is relevant",
     ),
     "BEIR: a judgement below a distractor's": (
         lambda tmp: beir(tmp, test="q1 d1 -2"),
-        "{tmp}/qrels/test.tsv, line 2: judgement '-2' is no whole number from -1 up; -1 is a distractor, above 0 is relevant",
+        "{tmp}/qrels/test.tsv, line 2: judgement must be a whole number of at least -1, not '-2'; "
+        "-1 is a distractor, above 0 is relevant",
     ),
     "BEIR: judgements that contradict each other": (
         lambda tmp: beir(tmp, test="q1 d1 1|q1 d1 0"),

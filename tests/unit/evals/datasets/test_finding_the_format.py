@@ -56,7 +56,9 @@ def test_no_format_makes_sense_of_something_else(tmp_path: Path, format: str) ->
 
 
 def test_a_format_that_does_not_exist_is_refused_with_those_that_do(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no data set format 'csv'; known: auto, locomo, longmemeval, beir, jsonl, memory"):
+    with pytest.raises(
+        InvalidInput, match="unknown data set format 'csv'; known: auto, locomo, longmemeval, beir, jsonl, memory"
+    ):
         load_dataset(tmp_path, format="csv")
 
 

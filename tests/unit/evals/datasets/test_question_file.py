@@ -115,7 +115,7 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
         "judgements of documents that are not in the corpus": 3,
         "questions whose judgements name no document that can be found": 1,
         "questions without a word": 1,
-        "questions with neither documents, keywords nor a reason why there are none": 1,
+        "questions without documents, keywords or a reason for their absence": 1,
     }
 
 

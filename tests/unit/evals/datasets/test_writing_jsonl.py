@@ -106,7 +106,7 @@ def test_several_scopes_are_refused_until_they_are_pooled(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", ".hidden"])
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="its name is no file name; give it another one"):
+    with pytest.raises(InvalidInput, match="its name can't be a file name; give it another one"):
         write_jsonl(Dataset(name, (Scope(name, (), ()),)), tmp_path / "folder")
 
     assert list(tmp_path.iterdir()) == []

@@ -163,7 +163,7 @@ def test_an_optional_data_set_that_is_not_there_is_left_out_and_named(tmp_path: 
 def test_an_experiment_of_which_no_data_is_there_is_refused():
     text = "name: x\ndata: {name: a, path: gone, optional: true}\narms: single\n"
 
-    assert problems(text) == ["x.yaml: data: none of its data sets is there; give --data the folder that has them"]
+    assert problems(text) == ["x.yaml: data: all of its data sets are missing; give --data the folder that has them"]
 
 
 def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path: Path):

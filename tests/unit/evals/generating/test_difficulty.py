@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import generate
 from hive_mind.evals.run import RetrievalRun, evaluate
 from hive_mind.runtime.settings import Settings

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import CATEGORIES, generate
 from hive_mind.evals.generating.naming import Naming
 from hive_mind.evals.generating.values import COLOURS
@@ -26,7 +26,7 @@ def written(folder, turns, agents, seed):
 def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path):
     code = f"""
 import pathlib
-from hive_mind.evals.datasets.jsonl_writing import write_jsonl
+from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import CATEGORIES, generate
 write_jsonl(generate(600, 12, 5), pathlib.Path({str(tmp_path / "there")!r}))
 """

@@ -15,7 +15,7 @@ import msgspec
 from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Experiment, Fault
 from hive_mind.evals.rows import CellReport, Learned, Row, Timing
-from hive_mind.evals.scorecards.card import write_scorecard
+from hive_mind.evals.scorecards.making import write_scorecard
 
 ARMS = (
     Arm("single"),

@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.evals.report.markup import joined, plain, tag
-from hive_mind.evals.report.tables import Column, table
+from hive_mind.evals.report.markup import Column, joined, plain, table, tag
 
 
 class Seen(HTMLParser):

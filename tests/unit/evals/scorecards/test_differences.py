@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hive_mind.evals.scorecards.differences import differences, holm, identical, paired, randomisation_ps
-from hive_mind.measure.randomisation import randomisation_p
+from hive_mind.measure.statistics import randomisation_p
 from tests.unit.evals.scorecards.written_runs import row
 
 

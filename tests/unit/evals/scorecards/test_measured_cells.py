@@ -106,11 +106,11 @@ def forget_the_data(run: Path) -> None:
         (write_a_word_for_a_number, r"rows.jsonl:1: Expected `float \| null`, got `str` - at `\$.metrics"),
         (spoil_the_encoding, r"rows.jsonl:2: .*damaged"),
         (rename_the_cell, r"cell.json is of cell 'notes-single-hybrid-s1', and its folder is called 'notes-flat-"),
-        (add_a_strange_cell, r"letters-single-hybrid-s1 is no cell of .*experiment.json"),
+        (add_a_strange_cell, r"letters-single-hybrid-s1 is not a cell of .*experiment.json"),
         (lose_the_environment, r"environment.json is missing"),
         (lose_the_rows, r"rows.jsonl is missing"),
         (empty_the_report, r"cell.json: Input data was truncated"),
-        (forget_the_data, r"experiment.json is no experiment: .*`data`"),
+        (forget_the_data, r"experiment.json is not an experiment: .*`data`"),
     ],
 )
 def test_a_damaged_run_is_an_exact_error(damage: Callable[[Path], None], told: str, tmp_path: Path):
@@ -122,7 +122,7 @@ def test_a_damaged_run_is_an_exact_error(damage: Callable[[Path], None], told: s
 
 
 def test_a_folder_that_is_no_run_is_told_so(tmp_path: Path):
-    with pytest.raises(InvalidInput, match=r"is no run: it has no experiment.json; begin one with hive-mind eval run"):
+    with pytest.raises(InvalidInput, match=r"is not a run: experiment.json is missing; begin one with hive-mind eval run"):
         read_run(tmp_path)
 
 

@@ -1,0 +1,183 @@
+"""A scorecard as a table of the terminal: what each arm finds, how far that is from one memory, and what it costs."""
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from hive_mind.cli.output import Cell, say, show, show_prose, show_table
+
+_GAP = 2
+# A name that is longer goes on below: figures need the room.
+_NAME_COLUMNS = 30
+
+if TYPE_CHECKING:
+    from hive_mind.evals.report.selecting import Setting
+    from hive_mind.evals.scorecards.card import CellCard, Estimate, Scorecard
+
+_NOTHING = "–"
+# What a terminal has room for beside the costs.
+_FOUND = ("recall", "ndcg")
+_LEGEND = """\
+Means over questions; in brackets their 95 % bootstrap intervals, drawn by conversation where the data has several. \
+Δ: difference from single, paired by question; * marks those that are real (randomisation test, p < 0.05 after Holm's correction \
+for all differences of the run). same: share of questions whose first {limit} facts are those of single, in order. messages, \
+bytes: per question, replies included. asked: nodes. reached: share of the hive that answered. CPU, wall: medians in ms, of all \
+members where they share a process."""
+
+
+def show_wide_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """A table of names and figures, in as many parts as fit the terminal's width."""
+    if not sys.stdout.isatty():
+        show_table(titles, rows, right=range(1, len(titles)))
+        return
+    widths = [_width(titles, rows, number) for number in range(len(titles))]
+    room = Console().width
+    if sum(widths) + _GAP * (len(widths) - 1) <= room:
+        show_table(titles, rows, right=range(1, len(titles)))
+        return
+    rows = [(_folded(row[0]), *row[1:]) for row in rows]
+    for number, part in enumerate(_parts([min(widths[0], _NAME_COLUMNS), *widths[1:]], room)):
+        if number:
+            show()
+        shown = [[row[column] for column in (0, *part)] for row in rows]
+        show_table([titles[column] for column in (0, *part)], shown, right=range(1, len(part) + 1))
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Numbers of the columns that stand side by side, after the first, which is always there."""
+    part: list[int] = []
+    taken = widths[0]
+    for column in range(1, len(widths)):
+        if part and taken + _GAP + widths[column] > room:
+            yield part
+            part, taken = [], widths[0]
+        part.append(column)
+        taken += _GAP + widths[column]
+    if part:
+        yield part
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[Cell]], column: int) -> int:
+    return max(map(cell_len, (titles[column], *(str(row[column]) for row in rows))))
+
+
+def _folded(name: Cell) -> str:
+    return "\n".join(textwrap.wrap(str(name), _NAME_COLUMNS)) or str(name)
+
+
+def show_scorecard(card: "Scorecard") -> None:
+    """All of it: a table for each data set and way to rank, then cells without figures, and what the columns mean."""
+    from hive_mind.evals.report.selecting import settings_of
+
+    for setting in settings_of(card):
+        _show_setting(setting, card.limit)
+        show()
+    show_without_figures(card)
+    if card.done:
+        show_prose(_LEGEND.format(limit=card.limit), style="dim")
+
+
+def show_without_figures(card: "Scorecard") -> None:
+    """Cells that failed or were not finished, each with its reason."""
+    if not card.without_figures:
+        return
+    show(f"{len(card.without_figures)} of {len(card.cells)} cells have no figures", style="red")
+    show_table(["cell", "", "why"], [(cell.id, cell.status, cell.why) for cell in card.without_figures])
+    show()
+
+
+def _show_setting(setting: "Setting", limit: int) -> None:
+    from hive_mind.evals.scorecards.card import JUDGED_MIN
+
+    first = setting.cells[0]
+    by = f", embedded by {first.embedding}" if first.embedding else ""
+    show(f"{setting.name}{by}", style="bold")
+    of_all = [one for one in first.left_out.items() if all(one in cell.left_out.items() for cell in setting.cells)]
+    left_out = "".join(f", left out: {count} {reason}" for reason, count in of_all)
+    show(f"{setting.extent}{left_out}")
+    names = [f"{name}@{limit}" for name in _FOUND]
+    titles = ["", *_titles(names), "same", "messages", "bytes", "asked", "reached", "CPU", "wall"]
+    show_wide_table(titles, [_row(setting, cell, names) for cell in setting.cells])
+    _show_answers(setting)
+    if too_few := sorted({cell.questions for cell in setting.cells if cell.has_too_few_questions}):
+        say(f"note: {too_few[0]} questions are too few to judge by: ask {JUDGED_MIN} or more", style="yellow")
+    for cell in setting.cells:
+        for reason, count in cell.errors.items():
+            say(f"note: {cell.id}: {count} questions without a result: {reason}", style="yellow")
+        for reason, count in cell.left_out.items():
+            if (reason, count) not in of_all:
+                say(f"note: {cell.id}: left out: {count} {reason}", style="yellow")
+
+
+def _titles(names: Sequence[str]) -> list[str]:
+    from hive_mind.evals.report.naming import metric_name
+
+    return [title for name in names for title in (metric_name(name), "Δ")]
+
+
+def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cell]:
+    from hive_mind.evals.report.figures import number
+    from hive_mind.evals.report.naming import cell_name
+
+    found: list[Cell] = [cell_name(cell, with_seed=setting.has_seeds)]
+    for name in names:
+        found += [_with_interval(cell.metrics.get(name)), _difference(cell, name)]
+    against, system = cell.against_single, cell.system
+    found.append(_share(against.identical_top_k if against else None))
+    if system is None:
+        return found + [_NOTHING] * 6
+    costs = (number(one.mean) for one in (system.messages, system.bytes, system.fan_out))
+    return [*found, *costs, _share(system.completeness), f"{system.cpu_ms.median:.2f}", f"{system.wall_ms.median:.2f}"]
+
+
+def _show_answers(setting: "Setting") -> None:
+    """What answers were like, where somebody answered. A judge is named, because its figures are only its opinion."""
+    from hive_mind.evals.report.naming import cell_name, metric_name
+    from hive_mind.evals.report.selecting import ANSWERS
+
+    names = [name for name in ANSWERS if any(name in cell.metrics for cell in setting.cells)]
+    if not names:
+        return
+    answerers = ", ".join(dict.fromkeys(cell.answerer for cell in setting.cells if cell.answerer)) or "nobody"
+    judges = ", ".join(dict.fromkeys(cell.judge for cell in setting.cells if cell.judge not in ("", "none")))
+    has_cost = any(cell.system and (cell.system.tokens_in_total or cell.system.usd_total) for cell in setting.cells)
+    show()
+    show(f"answered by {answerers}" + (f", judged by {judges}" if judges else ""))
+    rows = []
+    for cell in setting.cells:
+        row = [cell_name(cell, with_seed=setting.has_seeds), *(_with_interval(cell.metrics.get(name)) for name in names)]
+        rows.append(row + (_money(cell) if has_cost else []))
+    titles = ["", *map(metric_name, names), *(("tokens", "dollars") if has_cost else ())]
+    show_wide_table(titles, rows)
+
+
+def _money(cell: "CellCard") -> list[str]:
+    from hive_mind.evals.report.figures import money, number
+
+    system = cell.system
+    if system is None:
+        return [_NOTHING, _NOTHING]
+    return [number(system.tokens_in_total + system.tokens_out_total), money(system.usd_total)]
+
+
+def _with_interval(one: "Estimate | None") -> str:
+    return _NOTHING if one is None else f"{one.mean:.3f} [{one.low:.3f}–{one.high:.3f}]"
+
+
+def _difference(cell: "CellCard", name: str) -> Cell:
+    found = cell.against_single.metrics.get(name) if cell.against_single else None
+    if found is None:
+        return _NOTHING
+    style = ("green" if found.difference > 0 else "red") if found.is_real else ""
+    return Text(f"{found.difference:+.3f}{'*' if found.is_real else ' '}", style=style)
+
+
+def _share(one: "Estimate | None") -> str:
+    from hive_mind.evals.report.figures import share
+
+    return _NOTHING if one is None else share(one.mean)

@@ -1,0 +1,188 @@
+"""A message as a queue sees it: read and checked once as it comes in, kept with number and state, rendered as it goes out.
+
+The queue never looks into `content`; what it adds (numbers, locks, counts) is written into header and annotations at the end.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from math import inf
+from typing import Any
+from uuid import UUID, uuid4
+
+from hive_mind.devbroker.amqp.encoding import described, encode
+from hive_mind.devbroker.amqp.sections import (
+    CONTENT_TYPE,
+    CORRELATION_ID,
+    DELIVERY_ANNOTATIONS,
+    HEADER,
+    MESSAGE_ID,
+    PROPERTIES,
+    REPLY_TO,
+    REPLY_TO_SESSION_ID,
+    SESSION_ID,
+    SUBJECT,
+    TO,
+    Message,
+    annotations_section,
+)
+from hive_mind.devbroker.amqp.types import Int, Symbol, Timestamp, UInt
+from hive_mind.devbroker.servicebus.errors import wrong_argument
+from hive_mind.devbroker.servicebus.sql_filter import Properties
+
+ID_LENGTH_MAX = 128
+
+_TIME_TO_LIVE, _ABSOLUTE_EXPIRY = 2, 8
+_SYSTEM = {
+    "content_type": CONTENT_TYPE,
+    "correlation_id": CORRELATION_ID,
+    "message_id": MESSAGE_ID,
+    "reply_to": REPLY_TO,
+    "reply_to_session_id": REPLY_TO_SESSION_ID,
+    "session_id": SESSION_ID,
+    "subject": SUBJECT,
+    "to": TO,
+}
+
+_SEQUENCE = encode(Symbol("x-opt-sequence-number"))
+_ORIGIN = encode(Symbol("x-opt-enqueue-sequence-number"))
+_ENQUEUED = encode(Symbol("x-opt-enqueued-time"))
+_LOCKED_UNTIL = encode(Symbol("x-opt-locked-until"))
+_STATE = encode(Symbol("x-opt-message-state"))
+_DIED_IN = encode(Symbol("x-opt-deadletter-source"))
+_TOKEN = Symbol("x-opt-lock-token")
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """`id` and `session` as the sender gave them; `scheduled_at` is a time, 0 for at once."""
+
+    content: Message
+    id: Hashable | None = None
+    session: str | None = None
+    ttl_s: float = inf
+    scheduled_at: float = 0.0
+    size: int = 0
+
+
+def letter_of(message: Message, now: float) -> Letter:
+    """Read what a queue needs. Raises `AmqpError` for ids of wrong types or lengths."""
+    return Letter(
+        message if message.message_id is not None else _named(message),
+        id=_id_of(message.message_id),
+        session=_session_of(message.session_id),
+        ttl_s=_ttl_of(message, now),
+        scheduled_at=_scheduled_at(message),
+        size=sum(map(len, (message.header, message.annotations, message.properties, message.application, message.body))),
+    )
+
+
+def properties_of(message: Message) -> Properties:
+    """What filters look at. Senders may write names as bytes."""
+    fields = message.property_fields
+    system = {name: fields[place] for name, place in _SYSTEM.items() if fields[place] is not None}
+    return Properties(system, {text_of(name): value for name, value in message.application_map.items()})
+
+
+def buried(letter: Letter, reason: str, description: str) -> Letter:
+    """The letter with why it is dead, which receivers of dead letters read in its application properties."""
+    why = {"DeadLetterReason": reason, "DeadLetterErrorDescription": description}
+    said: Mapping[Any, Any] = {name: text for name, text in why.items() if text}
+    if not said:
+        return letter
+    return replace(letter, content=letter.content.with_application({**letter.content.application_map, **said}))
+
+
+def text_of(value: object) -> str:
+    """A text that may have come as bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _named(message: Message) -> Message:
+    """With an id of ours: clients tell messages apart by it, and rely on the service to give one where the sender did not."""
+    fields = (uuid4().hex, *message.property_fields[1:])
+    return replace(message, properties=described(PROPERTIES, map(encode, fields)))
+
+
+def _id_of(value: object) -> Hashable | None:
+    if value is None or (isinstance(value, str | bytes) and len(value) <= ID_LENGTH_MAX) or isinstance(value, int | UUID):
+        return value
+    raise wrong_argument(f"a message id is a string of up to {ID_LENGTH_MAX} characters, a number or a UUID")
+
+
+def _session_of(value: object) -> str | None:
+    if value is None or (isinstance(value, str) and len(value) <= ID_LENGTH_MAX):
+        return value
+    raise wrong_argument(f"a session id is a string of up to {ID_LENGTH_MAX} characters")
+
+
+def _ttl_of(message: Message, now: float) -> float:
+    """SDKs write it twice, and some cap the first at 49 days. A time to live of 0 means none was given."""
+    ttl_ms, expiry_ms = message.header_fields[_TIME_TO_LIVE], message.property_fields[_ABSOLUTE_EXPIRY]
+    if isinstance(ttl_ms, int) and ttl_ms > 0:
+        return ttl_ms / 1000
+    return max(expiry_ms / 1000 - now, 0.0) if isinstance(expiry_ms, int) and expiry_ms > 0 else inf
+
+
+def _scheduled_at(message: Message) -> float:
+    if not message.annotations:
+        return 0.0
+    at_ms = message.annotation_map.get("x-opt-scheduled-enqueue-time")
+    return at_ms / 1000 if isinstance(at_ms, int) else 0.0
+
+
+class State(IntEnum):
+    """As it goes over the wire."""
+
+    ACTIVE = 0
+    DEFERRED = 1
+    SCHEDULED = 2
+
+
+@dataclass(slots=True)
+class Kept:
+    """`attempts` are deliveries that failed. `origin` is its number where it was sent to: the topic, or the queue it died in."""
+
+    letter: Letter
+    sequence: int
+    origin: int
+    enqueued_at: float
+    expires_at: float = inf
+    state: State = State.ACTIVE
+    attempts: int = 0
+    token: UUID | None = None
+    locked_until: float = 0.0
+    died_in: str = ""
+
+
+def rendered(kept: Kept, locked_until: float | None = None) -> bytes:
+    """The encoded message; with its lock when `locked_until` is given."""
+    notes = [
+        (_SEQUENCE, encode(kept.sequence)),
+        (_ORIGIN, encode(kept.origin)),
+        (_ENQUEUED, encode(milliseconds(kept.enqueued_at))),
+    ]
+    if kept.state is not State.ACTIVE:
+        notes.append((_STATE, encode(Int(kept.state))))
+    if kept.died_in:
+        notes.append((_DIED_IN, encode(kept.died_in)))
+    first = _header(kept)
+    if locked_until is not None:
+        notes.append((_LOCKED_UNTIL, encode(milliseconds(locked_until))))
+        first += annotations_section(DELIVERY_ANNOTATIONS, {_TOKEN: kept.token})
+    return kept.letter.content.encoded(header=first, annotations=notes)
+
+
+def tag_of(token: UUID) -> bytes:
+    """A lock token as a delivery tag, in the order of bytes clients expect."""
+    return token.bytes_le
+
+
+def milliseconds(time: float) -> Timestamp:
+    """A time as it stands in messages."""
+    return Timestamp(int(time * 1000))
+
+
+def _header(kept: Kept) -> bytes:
+    durable, priority, ttl, first_acquirer, _ = kept.letter.content.header_fields
+    return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(kept.attempts))])

@@ -1,0 +1,1 @@
+"""Arms of real processes over a real Redis server."""

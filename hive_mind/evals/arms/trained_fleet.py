@@ -1,0 +1,133 @@
+"""A fleet of this process that has learned a scope: what all arms with a hive begin with, and what they count of a question.
+
+The gate is open, so that every topology holds the same facts; what is compared is where they lie and how they are found. Rows
+must be the same for the same seed, so nothing that is asked depends on a clock: nobody is asked a second time for being slow, and
+members know who is down, as they would some seconds after its last beat. The wait for those is cut short, because here it is sure
+to be in vain; what it is in a hive of processes is measured there.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass, replace
+
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.arms.base import Cost, Means
+from hive_mind.evals.arms.costs import Learning, prepare
+from hive_mind.evals.arms.dealing import deal_by, names_of
+from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
+from hive_mind.evals.arms.node_per_agent import groups_of
+from hive_mind.evals.arms.weighing import Scales
+from hive_mind.evals.datasets import LabelledQuestion, Scope
+from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.rows import Learned
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.spec import TopologyName, spec_of
+from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.fleet import Fleet, FleetPlan, HostedNode, open_fleet
+from hive_mind.runtime.runner import RunnerSettings
+
+# A machine that is busy for seconds must not look like a part of the hive that is silent.
+_DEADLINE_MS = 60_000
+_PATIENT = RunnerSettings(ask_deadline_ms=_DEADLINE_MS, fetch_deadline_ms=_DEADLINE_MS)
+_UNHURRIED = ScatterSettings(reask_ms=_DEADLINE_MS, hedge_budget=0.0, hedge_burst=0, doubted_ms=2)
+# Facts are stamped by the millisecond. Of two agents that say the same in one of them, chance would decide who said it first.
+_ANOTHER_MOMENT_S = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedFleet:
+    """Agents that learned, and the nodes that are down."""
+
+    fleet: Fleet
+    scales: Scales
+    learned: Learned
+    documents: dict[str, list[str]]
+    down: frozenset[str]
+    places: dict[str, int]
+
+    def asker(self, question: LabelledQuestion) -> str:
+        """The asker of a question: agents whose node runs, in turn, by the question's place in the scope."""
+        askers = [agent for agent in self.fleet.memories if self.fleet.plan.node_of(agent) not in self.down]
+        return askers[self.places.get(question.id, 0) % len(askers)]
+
+    def node_of(self, agent: str) -> HostedNode:
+        """An agent's node, which knows who is down."""
+        hosted = self.fleet.nodes[self.fleet.plan.node_of(agent)]
+        hosted.node.questions.latencies.suspects = self.down
+        return hosted
+
+    def begin(self) -> None:
+        """A question's messages are counted from now on."""
+        self.scales.is_on = True
+
+    def cost(self, fan_out: int, completeness: float) -> Cost:
+        """What it cost since."""
+        self.scales.is_on = False
+        messages, size = self.scales.weighed(only_questions=True)
+        return Cost(messages, size, fan_out, completeness)
+
+    async def close(self) -> None:
+        """Close memories, nodes and bus."""
+        await self.fleet.close()
+
+
+def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
+    """The agents of a cell in this topology, with settings under which clocks decide nothing. Raises `InvalidInput`."""
+    arm = cell.arm
+    return FleetPlan(
+        topology,
+        names_of(arm.agents),
+        groups=groups_of(arm) if "groups" in spec_of(topology).settings else {},
+        replicas=arm.replicas,
+        gate=PromotionSettings(is_open=True),
+        hive=HiveSettings(scatter=_UNHURRIED),
+        runner=_PATIENT,
+        ranking=cell.retrieval.ranking or RankingSettings(),
+    )
+
+
+async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> TrainedFleet:
+    """Deal a scope to the agents of a fleet, let them share it, and stop whom the seed says. Raises `InvalidInput`."""
+    arranged = plan.arranged()
+    nodes = arranged.nodes if arranged else ()
+    down = _down(nodes, cell)
+    deal = deal_by(cell.arm.deal, cell.seed)
+    await prepare(scope, means.settings, means.embedder)
+    learning, scales = Learning(), Scales(len(nodes))
+    fleet = await open_fleet(plan, replace(means.settings, store="memory"), means.embedder)
+    try:
+        await fleet.bus.watch(plan.runner.hive, scales.see)
+        scales.is_on = True
+        await _learn(fleet, lessons(scope, deal(scope.documents, cell.arm.agents)), learning, means)
+        measured, scales.is_on = learning.done(), False
+        documents, traffic = documents_by_fact(scope.documents), scales.weighed(only_questions=False)
+        for name in sorted(down):
+            await fleet.stop(name)
+    except BaseException:
+        await fleet.close()
+        raise
+    places = {question.id: place for place, question in enumerate(scope.questions)}
+    return TrainedFleet(fleet, scales, measured.of(len(documents), cell.arm.agents, traffic), documents, down, places)
+
+
+async def _learn(fleet: Fleet, trained: list[tuple[int, Scope]], learning: Learning, means: Means) -> None:
+    """One agent after the other, so that what a node knows when it gets a fact does not depend on timing."""
+    memories = list(fleet.memories.values())
+    for done, (number, some) in enumerate(trained, start=1):
+        await asyncio.sleep(_ANOTHER_MOMENT_S)
+        await keep(memories[number], some, None)
+        learning.kept()
+        await fleet.settled()
+        if means.progress:
+            means.progress(f"{some.name}: lessons", done, len(trained))
+
+
+def _down(nodes: tuple[str, ...], cell: Cell) -> frozenset[str]:
+    """Whom the seed stops: of more, those that fewer would be are some."""
+    if cell.fault.down >= len(nodes):
+        raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down no node is left to ask; stop fewer")
+    names = sorted(nodes)
+    random.Random(f"{cell.seed} down").shuffle(names)  # noqa: S311 - it has to be the same again
+    return frozenset(names[: cell.fault.down])

@@ -1,0 +1,1 @@
+"""Validation: what is wrong with the files of a workspace, and what a collection has."""

@@ -1,0 +1,205 @@
+"""Contradictions in a configuration whose form is right, what in it has no effect, and filters that match nothing. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel
+
+from hive_mind.forms.fields import fields
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.tree import Path, Tree
+from hive_mind.retrieval.files.collection import DATE_FIELDS, Collection
+from hive_mind.retrieval.files.configuration import RESULTS_MAX, RetrievalConfig
+
+_EMBED = "index it with an embedding model"
+
+_LISTED = 8
+# Comparing letter by letter with a hundred thousand values takes seconds.
+_COMPARED = 2000
+
+
+def config_findings(
+    config: RetrievalConfig, collection: Collection, *, has_embeddings: bool, tree: Tree | None = None
+) -> Iterator[Finding]:
+    """All of it but the filters. The tree, if given, distinguishes what was written from defaults."""
+    yield from _embeddings(config, has_embeddings=has_embeddings)
+    yield from contradictions(config, tree)
+    yield from _boosts(config, collection)
+
+
+def contradictions(config: RetrievalConfig, tree: Tree | None = None) -> Iterator[Finding]:
+    """What can be said whatever is searched."""
+    yield from _bounds(config, tree)
+    yield from _detection(config)
+    yield from _without_effect(config)
+    yield from _switched_off(config)
+    yield from _extremes(config)
+
+
+def _bounds(config: RetrievalConfig, tree: Tree | None) -> Iterator[Finding]:
+    dynamic, top_k = config.dynamic_k, config.retrieval.top_k
+    path = ("dynamic_k", "max_results")
+    # A default gives way to a smaller top_k: nobody who lowers the one wrote the other.
+    is_written = tree.at(path)[1] == path if tree else dynamic.max_results != RESULTS_MAX
+    most = dynamic.max_results if is_written else min(dynamic.max_results, top_k)
+    if most > top_k:
+        told = f"is {most} and retrieval.top_k is {top_k}; lower it to {top_k}, or raise top_k"
+        yield Finding(path, told)
+    if dynamic.min_results > most:
+        whose = "max_results" if is_written or most < top_k else "retrieval.top_k"
+        told = f"is {dynamic.min_results} and {whose} is {most}; lower it to at most {most}, or raise {whose}"
+        yield Finding(("dynamic_k", "min_results"), told)
+
+
+def _embeddings(config: RetrievalConfig, *, has_embeddings: bool) -> Iterator[Finding]:
+    method = config.retrieval.method
+    if method != "keyword" and not has_embeddings:
+        told = f"{method} needs embeddings and collection {config.collection} has none; {_EMBED}, or use keyword"
+        yield Finding(("retrieval", "method"), told)
+
+
+def _detection(config: RetrievalConfig) -> Iterator[Finding]:
+    method, detection = config.retrieval.method, config.distraction_detection
+    if detection.enabled and method != "hybrid" and detection.signal != "coverage":
+        told = f"compares words with meaning, and the method is {method}; use hybrid, signal coverage, or switch it off"
+        yield Finding(("distraction_detection", "enabled"), told)
+
+
+def _without_effect(config: RetrievalConfig) -> Iterator[Finding]:
+    """Weights that this method does not read."""
+    retrieval = config.retrieval
+    names: tuple[str, ...]
+    if retrieval.method != "hybrid":
+        why, names = f"is for hybrid and the method is {retrieval.method}", ("fusion", "semantic_weight", "rrf_k")
+    elif retrieval.fusion == "rrf":
+        why, names = "is for fusion linear and this one is rrf", ("semantic_weight",)
+    else:
+        why, names = "is for fusion rrf and this one is linear", ("rrf_k",)
+    for name in _changed(retrieval, *names):
+        # That only rrf_k stands there made the fusion rrf; nobody wrote it.
+        if not (name == "fusion" and "rrf_k" in retrieval.model_fields_set):
+            yield _warning(("retrieval", name), f"has no effect: it {why}; remove it")
+    if retrieval.adaptive in ("weights", "both") and (retrieval.method != "hybrid" or retrieval.fusion == "rrf"):
+        here = f"method {retrieval.method}" if retrieval.method != "hybrid" else "fusion rrf"
+        yield _warning(("retrieval", "adaptive"), f"adapts weights, and {here} has none; use anchors or none")
+
+
+def _switched_off(config: RetrievalConfig) -> Iterator[Finding]:
+    for section, part in (
+        ("dynamic_k", config.dynamic_k),
+        ("distraction_detection", config.distraction_detection),
+        ("diversity", config.diversity),
+    ):
+        if not part.enabled:
+            for name in _changed(part, *(set(fields(type(part))) - {"enabled"})):
+                yield _warning((section, name), f"has no effect while {section}.enabled is false; switch it on, or remove it")
+    if not config.rerank.model:
+        for name in _changed(config.rerank, "top_n"):
+            yield _warning(("rerank", name), "has no effect without rerank.model; name one, or remove it")
+
+
+def _extremes(config: RetrievalConfig) -> Iterator[Finding]:
+    retrieval, dynamic, detection = config.retrieval, config.dynamic_k, config.distraction_detection
+    if retrieval.depth < retrieval.top_k:
+        told = f"is {retrieval.depth} and top_k is {retrieval.top_k}: it is taken as {retrieval.top_k}; raise it"
+        yield _warning(("retrieval", "depth"), told)
+    if dynamic.enabled and dynamic.gap_threshold_factor <= 1:
+        yield _warning(("dynamic_k", "gap_threshold_factor"), "takes any gap above the mean for a cliff; 2 to 6 are usual")
+    if dynamic.enabled and dynamic.min_results == config.results_max:
+        yield _warning(("dynamic_k", "min_results"), "leaves nothing to cut: it is as large as the most there can be; lower it")
+    if detection.enabled and detection.disagreement_threshold == 0:
+        yield _warning(("distraction_detection", "disagreement_threshold"), "takes every result for a distraction; raise it")
+    if detection.enabled and detection.disagreement_threshold == 1:
+        yield _warning(("distraction_detection", "disagreement_threshold"), "flags nothing: no result can be above 1; lower it")
+    if config.diversity.enabled and config.diversity.lambda_ == 1:
+        yield _warning(("diversity", "lambda"), "chooses by relevance alone, as without diversity; lower it, or switch it off")
+    if config.rerank.model and config.rerank.top_n < retrieval.top_k:
+        told = f"is {config.rerank.top_n} and top_k is {retrieval.top_k}: results behind it keep their place; raise it"
+        yield _warning(("rerank", "top_n"), told)
+
+
+def _boosts(config: RetrievalConfig, collection: Collection) -> Iterator[Finding]:
+    """Without these fields every document counts alike."""
+    for boost, names in (("trust", ("trust",)), ("recency", DATE_FIELDS)):
+        if getattr(config.boosts, boost) and not collection.known_fields.keys() & set(names):
+            told = (
+                f"lifts nothing: collection {collection.name} declares no field {' or '.join(names)}; declare it, or remove this"
+            )
+            yield _warning(("boosts", boost), told)
+
+
+def _changed(part: BaseModel, *names: str) -> list[str]:
+    """Fields that were written with a value of their own; a default that is spelled out misleads nobody."""
+    known: dict[str, tuple[str, Any]] = {
+        info.alias or name: (name, info.default) for name, info in type(part).model_fields.items()
+    }
+    return [name for name in sorted(names) if getattr(part, known[name][0]) != known[name][1]]
+
+
+def _warning(path: Path, message: str) -> Finding:
+    return Finding(path, message, is_warning=True)
+
+
+def filter_findings(
+    config: RetrievalConfig, collection: Collection, facets: Mapping[str, Mapping[str, int]]
+) -> Iterator[Finding]:
+    """Fields that do not exist or can't filter, and values that no document has."""
+    for name, values in config.filters.items():
+        path = ("filters", name)
+        if name not in collection.known_fields:
+            yield Finding(path, f"is not a field of collection {collection.name}; {_fields(name, collection)}")
+        elif name not in collection.filterable:
+            told = f'can\'t filter; give it "filterable": true in collections/{collection.name}.json, or remove the filter'
+            yield Finding(path, told)
+        elif not values:
+            yield Finding(
+                path, f"is an empty list and would match nothing; name values, or remove it{_there(facets.get(name, {}))}"
+            )
+        elif name in facets or collection.known_fields[name].type != "text":
+            # An index does not count the values of texts.
+            yield from _values(name, values, facets.get(name, {}))
+
+
+def combination(config: RetrievalConfig, documents: Iterable[Mapping[str, Iterable[str]]]) -> Iterator[Finding]:
+    """Filters that match something each and nothing together."""
+    wanted = {name: set(values) for name, values in config.filters.items()}
+    if len(wanted) > 1 and not any(all(values & set(one.get(name, ())) for name, values in wanted.items()) for one in documents):
+        yield Finding(("filters",), f"no document matches {' and '.join(wanted)} together; remove one, or add values")
+
+
+def _values(name: str, values: list[str], counts: Mapping[str, int]) -> Iterator[Finding]:
+    for number, value in enumerate(values):
+        path = ("filters", name, number)
+        if value not in counts:
+            yield Finding(path, f'no document has {name} "{value[:60]}"; {_meant(value, counts)}')
+        elif value in values[:number]:
+            yield Finding(path, "stands in the list twice; keep one of them", is_warning=True)
+    if counts and set(counts) <= set(values):
+        yield Finding(("filters", name), f"filters nothing: these are all values of {name}; remove it", is_warning=True)
+
+
+def _fields(name: str, collection: Collection) -> str:
+    if not collection.filterable:
+        return 'none of its fields can filter; declare one with "filterable": true'
+    close = get_close_matches(name[:64].lower(), collection.filterable, n=1)
+    return f"did you mean {close[0]}?" if close else f"these can filter: {', '.join(collection.filterable[:_LISTED])}"
+
+
+def _meant(value: str, counts: Mapping[str, int]) -> str:
+    if not counts:
+        return "no document has any value of it; give them one, or remove the filter"
+    alike = {one.lower(): one for one in list(counts)[:_COMPARED]}
+    close = get_close_matches(value[:64].lower(), alike, n=1)
+    return (
+        f"did you mean {alike[close[0]]}?{_there(counts).replace('; t', ' T', 1)}" if close else _there(counts).removeprefix("; ")
+    )
+
+
+def _there(counts: Mapping[str, int]) -> str:
+    """The values there are, the most frequent first."""
+    if not counts:
+        return ""
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
+    return f"; there are {', '.join(f'{value} ({count})' for value, count in ordered[:_LISTED])}{more}"

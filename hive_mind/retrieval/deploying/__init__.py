@@ -1,0 +1,1 @@
+"""Putting a configuration into use, after a gate, with a history."""

@@ -1,0 +1,52 @@
+"""A collection: which documents there are, what is known of each, and how they are cut into chunks."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hive_mind.retrieval.files.configuration import Name, Part
+
+FIELD_NAME = r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$"
+FieldName = Annotated[str, Field(pattern=FIELD_NAME)]
+# What says how recent a document is, the first that it has.
+DATE_FIELDS = ("date", "said_at")
+# What every document has without being asked: its first heading, the folder it lies in, its path and its text.
+BUILT_IN = ("title", "category", "path", "content")
+
+
+class FieldOf(Part):
+    """Something that is known of every document."""
+
+    type: Literal["text", "keyword", "date", "number"] = Field("text", description="keyword: one of a few values.")
+    filterable: bool = Field(False, description="Whether configurations may choose documents by it.")
+
+
+class Chunking(Part):
+    """How a document is cut."""
+
+    strategy: Literal["by_heading", "fixed"] = Field("by_heading", description="At headings, or only where it gets too long.")
+    heading_level: int = Field(2, ge=1, le=6, description="by_heading: headings up to this level begin a chunk.")
+    max_tokens: int = Field(512, ge=16, le=8192, description="A chunk is never longer.")
+    overlap_tokens: int = Field(0, ge=0, le=4096, description="How much of a chunk the next one repeats, where it was too long.")
+    format: Literal["markdown", "plain"] = Field("markdown", description="plain: no line is a heading.")
+
+
+class Collection(Part):
+    """The whole file. `filterable_fields` is the short way to say that these are keywords and can filter."""
+
+    name: Name = Field(description="Its name; the file is called so too.")
+    fields: dict[FieldName, FieldOf] = Field(default_factory=dict, description="What is known of every document.")
+    filterable_fields: list[FieldName] = Field(default_factory=list, description="Short for filterable keywords.")
+    documents_dir: str = Field("documents", min_length=1, max_length=500, description="Folder of the documents in the workspace.")
+    chunking: Chunking = Field(default_factory=Chunking)
+
+    @property
+    def known_fields(self) -> dict[str, FieldOf]:
+        """All fields, however they were declared."""
+        short = {name: FieldOf(type="keyword", filterable=True) for name in self.filterable_fields if name not in self.fields}
+        return {**self.fields, **short}
+
+    @property
+    def filterable(self) -> tuple[str, ...]:
+        """Names of the fields that a configuration may filter by."""
+        return tuple(name for name, one in self.known_fields.items() if one.filterable or name in self.filterable_fields)

@@ -1,0 +1,223 @@
+"""Reading a collection's documents: text files below one folder, each with what its front matter says about it.
+
+A document's id is its path below the folder, its category the first folder on that path. What can't be taken (too large, no text,
+a link that leads out) is skipped, counted and told; one bad file never keeps the others from being found.
+"""
+
+import os
+import stat
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.indexing.chunking import heading_of
+
+# Files that are documents, by how their names end.
+DOCUMENT_SUFFIXES = frozenset((".md", ".markdown", ".txt", ".rst", ".text"))
+# A book of a thousand pages is some 2 MB; what is larger is a dump or a log, and would be cut into thousands of chunks.
+DOCUMENT_BYTES_MAX = 8 << 20
+_FRONT_MATTER_CHARACTERS_MAX = 64 << 10
+_SUFFIXES = tuple(DOCUMENT_SUFFIXES)
+# Size, time of the content, time of anything, number of the file. Text would take as long to write as the rest of looking.
+_STATE = Struct("<qqqQ")
+_VALUES_MAX, _VALUE_CHARACTERS_MAX = 100, 4_000
+
+
+class Seen(NamedTuple):
+    """A file as the folder shows it, not read yet. `state` changes whenever the file may have changed."""
+
+    id: str
+    path: str
+    state: bytes
+
+    @property
+    def changed_ns(self) -> int:
+        """When anything of the file last changed, in nanoseconds since 1970."""
+        return int(_STATE.unpack(self.state)[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was not taken, and why."""
+
+    id: str
+    why: str
+
+
+@dataclass(slots=True)
+class Listing:
+    """What lies in a folder."""
+
+    seen: list[Seen] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that was read. `fields` holds each field's values as text; `body` is without the front matter.
+
+    `title` is what the front matter or the first heading says, "" where neither does.
+    """
+
+    id: str
+    title: str
+    body: str
+    fields: Mapping[str, tuple[str, ...]]
+    hash: bytes = b""
+
+    def field(self, name: str) -> str:
+        """The first value of a field, or ""."""
+        return next(iter(self.fields.get(name, ())), "")
+
+
+def listed(folder: Path) -> Listing:
+    """Every document of a folder, by id. Raises `InvalidInput` where there is no such folder."""
+    if not folder.is_dir():
+        raise InvalidInput(f"there is no folder of documents at {folder}: make it, or change documents_dir of the collection")
+    listing, known = Listing(), folder.stat()
+    _list(folder, "", folder.resolve(), listing, ((known.st_dev, known.st_ino),))
+    listing.seen.sort(key=itemgetter(0))
+    return listing
+
+
+def read(seen: Seen) -> Document | Skipped:
+    """A document with what is known of it."""
+    try:
+        raw = Path(seen.path).read_bytes()
+    except OSError as error:
+        return Skipped(seen.id, f"can't be read ({error.strerror or error})")
+    if b"\0" in raw:
+        return Skipped(seen.id, "is binary, not text")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Skipped(seen.id, "is not UTF-8 text")
+    return parsed(seen.id, text, blake2b(raw, digest_size=16).digest())
+
+
+def parsed(id: str, text: str, hash: bytes = b"") -> Document | Skipped:
+    """A document from its text: front matter between two lines of "---", then the body."""
+    front, body = _parted(text.replace("\r\n", "\n"))
+    try:
+        values = _fields(front)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return Skipped(id, f"has front matter other than a list of fields ({' '.join(str(error).split())[:120]})")
+    folder, _, _ = id.rpartition("/")
+    if folder:
+        values.setdefault("category", (folder.split("/")[0],))
+    title = next(iter(values.get("title", ())), "") or _first_heading(body)
+    return Document(id, title, body, {"path": (id,), **({"title": (title,)} if title else {}), **values}, hash)
+
+
+def _list(folder: Path, prefix: str, root: Path, listing: Listing, above: tuple[tuple[int, int], ...]) -> None:
+    try:
+        entries = sorted(os.scandir(folder), key=attrgetter("name"))
+    except OSError as error:
+        listing.skipped.append(Skipped(prefix.rstrip("/"), f"can't be read ({error.strerror or error})"))
+        return
+    for entry in entries:
+        if entry.name[0] != ".":
+            _take(entry, prefix + entry.name, root, listing, above)
+
+
+def _take(entry: "os.DirEntry[str]", id: str, root: Path, listing: Listing, above: tuple[tuple[int, int], ...]) -> None:
+    try:
+        if entry.is_symlink() and not Path(entry.path).resolve(strict=True).is_relative_to(root):
+            listing.skipped.append(Skipped(id, "is a link that leads out of the folder"))
+            return
+        known = entry.stat()
+    except (OSError, RuntimeError):
+        listing.skipped.append(Skipped(id, "is a link that leads nowhere"))
+        return
+    if stat.S_ISDIR(known.st_mode):
+        place = (known.st_dev, known.st_ino)
+        if place in above or len(above) > 50:
+            listing.skipped.append(Skipped(id, "is a link to a folder above it"))
+        else:
+            _list(Path(entry.path), id + "/", root, listing, (*above, place))
+    elif id.lower().endswith(_SUFFIXES):
+        _take_file(entry, id, known, listing)
+
+
+def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listing: Listing) -> None:
+    if not stat.S_ISREG(known.st_mode):
+        listing.skipped.append(Skipped(id, "is no regular file"))
+    elif known.st_size > DOCUMENT_BYTES_MAX:
+        listing.skipped.append(Skipped(id, f"has {known.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
+    elif not (id.isascii() or _is_text(id)):
+        listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is no UTF-8 text"))
+    else:
+        # The time of the last change of anything can't be set back, unlike that of the content.
+        state = _STATE.pack(known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino)
+        listing.seen.append(Seen(id, entry.path, state))
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _parted(text: str) -> tuple[str, str]:
+    if not text.startswith("---\n"):
+        return "", text
+    end = text.find("\n---", 3, _FRONT_MATTER_CHARACTERS_MAX)
+    line_end = text.find("\n", end + 1)
+    closing = text[end + 1 : line_end if line_end >= 0 else len(text)].rstrip()
+    if end < 0 or closing != "---":
+        # A rule at the top of a text that has no front matter.
+        return "", text
+    return text[4 : end + 1], text[line_end + 1 :] if line_end >= 0 else ""
+
+
+def _fields(front: str) -> dict[str, tuple[str, ...]]:
+    if not front.strip():
+        return {}
+    # Read, not loaded: nothing is built of it, "1.10" stays a version and "no" a word.
+    known = yaml.compose(front, yaml.SafeLoader)
+    if known is None:
+        return {}
+    if not isinstance(known, MappingNode):
+        raise ValueError("it must be lines of name: value")
+    named = [(name, value) for name, value in known.value if isinstance(name, ScalarNode)]
+    return {_whole(name.value): _values(value) for name, value in named[:_VALUES_MAX]}
+
+
+def _values(value: Node) -> tuple[str, ...]:
+    several = value.value if isinstance(value, SequenceNode) else [value]
+    texts = [_whole(one.value.strip()[:_VALUE_CHARACTERS_MAX]) for one in several[:_VALUES_MAX] if isinstance(one, ScalarNode)]
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _whole(text: str) -> str:
+    """JSON escapes an emoji as two halves, which YAML leaves apart; half a character could not be stored."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _first_heading(body: str) -> str:
+    found = (heading_of(line) for line in body.splitlines()[:50])
+    return next((heading[1] for heading in found if heading), "")
+
+
+def left_out(listing: Listing, names: Container[str]) -> dict[str, str]:
+    """Which of these documents can't be taken, and why."""
+    tried = (read(seen) for seen in listing.seen if seen.id in names)
+    return {one.id: one.why for one in (*listing.skipped, *tried) if isinstance(one, Skipped)}
+
+
+def all_read(folder: Path) -> Iterator[Document | Skipped]:
+    """Every document of a folder, read."""
+    listing = listed(folder)
+    yield from listing.skipped
+    for seen in listing.seen:
+        yield read(seen)

@@ -1,0 +1,200 @@
+"""A workspace of document 000's project, taken over into a folder of its own: converted, with every change listed.
+
+The project is only read. Its index and its results are left behind: both are made anew. What is wrong with a file beyond the
+differences of form stays, and `validate` tells it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from hive_mind.errors import InvalidInput
+from hive_mind.forms.form import Form
+from hive_mind.forms.reading import tree_of, validated
+from hive_mind.forms.tree import Path as FormPath
+from hive_mind.forms.tree import spelled
+from hive_mind.retrieval.files.collection import FieldOf
+from hive_mind.retrieval.files.configuration import NAME
+from hive_mind.retrieval.files.documents import DOCUMENT_SUFFIXES
+from hive_mind.retrieval.files.workspace import COLLECTION, CONFIG, GOLDEN, Workspace
+
+Object = dict[str, Any]
+
+_TYPES = get_args(FieldOf.model_fields["type"].annotation)
+_WHY = {"embedding": ": the model is chosen by HIVE_MIND_EMBED_MODEL or --model"}
+
+_ACTIVE = "configs/active.json"
+
+
+@dataclass(slots=True)
+class Converted:
+    """A file's value as it is now, and what was changed about it."""
+
+    value: Object
+    changes: list[str] = field(default_factory=list)
+
+    def without_unknown(self, form: Form[Any]) -> "Converted":
+        """Without the keys that this form does not know."""
+        _, errors = validated(self.value, form)
+        for error in errors:
+            if error["type"] == "extra_forbidden":
+                _take(self.value, error["loc"])
+                self.changes.append(f"{spelled(error['loc'])} is left out{_WHY.get(str(error['loc'][-1]), ', nothing reads it')}")
+        return self
+
+
+def converted_collection(value: Object, documents_dir: str) -> Converted:
+    """A collection whose documents lie in this folder of the workspace."""
+    found = Converted(dict(value))
+    named = value.get("filterable_fields")
+    if isinstance(named, dict):
+        fields = {name: {"type": _type_of(told), "filterable": True} for name, told in named.items()}
+        found.value["fields"] = {**fields, **_object(value, "fields")}
+        del found.value["filterable_fields"]
+        found.changes.append(f"filterable_fields is no list: {', '.join(fields)} declared under fields")
+    if (told := value.get("documents_dir", "documents")) != documents_dir:
+        found.value["documents_dir"] = documents_dir
+        found.changes.append(f"documents_dir {told} is {documents_dir}, as seen from the workspace")
+    return found
+
+
+def converted_configuration(value: Object) -> Converted:
+    """A configuration. Where more results were allowed than are ever shown, the smaller number stays: it finds the same."""
+    found = Converted(dict(value))
+    top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
+    if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
+        found.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
+        found.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
+    return found
+
+
+def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
+    """Questions whose documents may be given by a path that begins with one of these folders."""
+    found = Converted(dict(value))
+    queries = value.get("queries")
+    if not isinstance(queries, list):
+        return found
+    found.value["queries"] = [_relabelled(one, documents_dirs) if isinstance(one, dict) else one for one in queries]
+    if found.value["queries"] != queries:
+        found.changes.append("documents are called by their path below the documents' folder")
+    return found
+
+
+def _relabelled(query: Object, folders: Sequence[str]) -> Object:
+    labels = {name: list(_ids(query[name], folders)) for name in ("relevant", "distractors") if isinstance(query.get(name), list)}
+    return query | labels
+
+
+def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
+    for path in paths:
+        inside = (path.removeprefix(f"{one}/") for one in folders if isinstance(path, str) and path.startswith(f"{one}/"))
+        yield next(inside, path)
+
+
+def _type_of(told: Any) -> str:
+    type = str(told.get("type")) if isinstance(told, dict) else ""
+    return type if type in _TYPES and type != "text" else "keyword"
+
+
+def _object(value: Object, key: str) -> Object:
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _take(value: Any, path: FormPath) -> None:
+    *above, last = path
+    for step in above:
+        value = value[step]
+    del value[last]
+
+
+@dataclass(slots=True)
+class TakenOver:
+    """Files by their path in the new workspace, and what was changed, a line each."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+
+    def take(self, name: str, text: str, converted: Converted, told: str = "") -> None:
+        """A file; as it stands, comments and all, where nothing is changed."""
+        self.files[name] = f"{json.dumps(converted.value, indent=2, ensure_ascii=False)}\n" if converted.changes else text
+        self.changes += [f"{told or name}: {change}" for change in converted.changes]
+
+
+def taken_over(source: Path) -> TakenOver:
+    """Everything to be written. Raises `InvalidInput` for what is no workspace, and for a file that can't be read."""
+    project, found = Workspace.open(source), TakenOver()
+    folders: dict[str, Path] = {}
+    named: set[str] = set()
+    for name, text, value in _files(project, "collections", COLLECTION):
+        told = str(value.get("documents_dir", "documents"))
+        folder, place = _documents(project, f"collections/{name}.json", told)
+        folders[folder] = place
+        named |= {told.strip("/"), folder}
+        found.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
+    for name, text, value in _files(project, "configs", CONFIG):
+        _take_config(found, name, text, value)
+    if project.golden_file.exists():
+        text, value = _read(project, project.golden_file, GOLDEN)
+        # The longest first: one may lie in another.
+        converted = converted_golden(value, sorted(named, key=len, reverse=True))
+        found.take("evals/golden.json", text, converted.without_unknown(GOLDEN))
+    for folder, place in folders.items():
+        _take_documents(found, folder, place)
+        if not place.resolve().is_relative_to(source.resolve()):
+            found.changes.append(f"{folder}/ is a copy of {place}, which lies beside the project")
+    return found
+
+
+def _take_config(found: TakenOver, file: str, text: str, value: Object) -> None:
+    """The file is called as the configuration calls itself, unless another one is."""
+    old, name = f"configs/{file}.json", str(value.get("name", ""))
+    if old == _ACTIVE and not name:
+        # It only names the one in use, as ours does.
+        found.files[old] = text
+        return
+    new = old if old == _ACTIVE or not re.fullmatch(NAME, name) else f"configs/{name}.json"
+    if new in found.files or new == _ACTIVE:
+        new = old
+    found.take(new, text, converted_configuration(value).without_unknown(CONFIG), old)
+    if new != old:
+        found.changes.append(f"{old} is {new}, as it calls itself")
+
+
+def _take_documents(found: TakenOver, folder: str, place: Path) -> None:
+    for path in sorted(place.rglob("*")):
+        if path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file() and path.resolve().is_relative_to(place.resolve()):
+            name = f"{folder}/{path.relative_to(place).as_posix()}"
+            try:
+                found.files[name] = path.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                found.changes.append(f"{name} is left out: {error}")
+
+
+def _documents(project: Workspace, file: str, told: str) -> tuple[str, Path]:
+    """Where a collection's documents are to be, and where they are: a path may begin at the repository, above the project."""
+    root, parts = project.root.resolve(), Path(told).parts
+    if ".." not in parts and not Path(told).is_absolute():
+        inner = [(root, parts[start:]) for start in range(len(parts))]
+        for above, some in (*inner, (root.parent, parts)):
+            if some and above.joinpath(*some).is_dir():
+                return "/".join(some), above.joinpath(*some)
+    raise InvalidInput(f"{project.root / file}: there is no folder {told} in {root} or beside it: correct documents_dir")
+
+
+def _files(project: Workspace, folder: str, form: Form[Any]) -> Iterator[tuple[str, str, Object]]:
+    for file in sorted((project.root / folder).glob("*.json")):
+        yield file.stem, *_read(project, file, form)
+
+
+def _read(project: Workspace, file: Path, form: Form[Any]) -> tuple[str, Object]:
+    text, problems = project.text_of(file, form)
+    tree, wrong = tree_of(text, form) if not problems else (None, problems)
+    if tree is None or wrong or not isinstance(tree.value, dict):
+        told = "; ".join(f"line {one.line}: {one.message}" for one in wrong) or "it is no object {…}"
+        raise InvalidInput(f"{file} can't be read: {told}: mend it first")
+    return text, deepcopy(tree.value)

@@ -1,0 +1,237 @@
+"""A workspace: the folder that holds everything about retrieval. Here are its paths, and the reading of its files.
+
+    collections/NAME.json  configs/NAME.json  configs/active.json  documents/…  evals/golden.json
+    results/<config>-<time>.json  history.jsonl  index/
+
+Names become paths, and documents are found by paths that files give, so nothing is taken that leads out of the folder.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel
+
+from hive_mind.errors import InvalidInput, Problem, WorkspaceError
+from hive_mind.forms.form import Form
+from hive_mind.forms.reading import Read, read, text_of, tree_of
+from hive_mind.retrieval.files.active import Active
+from hive_mind.retrieval.files.collection import FIELD_NAME, Collection
+from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
+from hive_mind.retrieval.files.documents import Listing, listed
+from hive_mind.retrieval.files.golden import Golden
+
+_PATTERNS = {
+    NAME: "has to be 1 to 64 letters, digits, '.', '_' and '-', with a letter or digit first",
+    FIELD_NAME: "has to be 1 to 64 letters, digits, '_' and '-', with a letter first",
+}
+_HELP = "docs/howto/retrieval.md"
+_BEGIN = "begin with `hive-mind retrieval init`"
+
+CONFIG: Final = Form("configuration", RetrievalConfig, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
+COLLECTION: Final = Form("collection", Collection, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
+# Room for some ten thousand questions.
+GOLDEN: Final = Form("golden set", Golden, _BEGIN, _HELP, "json", 20_000_000, 500_000, levels="three", patterns=_PATTERNS)
+ACTIVE: Final = Form("active configuration", Active, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
+
+_ACTIVE = "active"
+
+_NAME = re.compile(NAME.strip("^$"))
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Where everything is. Reading raises `WorkspaceError` with all that is wrong with a file."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, folder: Path) -> "Workspace":
+        """The workspace in a folder. Raises `InvalidInput` for any other folder."""
+        if not (folder / "collections").is_dir() and not (folder / "configs").is_dir():
+            raise InvalidInput(f"{folder} is not a workspace: make one with `hive-mind retrieval init`, or name another folder")
+        return cls(folder)
+
+    @property
+    def golden_file(self) -> Path:
+        """The questions with their labels."""
+        return self.root / "evals" / "golden.json"
+
+    @property
+    def active_file(self) -> Path:
+        """Which configuration is deployed."""
+        return self.root / "configs" / f"{_ACTIVE}.json"
+
+    @property
+    def results(self) -> Path:
+        """Folder of what was measured."""
+        return self.root / "results"
+
+    @property
+    def history_file(self) -> Path:
+        """Who deployed what, when and why; one line each."""
+        return self.root / "history.jsonl"
+
+    @property
+    def index(self) -> Path:
+        """Folder of the index."""
+        return self.root / "index"
+
+    def config_file(self, name: str) -> Path:
+        """Where a configuration is kept. Raises `InvalidInput` for a name that can't be a file's."""
+        if name == _ACTIVE:
+            raise InvalidInput(f"configuration {name!r} can't be used: configs/{_ACTIVE}.json says which one is in use")
+        return self.root / "configs" / f"{_checked(name, 'configuration')}.json"
+
+    def collection_file(self, name: str) -> Path:
+        """Where a collection is kept. Raises `InvalidInput` for a name that can't be a file's."""
+        return self.root / "collections" / f"{_checked(name, 'collection')}.json"
+
+    def configs(self) -> tuple[str, ...]:
+        """Names of the configurations there are."""
+        return _names(self.root / "configs", without=_ACTIVE)
+
+    def collections(self) -> tuple[str, ...]:
+        """Names of the collections there are."""
+        return _names(self.root / "collections")
+
+    def config(self, name: str) -> RetrievalConfig:
+        """A configuration by its name."""
+        return self._value(self.existing(self.config_file(name)), CONFIG)
+
+    def active(self) -> RetrievalConfig | None:
+        """The configuration in use; None where none was deployed yet."""
+        told = self.deployment()
+        if told is None:
+            return None
+        if told.deployed:
+            return told.deployed
+        try:
+            return self.config(told.config)
+        except InvalidInput as error:
+            way_out = "correct the name there, or take that file away and deploy another configuration"
+            raise InvalidInput(f"configs/{_ACTIVE}.json names what is not there: {error}; {way_out}") from error
+
+    def deployment(self) -> Active | None:
+        """What is in use, and who deployed it when and why. A configuration in its place counts as deployed by nobody."""
+        if not self.has_active:
+            return None
+        if self.is_active_a_configuration():
+            config = self._value(self.active_file, CONFIG)
+            return Active(config=config.name, deployed=config)
+        return self._value(self.active_file, ACTIVE)
+
+    @property
+    def has_active(self) -> bool:
+        """Whether anything is said about what is in use; a link that leads nowhere is a mistake, not silence."""
+        return self.active_file.exists() or self.active_file.is_symlink()
+
+    def is_active_a_configuration(self) -> bool:
+        """Whether the active file is one, as in the public layout. Ours names one."""
+        text, problems = self.text_of(self.active_file, ACTIVE)
+        tree = None if problems else tree_of(text, ACTIVE)[0]
+        return tree is not None and "name" in tree.parts and "config" not in tree.parts
+
+    def collection(self, name: str) -> Collection:
+        """A collection by its name."""
+        return self._value(self.existing(self.collection_file(name)), COLLECTION)
+
+    def golden(self) -> Golden:
+        """The questions. Documents may be given by their path in the workspace too."""
+        return self.identified(self._value(self.golden_file, GOLDEN))
+
+    def identified(self, golden: Golden) -> Golden:
+        """The same questions, with documents that were given by their path in the workspace called by their ids."""
+        return golden.renamed(self._ids())
+
+    def documents(self, collection: Collection) -> Listing:
+        """The documents of a collection, as its folder shows them: not read yet, in the order of their ids."""
+        return listed(self.documents_folder(collection))
+
+    def documents_folder(self, collection: Collection) -> Path:
+        """Where a collection's documents are. Raises `WorkspaceError` for a folder that is not there, or not in here."""
+        folder = self.root / collection.documents_dir
+        if "\0" in collection.documents_dir:
+            raise self._of_documents(collection, "is no path; correct the name")
+        if not folder.resolve().is_relative_to(self.root.resolve()):
+            raise self._of_documents(collection, "leads out of the workspace; put the documents, or a copy of them, inside")
+        if not _is_there(folder, is_folder=True):
+            raise self._of_documents(collection, f"there is no folder {collection.documents_dir}; make it, or correct the name")
+        return folder
+
+    def text_of(self, file: Path, form: Form[Any]) -> tuple[str, tuple[Problem, ...]]:
+        """The text of a file of this workspace, or what is wrong with it. Raises `InvalidInput` for a missing file."""
+        if not file.resolve().is_relative_to(self.root.resolve()):
+            raise InvalidInput(f"{file} is a link that leads out of the workspace; put a copy there instead")
+        if not file.exists():
+            raise InvalidInput(f"{file} does not exist: write it (see {form.help}), or {form.begin}")
+        if not (file.is_file() or file.is_dir()):
+            # A pipe would be waited for.
+            raise InvalidInput(f"{file} can't be read: it must be a regular file")
+        return text_of(file, form)
+
+    def existing(self, file: Path) -> Path:
+        """The same file. Raises `InvalidInput`, with similar names, for a missing one."""
+        if file.exists():
+            return file
+        names, kind = _names(file.parent, without=_ACTIVE), file.parent.name
+        close = get_close_matches(file.stem, names, n=1)
+        known = f"there are {', '.join(names[:20])}" if names else "there is none yet; begin with `hive-mind retrieval init`"
+        raise InvalidInput(f"there is no {file.stem} in {kind}/; " + (f"did you mean {close[0]}?" if close else known))
+
+    def _value(self, file: Path, form: Form[M]) -> M:
+        text, problems = self.text_of(file, form)
+        found = Read(None, None, problems) if problems else read(text, form)
+        if found.value is None:
+            raise WorkspaceError(found.problems, str(file))
+        return found.value
+
+    def _ids(self) -> Callable[[str], str]:
+        """From the path of a document in the workspace to its id; an id stays what it is."""
+        folders = set(filter(None, map(self._folder_of, self.collections())))
+
+        def id_of(path: str) -> str:
+            plain = path.removeprefix("./")
+            for folder in sorted(folders, key=len, reverse=True):
+                inner = plain.removeprefix(f"{folder}/")
+                if inner != plain and not _is_there(self.root / folder / plain):
+                    return inner
+            return plain
+
+        return id_of
+
+    def _folder_of(self, collection: str) -> str:
+        """As its file says; "" where it says nothing that can be read."""
+        try:
+            return self.collection(collection).documents_dir.strip("/")
+        except WorkspaceError:
+            return ""
+
+    def _of_documents(self, collection: Collection, message: str) -> WorkspaceError:
+        file = self.collection_file(collection.name)
+        tree = tree_of(self.text_of(file, COLLECTION)[0], COLLECTION)[0] if file.exists() else None
+        line = tree.at(("documents_dir",))[0].line if tree else 0
+        return WorkspaceError([Problem("documents_dir", line, message)], str(file))
+
+
+def _names(folder: Path, without: str = "") -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in folder.glob("*.json") if path.stem != without and _NAME.fullmatch(path.stem)))
+
+
+def _checked(name: str, kind: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"{kind} {name[:70]!r} can't be used: take 1 to 64 letters, digits, '.', '_' and '-', no path")
+    return name
+
+
+def _is_there(path: Path, *, is_folder: bool = False) -> bool:
+    """Whether a path leads to something. A name that no file system takes leads nowhere."""
+    try:
+        return path.is_dir() if is_folder else path.exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""The index of a collection: documents cut into chunks, kept in one file, searched in RAM."""

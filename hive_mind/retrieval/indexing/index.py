@@ -1,0 +1,303 @@
+"""The index of a collection: kept in one file, searched in RAM, brought up to date when asked to.
+
+The file is the truth, the indexes in memory are a cache, as in an agent's memory. An update of the file by another process is
+noticed at the next search.
+"""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.memory.opening import NewVectorArm
+from hive_mind.memory.vectors import VectorSource
+from hive_mind.ranking.vector import Vector
+from hive_mind.retrieval.files.collection import Collection
+from hive_mind.retrieval.files.configuration import Method, RetrievalConfig, TextForm
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow
+from hive_mind.retrieval.indexing.embedding import Wanted, missing, unused
+from hive_mind.retrieval.indexing.found import Found, Result
+from hive_mind.retrieval.indexing.memory_index import MemoryIndex
+from hive_mind.retrieval.indexing.reranking import Reranker
+from hive_mind.retrieval.indexing.searching import Asked, Candidate, asked, is_answered_by_words, ranked
+from hive_mind.retrieval.indexing.selecting import reranked, selected
+from hive_mind.retrieval.indexing.updating import Changes, Indexed, Report, changes_since, write
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import vector_arms
+
+_EMBED_BATCH = 128
+# So many documents are shown in some 100 ms; more would keep searches waiting.
+_SHOWN_MAX = 200
+
+
+async def open_index(
+    workspace: Workspace, collection: Collection | str, settings: Settings, embedder: Embedder
+) -> "CollectionIndex":
+    """The index of a collection as it was left; `update` brings it up to date. The caller closes the embedder.
+
+    Raises `WorkspaceError`, `InvalidInput`, `DatabaseUnreadable` or `DatabaseLocked`.
+    """
+    known = workspace.collection(collection) if isinstance(collection, str) else collection
+    folder = workspace.documents_folder(known)
+    file = await asyncio.to_thread(ChunkFile, workspace.index / f"{known.name}.sqlite")
+    return CollectionIndex(file, folder, known, embedder, vector_arms(settings))
+
+
+class CollectionIndex:
+    """For one event loop; any number of its tasks. Closing it leaves the embedder open."""
+
+    def __init__(self, file: ChunkFile, folder: Path, collection: Collection, embedder: Embedder, new_arm: NewVectorArm) -> None:
+        self.collection = collection
+        self._file, self._folder, self._new_arm = file, folder, new_arm
+        self._vectors, self._reranker = VectorSource(embedder), Reranker()
+        self._memory_indexes: dict[TextForm, MemoryIndex] = {}
+        self._version, self._revision = file.version(), 0
+        # One lock for updating, one for loading: a search need not wait for an update.
+        self._turn, self._loading = asyncio.Lock(), asyncio.Lock()
+
+    @property
+    def has_embeddings(self) -> bool:
+        """Whether there is a model at all."""
+        return self._vectors.is_on
+
+    async def update(self, report: Report | None = None) -> Indexed:
+        """Take in what has changed in the folder. `report` gets (what, done, total), from another thread.
+
+        Stopped at any moment, it leaves the index as it was.
+        """
+        tell = report or _silent
+        async with self._turn:
+            changes = await asyncio.to_thread(changes_since, self._file, self._folder, self.collection.chunking, tell)
+            embedded, note = await self._embed(changes, tell)
+            former = self._file.chunks_in(changes.gone) if self._memory_indexes else []
+            stale = unused(self._file, changes) if changes.gone and self._file.has_vectors() else ()
+            await asyncio.to_thread(write, self._file, changes, self.collection.chunking, stale)
+            self._show(changes, former, embedded > 0)
+        return self._told(changes, embedded, note)
+
+    def facets(self) -> dict[str, dict[str, int]]:
+        """How many documents have each value of each field that is not text, most frequent first."""
+        counts: dict[str, Counter[str]] = {
+            name: Counter() for name, one in self.collection.known_fields.items() if one.type != "text"
+        }
+        for document in self._file.documents():
+            for name, counter in counts.items():
+                counter.update(document.fields.get(name, ()))
+        return {name: dict(sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))) for name, counter in counts.items()}
+
+    def documents(self) -> tuple[str, ...]:
+        """Ids of the documents that are indexed, in order."""
+        return tuple(sorted(self._file.states()))
+
+    def counts(self) -> tuple[int, int]:
+        """How many documents and chunks are indexed."""
+        return self._file.counts()
+
+    def is_current(self) -> bool:
+        """Whether nothing has changed in the folder since the last update; reads file times only, where they tell."""
+        changes = changes_since(self._file, self._folder, self.collection.chunking, _silent)
+        return not (changes.documents or changes.gone)
+
+    async def search(self, query: str, config: RetrievalConfig) -> Found:
+        """What the collection has for a query. Raises `InvalidInput` for a filter on what can't filter."""
+        self._check(config)
+        memory = await self._memory_index(config.text)
+        method, notes = self._method(config)
+        if method != "keyword" and is_answered_by_words(memory, config, query):
+            method, notes = "keyword", [*notes, "only identifiers: answered by words alone, nothing was embedded"]
+        vector = None if method == "keyword" else await self._vectors.of_query(query)
+        if method != "keyword" and vector is None:
+            method, notes = "keyword", [*notes, "the embedding model failed: answered by words alone"]
+        if vector is not None and memory.without_vector:
+            notes.append(f"{memory.without_vector} chunks have no embedding: bring the index up to date")
+        one = asked(config, query, method, vector)
+        ranking = ranked(memory, config, one)
+        detection = config.distraction_detection
+        if detection.enabled and ranking.candidates and ranking.candidates[0].disagreement is None:
+            notes.append(f"no signal {detection.signal!r}: it compares words with meaning, which needs a hybrid query")
+        candidates, note = await self._looked_at_again(memory, config, query, ranking.candidates)
+        selection = selected(candidates, config, memory.index.vector, lambda rows: self._words(memory, rows))
+        return Found(
+            query=query,
+            results=self._results(memory, selection.chosen),
+            scored=ranking.scored,
+            cut_at=selection.cut.kept if selection.cut.is_cliff else None,
+            why_cut=selection.why,
+            method=method,
+            fusion=config.retrieval.fusion if method == "hybrid" else "none",
+            semantic_weight=_semantic_weight(one),
+            anchors=tuple(" ".join(terms) for terms in one.anchors.required),
+            dropped=tuple(one.chunk_id for one in self._results(memory, selection.dropped)),
+            duplicates=ranking.duplicates,
+            notes=tuple([*notes, note] if note else notes),
+            filtered_to=len(memory.part(config.filters).within.rows) if config.filters else None,
+        )
+
+    async def close(self) -> None:
+        """Release the file. Closing twice is fine."""
+        async with self._turn:
+            self._memory_indexes.clear()
+            self._file.close()
+
+    async def __aenter__(self) -> "CollectionIndex":
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    def _check(self, config: RetrievalConfig) -> None:
+        for name in config.filters:
+            if name not in self.collection.filterable:
+                can = ", ".join(self.collection.filterable) or "none"
+                raise InvalidInput(f"collection {self.collection.name!r} can't be filtered by {name!r}; fields that can: {can}")
+        if config.retrieval.method == "vector" and not self.has_embeddings:
+            raise InvalidInput("method 'vector' needs embeddings: choose a model with --embed, or method 'keyword'")
+
+    def _method(self, config: RetrievalConfig) -> tuple[Method, list[str]]:
+        wanted = config.retrieval.method
+        if wanted == "hybrid" and not self.has_embeddings:
+            return "keyword", ["no embedding model: answered by words alone"]
+        return wanted, []
+
+    async def _memory_index(self, form: TextForm) -> MemoryIndex:
+        """The collection in RAM, loaded if it is not there or no longer what the file says."""
+        async with self._loading:
+            if (version := self._file.version()) != self._version:
+                self._memory_indexes.clear()
+                self._version = version
+            while (memory := self._memory_indexes.get(form)) is None:
+                revision = self._revision
+                loaded = await asyncio.to_thread(self._loaded, form)
+                # What was updated meanwhile may be in it or not; then once more.
+                if revision == self._revision:
+                    self._memory_indexes[form] = loaded
+            return memory
+
+    def _loaded(self, form: TextForm) -> MemoryIndex:
+        arm = self._new_arm(self._vectors.dimension) if self._vectors.is_on else None
+        memory, vectors = MemoryIndex(form, arm), self._kept_vectors()
+        documents = {row.number: row for row in self._file.documents()}
+        for number, chunks in itertools.groupby(self._file.chunks(), key=lambda chunk: chunk.document):
+            # Another process may have written between the two readings; the next search will see that.
+            if number in documents:
+                memory.add(documents[number], list(chunks), vectors)
+        return memory
+
+    def _kept_vectors(self) -> Mapping[bytes, Vector]:
+        if not self._vectors.is_on:
+            return {}
+        found = self._file.vectors(self._vectors.model)
+        return {key: vector for key, vector in found.items() if vector.shape == (self._vectors.dimension,)}
+
+    def _show(self, changes: Changes, former: Sequence[ChunkRow], has_new_vectors: bool) -> None:
+        """What is durable now, shown to searches. On their own thread, so that none sees half of it."""
+        is_foreign = self._version != (version := self._file.version())
+        lacks_vectors = has_new_vectors and any(memory.without_vector for memory in self._memory_indexes.values())
+        self._revision += 1
+        if is_foreign or lacks_vectors or len(changes.documents) + len(changes.gone) > _SHOWN_MAX:
+            # Who is searching keeps what there was; the next one loads, on another thread.
+            self._memory_indexes.clear()
+            self._version = version
+        if not self._memory_indexes or not (changes.documents or changes.gone):
+            return
+        vectors = self._kept_vectors()
+        gone, new = _by_document(former), _by_document(changes.chunks)
+        for memory in self._memory_indexes.values():
+            for number in changes.gone:
+                memory.remove(number, gone.get(number, []))
+            for document in changes.documents:
+                memory.add(document, new.get(document.number, []), vectors)
+
+    async def _embed(self, changes: Changes, report: Report) -> tuple[int, str]:
+        """Embed what has no embedding yet and keep it batch by batch. Where the model fails, keywords have to do."""
+        if not self._vectors.is_on:
+            return 0, ""
+        wanted: Wanted = await asyncio.to_thread(missing, self._file, changes, self._vectors.model)
+        items = list(wanted.items())
+        for start in range(0, len(items), _EMBED_BATCH):
+            some = items[start : start + _EMBED_BATCH]
+            try:
+                made = await self._vectors.of_texts([text for _, text in some])
+            except BackendError as error:
+                return start, f"{len(items) - start} texts were not embedded and are found by words only: {error}"
+            vectors = [put.vector for put in made]
+            await asyncio.to_thread(self._file.keep_vectors, self._vectors.model, [key for key, _ in some], vectors)
+            report("embeddings", start + len(some), len(items))
+        return len(items), ""
+
+    async def _looked_at_again(
+        self, memory: MemoryIndex, config: RetrievalConfig, query: str, candidates: Sequence[Candidate]
+    ) -> tuple[Sequence[Candidate], str]:
+        if not config.rerank.model:
+            return candidates, ""
+        best = candidates[: config.rerank.top_n]
+        texts = [row.text for _, row in self._with_rows(memory, best)]
+        scores, note = await self._reranker.scores_or_note(config.rerank.model, query, texts)
+        return (reranked(candidates, scores) if scores else candidates), note
+
+    def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
+        """Candidates with what is kept of them."""
+        rows = self._file.chunks_at(memory.numbers[one.row] for one in candidates)
+        pairs = [(one, rows.get(memory.numbers[one.row])) for one in candidates]
+        # One that is gone was taken out by another process this very moment.
+        return [(one, row) for one, row in pairs if row is not None]
+
+    def _words(self, memory: MemoryIndex, rows: Sequence[int]) -> list[frozenset[str]]:
+        found = self._file.chunks_at(memory.numbers[row] for row in rows)
+        return [memory.terms(found[number]) if (number := memory.numbers[row]) in found else frozenset() for row in rows]
+
+    def _results(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
+        return tuple(
+            self._result(rank, memory, one, row) for rank, (one, row) in enumerate(self._with_rows(memory, candidates), 1)
+        )
+
+    def _result(self, rank: int, memory: MemoryIndex, one: Candidate, row: ChunkRow) -> Result:
+        document = memory.document_at(one.row).id
+        return Result(
+            rank=rank,
+            chunk_id=f"{document}#{row.ordinal}",
+            document=document,
+            heading=row.heading,
+            text=row.text,
+            score=one.score,
+            keyword=one.keyword,
+            vector=one.vector,
+            keyword_rank=one.keyword_rank,
+            vector_rank=one.vector_rank,
+            exact=one.exact,
+            boost=one.boost,
+            disagreement=one.disagreement,
+            flags=one.flags,
+        )
+
+    def _told(self, changes: Changes, embedded: int, note: str) -> Indexed:
+        return Indexed(
+            added=len(changes.documents) - len(changes.replaced),
+            changed=len(changes.replaced),
+            removed=len(changes.removed),
+            unchanged=changes.unchanged,
+            embedded=embedded,
+            chunks=self._file.counts()[1],
+            skipped=tuple(changes.skipped),
+            notes=(note,) if note else (),
+        )
+
+
+def _by_document(chunks: Sequence[ChunkRow]) -> dict[int, list[ChunkRow]]:
+    found: dict[int, list[ChunkRow]] = {}
+    for chunk in chunks:
+        found.setdefault(chunk.document, []).append(chunk)
+    return found
+
+
+def _semantic_weight(one: Asked) -> float:
+    return {"keyword": 0.0, "vector": 1.0, "hybrid": one.settings.semantic_weight}[one.method]
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    pass

@@ -1,0 +1,208 @@
+"""A query and a configuration into a ranking of chunks. Everything here is computed; nothing waits, reads or writes.
+
+In this order: what filters let through · raw scores of each arm · one ranking (`ranking.pipeline`, as an agent's memory) · the
+same text once · signals of distraction. What comes after, and needs the chunks' texts, is `selecting`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+
+from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.ranking import distraction, weights
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.bm25 import inverse_document_frequency
+from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
+from hive_mind.ranking.pipeline import Evidence, Ranked, RankingSettings, rank
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.vector import Vector
+from hive_mind.ranking.within import Within
+from hive_mind.retrieval.files.configuration import Boosts, Method, RetrievalConfig
+from hive_mind.retrieval.indexing.memory_index import MemoryIndex, Part, Rows, first
+
+# Half-life: after this many days a document counts half as recent as the newest one.
+_HALF_LIFE_DAYS = 365.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as one search takes it. `settings` and `method` are what is really used."""
+
+    text: str
+    terms: tuple[str, ...]
+    anchors: Anchors
+    method: Method
+    settings: RankingSettings
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that may become a result. `row` is where it lies on the memory."""
+
+    row: int
+    id: str
+    score: float
+    keyword: float
+    vector: float | None
+    keyword_rank: int | None
+    vector_rank: int | None
+    exact: float
+    boost: float
+    disagreement: float | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates, best first, as far as they can become results, and what was counted on the way."""
+
+    candidates: tuple[Candidate, ...]
+    scored: int
+    duplicates: int
+
+
+def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> Asked:
+    """What a configuration makes of a query."""
+    wanted = config.retrieval
+    named = anchors(query) if wanted.adaptive in ("anchors", "both") else Anchors()
+    semantic = wanted.semantic_weight
+    if wanted.adaptive in ("weights", "both"):
+        semantic = weights.adaptive(query, semantic).semantic
+    boosts = config.boosts
+    settings = RankingSettings(
+        semantic_weight=semantic,
+        evidence_strength=boosts.trust + boosts.recency + boosts.confirmations,
+        depth=max(wanted.depth, wanted.top_k),
+        fusion=wanted.fusion,
+        rrf_k=wanted.rrf_k,
+    )
+    return Asked(query, tuple(tokenize(query)), named, method, settings, vector)
+
+
+def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: str) -> bool:
+    """Whether the query is nothing but identifiers, so that its meaning need not be computed at all."""
+    named = anchors(query)
+    if not (config.retrieval.keyword_only_identifiers and named.is_pure):
+        return False
+    probe = Probe(tuple(tokenize(query)), named, None, 1)
+    exact = memory.index.scored(probe, _within(memory, config)).exact
+    return weights.needs_no_meaning(named, max(exact.values(), default=0.0))
+
+
+def ranked(memory: MemoryIndex, config: RetrievalConfig, one: Asked) -> Ranking:
+    """The candidates of a query in their order, each text (or document) once, with the signal of distraction on each."""
+    # A query by meaning alone still looks for what it names exactly.
+    terms = one.terms if one.method != "vector" else ()
+    depth = one.settings.depth
+    scored = memory.index.scored(Probe(terms, one.anchors, one.vector, depth), _within(memory, config))
+    pool, rows = memory.index.candidates(scored, depth)
+    part = memory.part(config.filters)
+    evidence = _evidence(memory, config.boosts, part, rows)
+    place = dict(zip(pool.ids, range(len(pool)), strict=True))
+    found = rank(pool, lambda name: evidence[place[name]], depth, one.method, one.settings)
+    kept = _each_once(found, _sameness(memory, config, rows, place))
+    signals = _signals(memory, config, one, pool, rows, part)
+    keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
+    vector_ranks = distraction.ranks(pool.semantic, pool.ids, depth, -2.0)
+    strength = one.settings.evidence_strength
+
+    def candidate(hit: Ranked) -> Candidate:
+        number = place[hit.id]
+        cosine = float(pool.semantic[number])
+        return Candidate(
+            row=int(rows[number]),
+            id=hit.id,
+            score=hit.score,
+            keyword=hit.components.keyword,
+            vector=None if isnan(cosine) else cosine,
+            keyword_rank=int(keyword_ranks[number]) or None,
+            vector_rank=int(vector_ranks[number]) or None,
+            exact=hit.components.exact,
+            boost=1.0 + strength * evidence[number].trust,
+            disagreement=None if signals is None else round(float(signals[number]), 6),
+            flags=("exact",) if hit.components.exact > 0 else (),
+        )
+
+    return Ranking(tuple(map(candidate, kept[: _wanted(config)])), scored.looked_at, len(found) - len(kept))
+
+
+def _wanted(config: RetrievalConfig) -> int | None:
+    """How many candidates can still become a result; None: all, as something may move them."""
+    can_move = config.distraction_detection.enabled or config.diversity.enabled or config.rerank.model
+    return None if can_move else config.retrieval.top_k
+
+
+def _within(memory: MemoryIndex, config: RetrievalConfig) -> Within | None:
+    return memory.part(config.filters).within if config.filters else None
+
+
+def _evidence(memory: MemoryIndex, boosts: Boosts, part: Part, rows: Rows) -> list[Evidence]:
+    """What each candidate may be lifted by, as one share of all that the boosts allow."""
+    total = boosts.trust + boosts.recency + boosts.confirmations
+    if total <= 0:
+        return [Evidence(0.0, 0.0)] * len(rows)
+    shares = np.zeros(len(rows))
+    if boosts.confirmations:
+        copies = memory.copies(rows, part) - 1
+        shares += boosts.confirmations * (copies.clip(0, CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL)
+    if boosts.trust:
+        shares += boosts.trust * np.array([_trust(memory, row) for row in rows.tolist()])
+    if boosts.recency:
+        days = memory.days(rows)
+        shares += boosts.recency * np.where(days >= 0, 0.5 ** ((part.newest - days) / _HALF_LIFE_DAYS), 0.0)
+    return [Evidence(share, share) for share in (shares / total).tolist()]
+
+
+def _trust(memory: MemoryIndex, row: int) -> float:
+    try:
+        trust = float(first(memory.document_at(row), "trust") or 1.0)
+    except ValueError:
+        return trust_share(1.0)
+    return trust_share(1.0 if isnan(trust) else trust)
+
+
+def _sameness(memory: MemoryIndex, config: RetrievalConfig, rows: Rows, place: dict[str, int]) -> Callable[[str], object] | None:
+    if config.deduplicate == "none":
+        return None
+    keys = memory.texts(rows).tolist() if config.deduplicate == "content" else [memory.owners[row] for row in rows.tolist()]
+    return lambda name: keys[place[name]]
+
+
+def _each_once(found: list[Ranked], sameness: Callable[[str], object] | None) -> list[Ranked]:
+    if sameness is None:
+        return found
+    best: dict[object, Ranked] = {}
+    for hit in found:
+        best.setdefault(sameness(hit.id), hit)
+    return list(best.values())
+
+
+def _signals(
+    memory: MemoryIndex, config: RetrievalConfig, one: Asked, pool: Pool, rows: Rows, part: Part
+) -> distraction.Signal | None:
+    """The configured signal of distraction for each candidate; None where it is off or needs an arm that is not there."""
+    wanted = config.distraction_detection
+    if not wanted.enabled:
+        return None
+    if wanted.signal == "coverage":
+        return _missing(memory, one, rows, part)
+    if one.method != "hybrid" or one.vector is None:
+        return None
+    if wanted.signal == "margin":
+        return distraction.margin(pool.keyword, pool.semantic)
+    return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, one.settings.depth)
+
+
+def _missing(memory: MemoryIndex, one: Asked, rows: Rows, part: Part) -> distraction.Signal:
+    """Which of the query's words each candidate lacks, from the postings: no text is read again."""
+    held: list[set[str]] = [set() for _ in range(len(rows))]
+    idf = {}
+    for term in dict.fromkeys(one.terms):
+        holders = memory.index.holders(term)
+        idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
+        for number in np.flatnonzero(np.isin(rows, holders)).tolist():
+            held[number].add(term)
+    return distraction.missing(one.terms, idf, held)

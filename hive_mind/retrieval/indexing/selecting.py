@@ -1,0 +1,119 @@
+"""From ranked candidates to results: a second look, what is done about distractions, difference, and where to stop.
+
+Pure but for the texts it is handed. Each step says on the candidate what it did.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.ranking.cutoff import Cut, cut
+from hive_mind.ranking.diversity import Likeness, diversified, likeness_of_terms, likeness_of_vectors
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.indexing.found import DEMOTED, DIVERSIFIED, FLAGGED, RERANKED
+from hive_mind.retrieval.indexing.searching import Candidate
+
+# A flagged result still beats one with half its score.
+_DEMOTION = 0.5
+# Number of candidates for each result among which diversity is looked for; further down nothing is relevant.
+_POOL_PER_RESULT = 5
+
+Words = Callable[[Sequence[int]], Sequence[frozenset[str]]]
+"""The words of chunks, by their rows."""
+Vectors = Callable[[str], NDArray[np.float32] | None]
+"""A candidate's vector."""
+
+
+class Selection(NamedTuple):
+    """The chosen ones in order, what was taken out as a distraction, and why it ends where it ends."""
+
+    chosen: tuple[Candidate, ...]
+    dropped: tuple[Candidate, ...]
+    cut: Cut
+    why: str
+
+
+def reranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
+    """The first of the candidates by a second look's scores in [0, 1]; the others follow behind, in their order."""
+    looked_at, rest = candidates[: len(scores)], candidates[len(scores) :]
+    again = [replace(one, score=score, flags=(*one.flags, RERANKED)) for one, score in zip(looked_at, scores, strict=True)]
+    again.sort(key=lambda one: (-one.score, one.id))
+    # Figures of two scales can't be compared: the rest keeps its proportions, all of it below the lowest of the first.
+    scale = min(scores, default=1.0) / max((one.score for one in rest), default=1.0) if rest else 1.0
+    behind = [replace(one, score=one.score * scale) for one in rest]
+    return [*again, *behind]
+
+
+def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> Selection:
+    """What to show of the candidates, best first."""
+    judged, dropped = _judged(candidates, config)
+    if config.diversity.enabled:
+        judged = _different(judged, config, vectors, words)
+    shown = judged[: config.retrieval.top_k]
+    ended, why = _ended([one.score for one in shown], config)
+    return Selection(tuple(shown[: ended.kept]), tuple(dropped), ended, why)
+
+
+def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[list[Candidate], list[Candidate]]:
+    """Flagged, moved down or taken out. What names an identifier of the query is there for its words, so it is only flagged."""
+    wanted = config.distraction_detection
+    flagged = [_flagged(one) if _is_suspect(one, config) else one for one in candidates]
+    if wanted.action == "drop":
+        return [one for one in flagged if not _can_be_moved(one)], [one for one in flagged if _can_be_moved(one)]
+    if wanted.action == "demote":
+        moved = [_demoted(one) if _can_be_moved(one) else one for one in flagged]
+        return sorted(moved, key=lambda one: -one.score), []
+    return flagged, []
+
+
+def _is_suspect(one: Candidate, config: RetrievalConfig) -> bool:
+    return one.disagreement is not None and one.disagreement > config.distraction_detection.disagreement_threshold
+
+
+def _flagged(one: Candidate) -> Candidate:
+    return replace(one, flags=(*one.flags, FLAGGED))
+
+
+def _can_be_moved(one: Candidate) -> bool:
+    return FLAGGED in one.flags and one.exact <= 0
+
+
+def _demoted(one: Candidate) -> Candidate:
+    return replace(one, score=one.score * _DEMOTION, flags=(*one.flags, DEMOTED))
+
+
+def _different(candidates: list[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> list[Candidate]:
+    count = config.retrieval.top_k
+    pool = candidates[: _POOL_PER_RESULT * count]
+    chosen = diversified([one.score for one in pool], _likeness(pool, vectors, words), count, config.diversity.lambda_)
+    moved = {number for place, number in enumerate(chosen) if number != place}
+    return [replace(pool[n], flags=(*pool[n].flags, DIVERSIFIED)) if n in moved else pool[n] for n in chosen]
+
+
+def _likeness(pool: Sequence[Candidate], vectors: Vectors, words: Words) -> Likeness:
+    found = [vectors(one.id) for one in pool]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found) or not known:
+        return likeness_of_terms(words([one.row for one in pool]))
+    return likeness_of_vectors(np.array(known, np.float32))
+
+
+def _ended(scores: Sequence[float], config: RetrievalConfig) -> tuple[Cut, str]:
+    """Where the results end. The cliff is looked for in the scores in falling order, however results were moved."""
+    wanted = config.dynamic_k
+    if not wanted.enabled:
+        is_full = len(scores) == config.retrieval.top_k
+        return Cut(len(scores)), f"top_k is {config.retrieval.top_k}" if is_full else "no more found"
+    falling = sorted(scores, reverse=True)
+    ended = cut(falling, wanted.gap_threshold_factor, wanted.min_results, wanted.max_results)
+    if not ended.is_cliff:
+        return ended, f"no cliff among the first {ended.kept}"
+    after, before = falling[ended.kept], falling[ended.kept - 1]
+    times = f"{ended.times:.1f} times the mean gap before" if ended.mean_gap > 0 else "and there was no gap before"
+    return ended, (
+        f"cliff after result {ended.kept}: the score falls from {before:.4f} to {after:.4f}, "
+        f"a gap of {ended.gap:.4f}, {times} (limit {wanted.gap_threshold_factor:g})"
+    )

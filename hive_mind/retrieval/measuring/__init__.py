@@ -1,0 +1,1 @@
+"""Measuring a configuration on golden questions, comparing two, and deciding which is better."""

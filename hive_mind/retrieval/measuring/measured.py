@@ -1,0 +1,188 @@
+"""What was measured of a configuration: for every question what it showed, and what that was worth.
+
+Values only, and arithmetic on them. Rows keep what was shown, so that everything can be measured again at another cut. Means come
+with bootstrap intervals whose seed is fixed and which don't depend on the order of the questions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from hive_mind.measure.ranking import DISTRACTOR, ideal_udcg, ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank, udcg_by_k
+from hive_mind.measure.statistics import Interval, Mean, bootstrap_interval, macro_mean
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+
+SEED = 20260101
+
+Metric = Literal["nudcg", "udcg", "ndcg", "recall", "mrr", "contamination"]
+METRICS: tuple[Metric, ...] = ("nudcg", "udcg", "ndcg", "recall", "mrr", "contamination")
+Label = Literal["relevant", "distractor", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One result as it is kept: where it stood, with which scores. Its text can be had from the index."""
+
+    rank: int
+    document: str
+    chunk_id: str
+    heading: str
+    score: float
+    keyword: float
+    vector: float | None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What one answer is worth. nDCG, recall and reciprocal rank are undefined (None) without relevant documents.
+
+    `distractors` counts documents, `contamination` is the share of all shown chunks that come from distractors: that much of
+    what a language model would read misleads it.
+    """
+
+    udcg: float
+    nudcg: float
+    ndcg: float | None
+    recall: float | None
+    mrr: float | None
+    distractors: int
+    contamination: float
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question, its labels, and what was shown for it. A row equals another one however long it took."""
+
+    id: str
+    query: str
+    relevant: tuple[str, ...]
+    distractors: tuple[str, ...]
+    shown: tuple[Shown, ...]
+    scored: int
+    method: str
+    cut_at: int | None = None
+    why_cut: str = ""
+    notes: tuple[str, ...] = ()
+    ms: float = field(default=0.0, compare=False)
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """The document of each shown chunk, best first."""
+        return tuple(one.document for one in self.shown)
+
+    @property
+    def judgements(self) -> dict[str, int]:
+        """What each labelled document is. One that is labelled both ways misleads."""
+        return dict.fromkeys(self.relevant, 1) | dict.fromkeys(self.distractors, DISTRACTOR)
+
+    def label(self, document: str) -> Label:
+        """What a document is to this question."""
+        judgement = self.judgements.get(document, 0)
+        return "relevant" if judgement > 0 else "distractor" if judgement < 0 else ""
+
+    def measures(self, k: int) -> Measures:
+        """What the first k places are worth."""
+        documents, judgements = self.documents[:k], self.judgements
+        misleading = [one for one in documents if judgements.get(one, 0) < 0]
+        return Measures(
+            udcg=self.curve(k)[-1],
+            nudcg=nudcg_at_k(documents, judgements, k),
+            ndcg=ndcg_at_k(documents, judgements, k),
+            recall=recall_at_k(documents, judgements, k),
+            mrr=reciprocal_rank(documents, judgements, k),
+            distractors=len(set(misleading)),
+            contamination=len(misleading) / len(documents) if documents else 0.0,
+            results=len(documents),
+        )
+
+    def curve(self, k: int) -> list[float]:
+        """UDCG at 1, 2 … k."""
+        return udcg_by_k(self.documents, self.judgements, k)
+
+    def ideal_curve(self, k: int) -> list[float]:
+        """The most that UDCG could be at 1, 2 … k."""
+        return [ideal_udcg(self.judgements, cut) for cut in range(1, k + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A configuration, measured with some questions, at a cut shared by all configurations that it is compared with."""
+
+    config: RetrievalConfig
+    split: str
+    """Which questions: "test", "train", "unmarked" or "all"."""
+    k: int
+    rows: tuple[Row, ...]
+
+    def at(self, k: int) -> "Evaluation":
+        """The same at another cut."""
+        return self if k == self.k else replace(self, k=k)
+
+    def measures(self) -> list[Measures]:
+        """Of each question."""
+        return [row.measures(self.k) for row in self.rows]
+
+    def values(self, metric: Metric) -> list[float | None]:
+        """A metric of each question; None where it is undefined."""
+        return [getattr(one, metric) for one in self.measures()]
+
+    def mean(self, metric: Metric) -> Mean:
+        """The macro mean of a metric, and of how many questions."""
+        return macro_mean(self.values(metric))
+
+    def interval(self, metric: Metric) -> Interval | None:
+        """A metric's mean with its 95 % interval; None where it is defined for no question."""
+        return interval_of(self.values(metric))
+
+    @property
+    def nudcg(self) -> float:
+        """The mean that decides. 0 without questions."""
+        return self.mean("nudcg").mean or 0.0
+
+    @property
+    def distractors(self) -> int:
+        """How many distractors were shown, over all questions."""
+        return self.distractors_in(self.k)
+
+    def distractors_in(self, k: int) -> int:
+        """How many distractors were among the first k results, over all questions."""
+        return sum(row.measures(k).distractors for row in self.rows)
+
+    @property
+    def contaminated(self) -> int:
+        """For how many questions a distractor was shown."""
+        return sum(one.distractors > 0 for one in self.measures())
+
+    @property
+    def results(self) -> int:
+        """How many results were shown, over all questions."""
+        return sum(len(row.shown) for row in self.rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the index said about how it searched, each once."""
+        return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
+
+    @property
+    def curve(self) -> list[float]:
+        """Mean UDCG at 1, 2 … k."""
+        return _mean_curve([row.curve(self.k) for row in self.rows])
+
+    @property
+    def ideal_curve(self) -> list[float]:
+        """The most that mean UDCG could be at 1, 2 … k."""
+        return _mean_curve([row.ideal_curve(self.k) for row in self.rows])
+
+
+def interval_of(values: Sequence[float | None]) -> Interval | None:
+    """Mean and 95 % interval of some values, the same in whichever order they come."""
+    ordered = sorted(value for value in values if value is not None)
+    return bootstrap_interval(ordered, rng=np.random.default_rng(SEED))
+
+
+def _mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(points) / len(points) for points in zip(*curves, strict=True)]

@@ -1,0 +1,219 @@
+"""Is a configuration better than the one in use? Decided from two measurements, by a few simple rules.
+
+Refused are a lower mean nUDCG, more distractors, and a loss that the 95 % interval of the difference doesn't rule out. An
+equal one (every question has the same nUDCG) is refused too, because a change without a gain is only a risk, unless it shows
+fewer distractors or costs less: fewer results, fewer scored candidates, fewer embedded or reranked questions, and more of none.
+Pure.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hive_mind.retrieval.files.golden import QUESTIONS_MIN
+from hive_mind.retrieval.measuring.comparing import Comparison, Move, compare
+from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.retrieval.measuring.train_test_split import CROSSED
+
+Level = Literal["syntactic", "semantic", "behavioural"]
+Kind = Literal[
+    "invalid",
+    "unchanged",
+    "unmeasurable",
+    "too_few_questions",
+    "misleads",
+    "lower_nudcg",
+    "loss_possible",
+    "more_distractors",
+    "tie",
+]
+# Sums in another order differ by less.
+_SAME = 1e-9
+_NAMED_MAX = 3
+# What a search notes when a model that its configuration names had no part in it, or not everywhere.
+_FAILED = ("the embedding model failed", "have no embedding", "not reranked")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One reason against deploying, with its evidence and what to do."""
+
+    kind: Kind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a configuration may be deployed. `level` is the last one that was looked at.
+
+    `grounds` are all reasons against it, none if it may. `remarks` stop nothing. Without a comparison there was nothing to
+    compare with, or it came to none.
+    """
+
+    level: Level
+    grounds: tuple[Ground, ...]
+    why: str = ""
+    """Why it may, in one line."""
+    candidate: Evaluation | None = None
+    comparison: Comparison | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it may."""
+        return not self.grounds
+
+    @property
+    def told(self) -> str:
+        """The whole verdict in lines for a person."""
+        return "\n".join(one.message for one in self.grounds) or self.why
+
+
+def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
+    """The verdict of the behavioural level. Raises `InvalidInput` where both did not answer the same questions."""
+    if active is None:
+        return _first(candidate)
+    comparison = compare(active, candidate)
+    remarks = _remarks(active, candidate)
+    losses, why = _judged(comparison)
+    grounds = (*_broken(active, candidate), *losses)
+    return Verdict("behavioural", grounds, "" if grounds else why, comparison.after, comparison, remarks)
+
+
+def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
+    """What is against it, or else why it may."""
+    if told := _too_few(comparison.after):
+        return [Ground("too_few_questions", told), *_losses(comparison)], ""
+    if grounds := _losses(comparison):
+        return grounds, ""
+    if _is_tie(comparison):
+        cheaper = _cheaper(comparison)
+        return ([], f"no question changes, and it takes {cheaper}") if cheaper else ([_tie(comparison)], "")
+    return [], f"nUDCG {_change(comparison)}, distractors {_distractors(comparison)}"
+
+
+def _too_few(measured: Evaluation) -> str:
+    """What to do about too few questions; "" where there are enough."""
+    count = len(measured.rows)
+    if count >= QUESTIONS_MIN:
+        return ""
+    held_out = "questions decide" if measured.split == CROSSED else "held-out questions decide"
+    return f"{count} {held_out} nothing: label at least {QUESTIONS_MIN}, better 30, in evals/golden.json"
+
+
+def _losses(comparison: Comparison) -> list[Ground]:
+    grounds = []
+    difference = comparison.nudcg
+    if difference.change < -_SAME:
+        told = f"nUDCG is lower: {_change(comparison)}{_losers(comparison)}"
+        grounds.append(Ground("lower_nudcg", told))
+    elif difference.interval and difference.interval.low < -_SAME:
+        told = (
+            f"a loss of up to {-difference.interval.low:.3f} nUDCG can't be ruled out: {_change(comparison)}"
+            f"{_losers(comparison)}: mend those, or label more questions"
+        )
+        grounds.append(Ground("loss_possible", told))
+    if comparison.more_distractors > 0:
+        told = f"more distractors are shown: {_distractors(comparison)}{_newcomers(comparison)}"
+        grounds.append(Ground("more_distractors", told))
+    return grounds
+
+
+def _first(candidate: Evaluation) -> Verdict:
+    """Nothing is in use, so it has to be better than an answer without results, whose nUDCG is 0."""
+    found = f"nUDCG {candidate.nudcg:.3f}, {candidate.distractors} distractors"
+    grounds = _broken(candidate)
+    if candidate.nudcg < -_SAME:
+        grounds.append(Ground("misleads", f"it misleads more than it helps ({found}): showing nothing would be better"))
+    why = "" if grounds else f"nothing was in use before; {found}"
+    few = [f"it is taken because nothing was in use; {told}"] if (told := _too_few(candidate)) and why else []
+    return Verdict("behavioural", tuple(grounds), why, candidate, None, (*few, *_remarks(candidate)))
+
+
+def _is_tie(comparison: Comparison) -> bool:
+    return all(abs(move.change) <= _SAME for move in comparison.moves)
+
+
+def _tie(comparison: Comparison) -> Ground:
+    names = comparison.before.config.name, comparison.after.config.name
+    told = "every one of the {} questions has the same nUDCG as with {!r}, and {!r} costs no less: there is nothing to gain"
+    return Ground("tie", told.format(len(comparison.after.rows), *names))
+
+
+def _cheaper(comparison: Comparison) -> str:
+    """What it takes less of, if it takes more of nothing."""
+    old, new = _costs(comparison.before), _costs(comparison.after)
+    if any(new[what] > old[what] for what in old):
+        return ""
+    return ", ".join(f"{new[what]} instead of {old[what]} {what}" for what in old if new[what] < old[what])
+
+
+def _costs(one: Evaluation) -> dict[str, int]:
+    """What answering the questions took, in figures that don't depend on the machine."""
+    reranked = one.config.rerank.top_n * len(one.rows) if one.config.rerank.model else 0
+    return {
+        "distractors": one.distractors,
+        "results": one.results,
+        "scored candidates": sum(row.scored for row in one.rows),
+        "embedded questions": sum(row.method != "keyword" for row in one.rows),
+        "reranked results": reranked,
+    }
+
+
+def _broken(*evaluations: Evaluation) -> list[Ground]:
+    """A measurement during which the model failed is of another configuration than the one that was named."""
+    return [
+        Ground("unmeasurable", f"{one.config.name!r} could not be measured: {note}; try again when that is mended")
+        for one in evaluations
+        for note in one.notes
+        if _tells_of_a_failure(note)
+    ]
+
+
+def _tells_of_a_failure(note: str) -> bool:
+    return any(failed in note for failed in _FAILED)
+
+
+def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
+    told = [
+        f"{one.config.name}: {note}"
+        for one in evaluations
+        for note in one.notes
+        if not (_tells_of_a_failure(note) or note.startswith("only identifiers"))
+    ]
+    if evaluations[-1].split not in ("test", CROSSED):
+        told.append('no question is marked "split": "test", so what was tuned on may have decided; mark some')
+    return tuple(told)
+
+
+def _change(comparison: Comparison) -> str:
+    found = comparison.nudcg
+    if found.interval is None or found.before is None or found.after is None:
+        return "undefined"
+    low, high = found.interval.low, found.interval.high
+    return (
+        f"{found.after:.3f} after {found.before:.3f} ({found.change:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}, "
+        f"{len(comparison.after.rows)} questions)"
+    )
+
+
+def _distractors(comparison: Comparison) -> str:
+    return f"{comparison.after.distractors} after {comparison.before.distractors}"
+
+
+def _losers(comparison: Comparison) -> str:
+    losers = [one for one in comparison.moves if one.change < -_SAME]
+    return _named("; lost at ", [f"{one.id} ({one.change:+.2f})" for one in losers])
+
+
+def _newcomers(comparison: Comparison) -> str:
+    def told(move: Move) -> str:
+        return f"{move.id} ({', '.join(move.came[:_NAMED_MAX])})"
+
+    return _named("; new at ", [told(one) for one in comparison.moves if one.came])
+
+
+def _named(beginning: str, names: list[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return beginning + ", ".join(names[:_NAMED_MAX]) + more

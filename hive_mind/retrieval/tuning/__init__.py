@@ -1,0 +1,1 @@
+"""Tuning: propose a configuration, measure it, learn from it."""

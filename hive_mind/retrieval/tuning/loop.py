@@ -1,0 +1,197 @@
+"""Tuning: somebody proposes a configuration, it is measured, and what was seen decides what is proposed next (document 000).
+
+Only training questions are used on the way. At the end the best is compared once, with questions that nobody saw, with what is
+in use, or with the start where nothing is; that verdict is the gate's. A small set is cross-validated instead. Nothing is
+deployed here. A stop at any time keeps the best, on disk too.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
+from hive_mind.retrieval.checking.validation import check_golden
+from hive_mind.retrieval.files.changing import is_same
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, measured
+from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.retrieval.measuring.train_test_split import TrainTestSplit, train_test_split
+from hive_mind.retrieval.measuring.verdict import Verdict, decide
+from hive_mind.retrieval.tuning import tuning_files
+from hive_mind.retrieval.tuning.tuner import Proposal, Situation, Step, Tuner, cross_validated, takes_over
+
+# Room for eight rounds of a search and for taking back what is not needed; nobody reads the files of more.
+STEPS_MAX = 40
+# Nearly everything answers one or two questions as well as they can be: a try with so few would choose by chance.
+TRIED_MIN = 5
+
+Report = Callable[[Step, bool], None]
+"""Gets every step when it was measured, and whether it is the best so far."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to tune. Without a `start` it begins with what is in use; without a `name` the result gets one from there.
+
+    `steps_max` bounds the files; tries with a part of the questions are bounded by the tuner.
+    """
+
+    start: str = ""
+    name: str = ""
+    steps_max: int = STEPS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What came of it. `name` is the configuration to deploy, "" where nothing is better than the start.
+
+    `ended` says why it ended, in words. The verdict is about the held-out questions, None where there is nothing to deploy.
+    """
+
+    name: str
+    best: Step
+    steps: tuple[Step, ...]
+    ended: str
+    verdict: Verdict | None
+    notes: tuple[str, ...] = ()
+    is_failed: bool = False
+    """Whether trouble with a model ended it."""
+
+    @property
+    def start(self) -> Step:
+        """What it began with."""
+        return self.steps[0]
+
+
+async def tune(
+    bench: Bench, tuner: Tuner, order: Order | None = None, report: Report | None = None, stop: asyncio.Event | None = None
+) -> Tuned:
+    """Tune until the tuner has nothing left to try, the steps are used up, or somebody sets `stop`.
+
+    Trouble with a model ends it too and is told in `ended`. Raises `InvalidInput` for a name that is taken or a golden set that
+    can't be parted, `WorkspaceError` for files that can't be used.
+    """
+    wanted, workspace = order or Order(), bench.workspace
+    start = workspace.config(wanted.start) if wanted.start else workspace.active()
+    if start is None:
+        raise InvalidInput("nothing is in use yet: name the configuration to begin with")
+    name = wanted.name or tuning_files.free_name(workspace, start.name)
+    tuning_files.check_name(workspace, name)
+    collection = workspace.collection(start.collection)
+    parts = train_test_split(check_golden(workspace, collection).accepted())
+    async with bench.open(start.collection) as index:
+        first = Step(0, start, "what it begins with", await measured(index, start, parts.training, "train", bench.progress))
+        situation = Situation(collection, index.facets(), index.counts()[0], bench.has_embeddings, (first,), first)
+        tuning = _Tuning(bench, tuner, index, parts, situation, name, report or _silent, stop or asyncio.Event())
+        ended = await tuning.run(wanted.steps_max)
+        verdict = await tuning.verdict()
+    found = tuning.situation
+    notes = (parts.note,) if parts.note else ()
+    return Tuned(name if verdict else "", found.best, found.steps, ended, verdict, notes, tuning.is_failed)
+
+
+@dataclass(slots=True)
+class _Tuning:
+    """One run. What is known stands in `situation`, which is replaced with every step."""
+
+    bench: Bench
+    tuner: Tuner
+    index: Measurable
+    parts: TrainTestSplit
+    situation: Situation
+    name: str
+    report: Report
+    stop: asyncio.Event
+    is_failed: bool = False
+
+    async def run(self, steps_max: int) -> str:
+        """Step after step; why it ended."""
+        self.report(self.situation.start, True)
+        while not self.stop.is_set():
+            if self._whole_steps() >= steps_max:
+                return f"{steps_max} steps were allowed"
+            try:
+                proposal = await _unless(self.stop, self.tuner.propose(self.situation))
+            except (BackendError, ModelOutputError) as error:
+                self.is_failed = True
+                return str(error)
+            if proposal is None:
+                break
+            await self._try(proposal)
+        return "stopped" if self.stop.is_set() else f"{self.tuner.name} has nothing left to try"
+
+    async def verdict(self) -> Verdict | None:
+        """What the held-out questions say about the best, against what is in use."""
+        best, start = self.situation.best, self.situation.start
+        if best.number == 0:
+            return None
+        named = best.config.model_copy(update={"name": self.name})
+        crossed = self.parts.is_crossed
+        candidate = cross_validated(self.situation.steps, named) if crossed else await self._deciding(self.index, named)
+        former = self.bench.workspace.active() or start.config
+        if crossed and is_same(former, start.config):
+            return decide(replace(start.measured, config=former, split=self.parts.split), candidate)
+        if former.collection == best.config.collection:
+            return decide(await self._deciding(self.index, former), candidate)
+        async with self.bench.open(former.collection) as index:
+            return decide(await self._deciding(index, former), candidate)
+
+    async def _try(self, proposal: Proposal) -> None:
+        """Measure a proposal; with all training questions it becomes a file."""
+        if wrong := self.situation.errors(proposal.config):
+            raise InvalidInput(f"{self.tuner.name} proposed a configuration that can't be measured: {'; '.join(wrong)}")
+        if proposal.share < 1:
+            await self._take(proposal, None)
+            return
+        workspace, number = self.bench.workspace, self._whole_steps() + 1
+        name = tuning_files.step_name(workspace, self.name, number)
+        named = replace(proposal, config=proposal.config.model_copy(update={"name": name}))
+        tuning_files.write_planned(workspace, named.config, self._origin(number), named.reason)
+        await self._take(named, number)
+
+    async def _take(self, proposal: Proposal, number: int | None) -> None:
+        """Measure and remember. What is stopped half-way is as if it had never been proposed, but for its file."""
+        count = max(TRIED_MIN, round(proposal.share * len(self.parts.training)))
+        questions = self.parts.training[:count]
+        work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
+        if found := await _unless(self.stop, work):
+            self._keep(Step(number, proposal.config, tuning_files.one_line(proposal.reason), found))
+
+    def _keep(self, step: Step) -> None:
+        """Take a step into what is known; its file and the best go to disk before it is reported."""
+        known, origin = self.situation, self._origin(step.number or 0)
+        if step.is_whole:
+            tuning_files.write_measured(self.bench.workspace, step, known.start, origin)
+        is_best = takes_over(step, known.best, known.start)
+        self.situation = replace(known, steps=(*known.steps, step), best=step if is_best else known.best)
+        if is_best:
+            tuning_files.write_best(self.bench.workspace, self.name, step, known.start, origin)
+        self.report(step, is_best)
+
+    async def _deciding(self, index: Measurable, config: RetrievalConfig) -> Evaluation:
+        return await measured(index, config, self.parts.deciding, self.parts.split, self.bench.progress)
+
+    def _whole_steps(self) -> int:
+        return sum(step.is_whole for step in self.situation.steps) - 1
+
+    def _origin(self, number: int) -> str:
+        return f"Step {number} of tuning {self.situation.start.config.name} by {self.tuner.name}."
+
+
+async def _unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
+    """What the work gives, or None as soon as somebody stops: nobody waits for a model or a person any longer."""
+    doing, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
+        return doing.result() if doing.done() else None
+    finally:
+        doing.cancel()
+        stopped.cancel()
+        await asyncio.gather(doing, stopped, return_exceptions=True)
+
+
+def _silent(step: Step, is_best: bool) -> None:
+    """Tell nobody."""

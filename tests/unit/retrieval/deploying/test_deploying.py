@@ -1,0 +1,224 @@
+"""What is better is put into use and the history says so; what is worse, makes no sense or can't be written changes nothing."""
+
+import json
+import shutil
+from datetime import timedelta
+
+import pytest
+
+from hive_mind.errors import InvalidInput, WorkspaceError
+from hive_mind.retrieval.deploying.deploying import rollback, told_history
+from hive_mind.retrieval.deploying.history import read_history
+from hive_mind.retrieval.files.writing import WorkspaceBusy, workspace_lock
+from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
+
+
+@pytest.fixture
+def place(tmp_path):
+    return place_in(tmp_path)
+
+
+def test_the_first_configuration_is_put_into_use_unless_it_misleads_more_than_it_helps(place):
+    outcome = put(place, "naive", why="something to begin with")
+
+    assert outcome.verdict.level == "behavioural"
+    # It misleads more than it helps, and says so.
+    assert outcome.entry is None
+    assert place.workspace.active() is None
+    assert put(place, "good").entry is not None
+    assert place.workspace.active() == GOOD
+
+
+def test_what_is_better_takes_the_place_of_what_was_there_and_the_history_says_who_when_and_why(place):
+    put(place, "good", by="ines", why="a start")
+
+    outcome = put(place, "best", by="bao", why="without the FAQ", now=NOON + timedelta(hours=1))
+
+    assert place.workspace.active() == BEST
+    _, entry = read_history(place.workspace.history_file)
+    assert entry == outcome.entry
+    assert (entry.what, entry.config, entry.former) == ("deploy", "best", "good")
+    assert (entry.by, entry.why, entry.at) == ("bao", "without the FAQ", "2026-01-02T13:00:00.000000+00:00")
+    assert entry.figures["distractors"] == 0
+    assert entry.figures["distractors_before"] == 8
+    assert entry.figures["interval"][0] > 0
+    told = place.workspace.deployment()
+    assert (told.config, told.by, told.why, told.forced) == ("best", "bao", "without the FAQ", False)
+
+
+def test_what_was_measured_is_kept_with_the_deployment(place):
+    put(place, "good")
+
+    outcome = put(place, "best")
+
+    kept = [json.loads(path.read_text())["evaluation"]["config"]["name"] for path in outcome.results]
+    assert kept == ["good", "best"]
+    assert outcome.entry.results == tuple(path.name for path in outcome.results)
+
+
+@pytest.mark.parametrize("name", ["worse", "naive"])
+def test_what_is_worse_is_refused_with_the_evidence_and_changes_nothing(place, name):
+    put(place, "good")
+    before = place.workspace.active_file.read_bytes(), place.workspace.history_file.read_bytes()
+
+    outcome = put(place, name)
+
+    assert outcome.entry is None
+    assert "nUDCG is lower" in outcome.verdict.told
+    assert "more distractors" in outcome.verdict.told
+    assert len(outcome.results) == 2
+    assert (place.workspace.active_file.read_bytes(), place.workspace.history_file.read_bytes()) == before
+
+
+def test_force_needs_a_reason(place):
+    with pytest.raises(InvalidInput, match="say why"):
+        put(place, "worse", why=" ", force=True)
+
+
+def test_what_is_forced_is_recorded_with_what_it_overruled(place):
+    put(place, "good")
+
+    entry = put(place, "worse", why="the benchmark is wrong about FAQs", force=True).entry
+
+    assert place.workspace.active() == WORSE
+    assert entry.forced
+    assert "nUDCG is lower" in entry.overruled[0]
+    assert place.workspace.deployment().forced
+
+
+def test_force_that_was_not_needed_is_not_recorded_as_such(place):
+    put(place, "good")
+
+    assert not put(place, "best", why="to be sure", force=True).entry.forced
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "best", "retrieval": {"top_k": true}}',
+        '{"name": "best", "collection": "gone"}',
+        '{"name": "best", "collection": "kb", "retrieval": {"method": "vector"}}',
+        '{"name": "other", "collection": "kb", "retrieval": {"method": "keyword"}}',
+    ],
+)
+def test_no_force_deploys_what_has_no_form_or_makes_no_sense(place, text):
+    place.workspace.config_file("best").write_text(text)
+
+    outcome = put(place, "best", why="I insist", force=True)
+
+    assert outcome.entry is None
+    assert outcome.verdict.level in ("syntactic", "semantic")
+    assert not place.workspace.active_file.exists()
+    assert not place.workspace.results.exists()
+
+
+def test_what_is_in_use_is_not_deployed_again(place):
+    put(place, "good")
+
+    outcome = put(place, "good", why="again", force=True)
+
+    assert outcome.entry is None
+    assert "is what is in use already" in outcome.verdict.told
+
+
+def test_an_edited_file_reaches_nobody_before_it_is_deployed(place):
+    put(place, "best")
+
+    place.workspace.config_file("best").write_text(WORSE.model_copy(update={"name": "best"}).model_dump_json(by_alias=True))
+
+    assert place.workspace.active() == BEST
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused(place):
+    with pytest.raises(InvalidInput, match="can't be used"):
+        put(place, "../../secret")
+
+
+@pytest.mark.parametrize(("by", "why"), [("x" * 201, ""), ("ines", "x" * 2001)])
+def test_who_and_why_have_a_bound(place, by, why):
+    with pytest.raises(InvalidInput, match="shorten it"):
+        put(place, "good", by=by, why=why)
+
+
+def test_while_somebody_deploys_nobody_else_does(place):
+    with workspace_lock(place.workspace.root), pytest.raises(WorkspaceBusy, match="another process is deploying"):
+        put(place, "good")
+
+
+class TestWhatCameSomeOtherWay:
+    def test_a_copy_in_the_public_layout_is_found_and_can_be_had_back(self, place):
+        place.workspace.active_file.write_text(NAIVE.model_dump_json(by_alias=True))
+
+        put(place, "good")
+        rollback(place.workspace, "ines")
+
+        assert place.workspace.active() == NAIVE
+
+    def test_a_link_is_replaced_and_what_it_leads_to_stays_as_it_is(self, place):
+        linked = place.workspace.config_file("good")
+        place.workspace.active_file.symlink_to(linked)
+        before = linked.read_bytes()
+
+        put(place, "best")
+
+        assert place.workspace.active() == BEST
+        assert linked.read_bytes() == before
+
+    def test_an_active_file_that_was_edited_by_hand_stands_in_the_history(self, place):
+        put(place, "good")
+        place.workspace.active_file.write_text('{"config": "best"}')
+
+        assert [(one.what, one.config) for one in told_history(place.workspace)] == [("deploy", "good"), ("found", "best")]
+
+    def test_a_line_that_is_no_entry_is_told_and_nothing_is_changed(self, place):
+        put(place, "good")
+        history = place.workspace.history_file
+        history.write_text("{}\n" + history.read_text())
+
+        with pytest.raises(WorkspaceError, match=r"history\.jsonl:1: history: is no entry of the history"):
+            put(place, "best")
+        assert place.workspace.active() == GOOD
+
+
+def test_a_note_that_is_none_stops_nobody(place):
+    put(place, "good")
+    (place.workspace.root / ".deploying.json").write_text("garbage")
+
+    assert put(place, "best").entry is not None
+
+    assert names(place) == [("deploy", "good"), ("deploy", "best")]
+    assert rollback(place.workspace, "ines").config == "good"
+
+
+@pytest.mark.parametrize("active", ['{"config": "gone"}', "{,"])
+def test_the_history_can_be_read_while_the_active_file_can_not(place, active):
+    put(place, "good")
+    place.workspace.active_file.write_text(active)
+
+    assert [one.config for one in told_history(place.workspace)] == ["good"]
+    with pytest.raises((InvalidInput, WorkspaceError), match="active"):
+        put(place, "best")
+
+
+@pytest.mark.parametrize("name", [".deploying.lock", "history.jsonl", "results"])
+def test_what_can_not_be_written_is_told_and_changes_nothing(place, name):
+    put(place, "good")
+    path = place.workspace.root / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.write_text("") if name == "results" else path.mkdir()
+
+    with pytest.raises(InvalidInput, match=rf"{name} can't be (written|read) \(.+\): make"):
+        put(place, "best")
+
+    assert place.workspace.active() == GOOD
+
+
+def test_a_history_that_is_a_link_is_not_followed(place, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("a line without an end")
+    place.workspace.history_file.symlink_to(secret)
+
+    with pytest.raises(InvalidInput, match="is a link"):
+        put(place, "good")
+
+    assert secret.read_text() == "a line without an end"

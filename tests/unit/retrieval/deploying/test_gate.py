@@ -1,0 +1,245 @@
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.deploying.gate import judge, judge_file
+from hive_mind.retrieval.files.golden import QUESTIONS_MIN
+from hive_mind.retrieval.measuring.verdict import decide
+from tests.unit.retrieval.measurements import QUESTIONS, Ranked, bench, config, evaluation
+
+ANSWERS = st.lists(st.tuples(st.text("rsDE.", max_size=4), st.text("rsDE.", max_size=4)), min_size=1, max_size=10)
+
+
+def verdict(*pairs, **more):
+    before, after = zip(*pairs, strict=True)
+    return decide(evaluation(*before, name="old"), evaluation(*after, name="new", **more))
+
+
+def kinds(verdict):
+    return [one.kind for one in verdict.grounds]
+
+
+class TestTheRules:
+    def test_a_gain_at_every_question_is_let_through_with_its_figures(self):
+        found = verdict(*[("Dr", "rs")] * 8)
+
+        assert found.allowed
+        assert found.why.startswith("nUDCG 0.765 after -0.173 (+0.939, 95 % interval +0.939 to +0.939, 8 questions)")
+        assert found.why.endswith("distractors 0 after 8")
+
+    def test_a_lower_mean_is_refused_and_the_questions_that_lose_are_named(self):
+        found = verdict(*[("rs", "r")] * 5, ("r", "rs"), ("r", "r"))
+
+        assert kinds(found) == ["lower_nudcg"]
+        assert "nUDCG is lower" in found.told
+        assert "lost at q1 (-0.30), q2 (-0.30), q3 (-0.30) and 2 more" in found.told
+
+    def test_more_distractors_are_refused_although_the_mean_rises(self):
+        found = verdict(*[("r", "rstD")] * 8)
+
+        assert kinds(found) == ["more_distractors"]
+        assert "more distractors are shown: 8 after 0; new at q1 (D), q2 (D), q3 (D) and 5 more" in found.told
+
+    def test_a_gain_that_may_be_luck_is_refused(self):
+        found = verdict(*[("r", "rs")] * 4, *[("rs", "r")] * 3, ("r", "r"))
+
+        assert kinds(found) == ["loss_possible"]
+        assert "a loss of up to" in found.told
+        assert "label more questions" in found.told
+
+    def test_a_gain_without_any_loss_is_no_luck(self):
+        assert verdict(*[("r", "rs")] * 2, *[("r", "r")] * 8).allowed
+
+    def test_everything_that_is_wrong_is_told_at_once(self):
+        assert kinds(verdict(*[("rs", "rD")] * 8)) == ["lower_nudcg", "more_distractors"]
+
+    def test_a_first_configuration_is_taken_with_few_questions_and_that_they_say_little_is_told(self):
+        few, enough = (decide(None, evaluation(*["rs"] * count)) for count in (QUESTIONS_MIN - 1, QUESTIONS_MIN))
+
+        assert few.allowed
+        assert "it is taken because nothing was in use; 5 held-out questions decide nothing: label at least 6" in few.remarks[0]
+        assert not any("decide nothing" in one for one in enough.remarks)
+
+    @pytest.mark.parametrize("count", [1, QUESTIONS_MIN - 1])
+    def test_too_few_questions_decide_nothing(self, count):
+        found = verdict(*[("D", "rst")] * count)
+
+        assert kinds(found) == ["too_few_questions"]
+        assert f"{count} held-out questions decide nothing" in found.told
+
+    def test_a_tie_is_refused_because_a_change_without_a_gain_is_only_a_risk(self):
+        found = verdict(*[("rD", "rD")] * 8)
+
+        assert kinds(found) == ["tie"]
+        assert "there is nothing to gain" in found.told
+
+    def test_a_tie_with_fewer_results_is_let_through(self):
+        found = verdict(*[("rs...", "rs")] * 8)
+
+        assert found.allowed
+        assert found.why == "no question changes, and it takes 16 instead of 40 results"
+
+    def test_a_tie_that_scores_fewer_candidates_is_let_through(self):
+        assert verdict(*[("r", "r")] * 8, scored=5).allowed
+
+    def test_a_tie_that_embeds_no_questions_is_let_through(self):
+        before = evaluation(*["r"] * 8, method="hybrid")
+
+        assert decide(before, evaluation(*["r"] * 8)).allowed
+
+    def test_a_tie_that_costs_less_of_one_thing_and_more_of_another_is_refused(self):
+        assert kinds(verdict(*[("r.", "r")] * 8, scored=30)) == ["tie"]
+
+    def test_a_tie_with_a_reranker_more_is_refused(self):
+        slow = config("new", rerank={"model": "some-cross-encoder"})
+
+        assert kinds(decide(evaluation(*["r."] * 8), evaluation(*["r"] * 8, of=slow))) == ["tie"]
+
+    def test_gains_and_losses_that_cancel_out_are_no_tie(self):
+        assert kinds(verdict(*[("r", "rs"), ("rs", "r")] * 4)) == ["loss_possible"]
+
+    def test_the_first_configuration_only_has_to_do_more_good_than_harm(self):
+        assert decide(None, evaluation("r", "D", "rs")).allowed
+        assert kinds(decide(None, evaluation("D", "E", "r."))) == ["misleads"]
+
+    def test_a_measurement_during_which_the_model_failed_decides_nothing(self):
+        failed = "the embedding model failed: answered by words alone"
+        before = evaluation(*["D"] * 8, notes=(failed,))
+
+        found = decide(before, evaluation(*["rs"] * 8, name="new"))
+
+        assert kinds(found) == ["unmeasurable"]
+        assert "'v1' could not be measured: the embedding model failed" in found.told
+        assert kinds(decide(None, before)) == ["unmeasurable", "misleads"]
+
+    def test_questions_that_were_tuned_on_are_remarked(self):
+        old, new = evaluation(*["D"] * 8), evaluation(*["r"] * 8)
+
+        found = decide(type(old)(old.config, "all", 10, old.rows), type(new)(new.config, "all", 10, new.rows))
+
+        assert found.allowed
+        assert 'no question is marked "split": "test"' in found.remarks[0]
+
+    @settings(deadline=None, max_examples=60)
+    @given(ANSWERS)
+    def test_what_is_let_through_is_never_worse_in_any_gated_way(self, pairs):
+        found = verdict(*pairs)
+
+        if found.allowed:
+            assert found.comparison.nudcg.interval.low >= -1e-9
+            assert found.comparison.more_distractors <= 0
+            assert found.why
+        else:
+            assert all(one.message for one in found.grounds)
+
+    @settings(deadline=None, max_examples=60)
+    @given(ANSWERS)
+    def test_of_two_configurations_at_most_one_may_replace_the_other(self, pairs):
+        there, back = verdict(*pairs), verdict(*[(after, before) for before, after in pairs])
+
+        assert not (there.allowed and back.allowed)
+
+    @settings(deadline=None, max_examples=30)
+    @given(ANSWERS, st.randoms())
+    def test_the_order_of_the_questions_decides_nothing(self, pairs, chance):
+        assert kinds(verdict(*pairs)) == kinds(verdict(*chance.sample(pairs, len(pairs))))
+
+
+class TestThreeLevels:
+    old, new = config("old"), config("new", retrieval={"method": "keyword", "top_k": 5})
+    worse_and_better = {"old": "Dr", "new": "rs"}  # noqa: RUF012 - read only
+
+    def judged(self, folder, active, candidate, index=None):
+        return asyncio.run(judge(bench(folder, index or Ranked(self.worse_and_better)), active, candidate))
+
+    def test_a_fleet_asks_with_a_workspace_and_two_configurations(self, tmp_path):
+        keyword = config("old", retrieval={"method": "keyword"})
+
+        found = self.judged(tmp_path, keyword, self.new)
+
+        assert (found.allowed, found.level) == (True, "behavioural")
+        assert len(found.comparison.after.rows) == QUESTIONS
+
+    def test_questions_for_training_are_not_asked(self, tmp_path):
+        index = Ranked(self.worse_and_better)
+
+        self.judged(tmp_path, None, self.new, index)
+
+        assert len(index.asked) == QUESTIONS
+
+    def test_what_makes_no_sense_is_refused_before_anything_is_measured(self, tmp_path):
+        index = Ranked(self.worse_and_better)
+
+        found = self.judged(tmp_path, None, config("new", filters={"colour": ["red"]}), index)
+
+        assert (found.level, set(kinds(found)), index.asked) == ("semantic", {"invalid"}, [])
+        assert "colour" in found.told
+
+    def test_what_is_only_odd_is_remarked(self, tmp_path):
+        odd = config("new", retrieval={"method": "keyword", "fusion": "rrf"})
+
+        found = self.judged(tmp_path, None, odd)
+
+        assert found.allowed
+        assert "fusion" in found.remarks[0]
+
+    def test_what_is_in_use_already_is_no_candidate_whatever_it_is_called(self, tmp_path):
+        found = self.judged(tmp_path, self.new, self.new.model_copy(update={"name": "other"}))
+
+        assert kinds(found) == ["unchanged"]
+
+    def test_an_active_configuration_that_can_not_be_searched_is_a_ground(self, tmp_path):
+        lost = config("old").model_copy(update={"collection": "gone"})
+
+        found = asyncio.run(judge(bench(tmp_path, Lost(self.worse_and_better)), lost, self.new))
+
+        assert (found.level, kinds(found)) == ("behavioural", ["unmeasurable"])
+        assert "replace it by force" in found.told
+
+    def test_a_golden_set_that_names_what_is_not_there_decides_nothing(self, tmp_path):
+        place = bench(tmp_path, Ranked(self.worse_and_better))
+        golden = place.workspace.golden_file
+        golden.write_text(golden.read_text().replace("E.md", "gone.md"))
+
+        found = asyncio.run(judge(place, None, self.new))
+
+        assert (found.level, kinds(found)[0]) == ("semantic", "invalid")
+        assert "evals/golden.json:" in found.told
+
+    def test_a_golden_set_for_training_alone_decides_nothing(self, tmp_path):
+        place = bench(tmp_path, Ranked(self.worse_and_better))
+        golden = place.workspace.golden_file
+        golden.write_text(golden.read_text().replace('"test"', '"train"'))
+
+        found = asyncio.run(judge(place, None, self.new))
+
+        assert (found.allowed, kinds(found)[-1]) == (False, "invalid")
+
+    @pytest.mark.parametrize(
+        ("text", "level"),
+        [('{"name": "new", "colection": "kb"}', "syntactic"), ('{"name": "new", "collection": "gone"}', "semantic")],
+    )
+    def test_a_file_is_looked_at_from_its_form_on(self, tmp_path, text, level):
+        place = bench(tmp_path, Ranked({}), self.new)
+        place.workspace.config_file("new").write_text(text)
+
+        _, found = asyncio.run(judge_file(place, None, "new"))
+
+        assert (found.level, set(kinds(found))) == (level, {"invalid"})
+        assert found.told.startswith("new.json:1: ")
+
+    def test_a_name_that_no_file_has_is_told(self, tmp_path):
+        with pytest.raises(InvalidInput, match="there is no gone in configs/"):
+            asyncio.run(judge_file(bench(tmp_path, Ranked({})), None, "gone"))
+
+
+class Lost(Ranked):
+    """Only the candidate's collection is there."""
+
+    async def search(self, query, config):
+        if config.collection == "gone":
+            raise InvalidInput("there is no collection gone")
+        return await super().search(query, config)

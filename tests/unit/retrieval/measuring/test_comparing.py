@@ -1,0 +1,109 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.measuring.comparing import Place, compare
+from tests.unit.retrieval.measurements import config, evaluation
+
+ANSWERS = st.lists(st.tuples(st.text("rstDE.", max_size=6), st.text("rstDE.", max_size=6)), min_size=1, max_size=8)
+
+
+def both(pairs):
+    before, after = zip(*pairs, strict=True)
+    return compare(evaluation(*before, name="old"), evaluation(*after, name="new"))
+
+
+def test_what_moved_is_told_for_each_question_that_changed():
+    found = both([("rDs", "rs."), ("r", "r"), ("rs", "srE")])
+
+    assert [(move.id, move.came, move.went) for move in found.moves] == [("q3", ("E",), ()), ("q1", (), ("D",))]
+    assert found.moves[1].places == (Place("s", "relevant", 3, 2), Place("D", "distractor", 2, None))
+    assert found.moves[0].places == (
+        Place("r", "relevant", 1, 2),
+        Place("s", "relevant", 2, 1),
+        Place("E", "distractor", None, 3),
+    )
+
+
+def test_the_greatest_loss_comes_first():
+    found = both([("r", "rs"), ("rst", "D"), ("rs", "r")])
+
+    assert [move.id for move in found.moves] == ["q2", "q3", "q1"]
+    assert (found.won, found.lost) == (1, 2)
+
+
+def test_a_change_among_unlabelled_documents_is_no_move():
+    assert both([("r..", "r")]).moves == ()
+
+
+def test_the_difference_is_that_of_the_means_with_an_interval_around_it():
+    found = both([("D", "r")] * 6)
+
+    assert found.nudcg.change == pytest.approx(found.after.nudcg - found.before.nudcg)
+    assert found.nudcg.interval.low > 0
+    assert found.nudcg.p == 0.03125
+    assert found.more_distractors == -6
+
+
+def test_nothing_that_either_shows_lies_behind_the_cut():
+    wide = config("wide", retrieval={"top_k": 20})
+    long = evaluation("." * 14 + "D", of=wide).at(20)
+
+    found = compare(evaluation("rst"), long)
+
+    assert found.before.k == found.after.k == 20
+    assert found.more_distractors == 1
+
+
+def test_a_metric_that_is_undefined_has_no_difference():
+    before, after = evaluation("r"), evaluation("D")
+    bare = [type(one)(one.config, one.split, one.k, (_without_relevant(one.rows[0]),)) for one in (before, after)]
+
+    found = compare(*bare)
+
+    assert found.of("recall").interval is None
+    assert found.of("recall").p is None
+    assert found.nudcg.change == -1.0
+
+
+def _without_relevant(row):
+    return type(row)(row.id, row.query, (), row.distractors, row.shown, row.scored, row.method)
+
+
+def test_measurements_with_other_questions_are_not_compared():
+    with pytest.raises(InvalidInput, match="'old' and 'new' were not measured with the same questions"):
+        compare(evaluation("r", name="old"), evaluation("r", "s", name="new"))
+
+
+@settings(deadline=None, max_examples=40)
+@given(ANSWERS, st.randoms())
+def test_neither_the_order_of_the_questions_nor_the_seed_decides(pairs, chance):
+    found, again = both(pairs), both(chance.sample(pairs, len(pairs)))
+
+    assert [one.interval for one in found.differences] == [one.interval for one in again.differences]
+    assert [one.p for one in found.differences] == pytest.approx([one.p for one in again.differences])
+
+
+@settings(deadline=None, max_examples=40)
+@given(ANSWERS)
+def test_comparing_the_other_way_round_turns_every_sign(pairs):
+    there, back = both(pairs), both([(after, before) for before, after in pairs])
+
+    assert there.nudcg.change == pytest.approx(-back.nudcg.change)
+    assert there.nudcg.p == pytest.approx(back.nudcg.p)
+    assert there.more_distractors == -back.more_distractors
+    assert (there.won, there.lost) == (back.lost, back.won)
+    assert {move.id: move.came for move in there.moves} == {move.id: move.went for move in back.moves}
+
+
+@settings(deadline=None, max_examples=40)
+@given(ANSWERS)
+def test_values_stay_in_their_range_and_the_interval_around_its_mean(pairs):
+    found = both(pairs)
+
+    assert -2 <= found.nudcg.interval.low <= found.nudcg.change + 1e-12
+    assert found.nudcg.change - 1e-12 <= found.nudcg.interval.high <= 2
+    assert 0 < found.nudcg.p <= 1
+    came = sum(len(move.came) - len(move.went) for move in found.moves)
+    assert came == found.more_distractors

@@ -1,0 +1,77 @@
+from hive_mind.retrieval.checking.validation import check_config
+from hive_mind.retrieval.tuning.loop import Order
+from hive_mind.retrieval.tuning.search_space import space
+from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
+from tests.unit.retrieval.tuning_world import FACETS, HelpfulIndex, bench, reasons, situation_of, tuned
+
+
+def searched(folder, seed=0, **settings):
+    return tuned(bench(folder), SearchTuner(SearchSettings(seed=seed, **settings)), Order(name="better"))
+
+
+def test_it_finds_the_filter_that_leaves_the_distractors_out(tmp_path):
+    found = searched(tmp_path)
+
+    assert "faqs" not in found.best.config.filters["category"]
+    assert (found.best.misleading, found.best.nudcg) == (0, 1.0)
+    assert found.verdict.allowed
+
+
+def test_the_same_seed_does_the_same_and_another_one_something_else(tmp_path):
+    first, again, other = (searched(tmp_path / name, seed) for name, seed in (("a", 3), ("b", 3), ("c", 4)))
+
+    assert reasons(first.steps) == reasons(again.steps)
+    assert reasons(first.steps) != reasons(other.steps)
+
+
+def test_candidates_are_halved_from_a_third_of_the_questions_to_all(tmp_path):
+    tuner = SearchTuner(SearchSettings(width=8, rounds_max=1, patience=1))
+    found = tuned(bench(tmp_path, questions=42), tuner, Order(name="better"))
+
+    tries = [len(step.measured.rows) for step in found.steps if not step.is_whole]
+    assert tries == [7] * 8 + [14] * 4
+    assert found.steps[13].number == 1
+    assert found.steps[13].config.filters == max(found.steps[9:13], key=lambda step: step.nudcg).config.filters
+
+
+def test_what_came_along_and_does_nothing_is_taken_back(tmp_path):
+    for seed in range(5):
+        found = searched(tmp_path / str(seed), seed)
+
+        assert set(found.best.config.model_dump(exclude_defaults=True)) <= {"name", "collection", "retrieval", "filters"}
+
+
+def test_it_goes_on_until_nothing_is_gained_and_then_ends(tmp_path):
+    found = searched(tmp_path, patience=1)
+
+    assert found.ended == "search (seed 0) has nothing left to try"
+    assert sum(step.is_whole for step in found.steps) < 24
+
+
+def test_everything_it_writes_is_valid_without_embeddings(tmp_path):
+    it = bench(tmp_path, HelpfulIndex())
+
+    tuned(it, SearchTuner())
+
+    for name in it.workspace.configs():
+        assert check_config(it.workspace, name, has_embeddings=False).errors == ()
+
+
+def test_every_change_says_why_in_words_of_its_own(tmp_path):
+    situation = situation_of(tmp_path)
+
+    known = space(situation.best.config, situation.collection, FACETS)
+
+    assert len({one.reason for one in known}) == len(known)
+    assert all(one.changes for one in known)
+    assert not any(one.subject == "boosts.recency" for one in known)
+
+
+def test_a_start_that_needs_embeddings_that_are_not_there_is_mended(tmp_path):
+    it = bench(tmp_path)
+    (tmp_path / "configs" / "hybrid.json").write_text('{"name": "hybrid", "collection": "kb"}')
+
+    found = tuned(it, SearchTuner(), Order(start="hybrid", name="better"))
+
+    assert found.best.config.retrieval.method == "keyword"
+    assert found.best.nudcg == 1.0

@@ -1,0 +1,266 @@
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from hive_mind.errors import BackendUnavailable, InvalidInput, ModelOutputError
+from hive_mind.retrieval.checking.validation import check_config
+from hive_mind.retrieval.files.changing import changed, differences, is_same, without, written
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, train_test_split
+from hive_mind.retrieval.tuning.loop import TRIED_MIN, Order
+from hive_mind.retrieval.tuning.tuner import Step, is_better
+from tests.unit.retrieval.measurements import config, evaluation
+from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
+
+
+def test_the_best_of_the_steps_is_kept_under_the_name_that_was_asked_for(tmp_path):
+    it = bench(tmp_path)
+
+    found = tuned(it, Scripted(only("faqs"), only("api"), only("news")))
+
+    assert (found.name, found.best.config.name, found.best.nudcg) == ("better", "better-002", 1.0)
+    assert it.workspace.config("better").filters == {"category": ["api"]}
+    assert found.verdict is not None
+    assert found.verdict.allowed
+
+
+def test_every_step_is_a_file_with_its_reason_and_its_figures(tmp_path):
+    it = bench(tmp_path)
+
+    tuned(it, Scripted(only("faqs"), only("api")))
+
+    text = (tmp_path / "configs" / "better-002.json").read_text()
+    assert text.startswith("// Step 2 of tuning naive by script.\n// Why: try {")
+    assert "Measured with 7 training questions: nUDCG 1.000 after" in text
+    assert "distractors in the first 5 0 after 14." in text
+    assert set(it.workspace.configs()) == {"naive", "better", "better-001", "better-002"}
+    assert check_config(it.workspace, "better-002", has_embeddings=False).findings == ()
+
+
+def test_a_reason_of_many_lines_stays_a_comment(tmp_path):
+    class Rude(Scripted):
+        async def propose(self, situation):
+            proposal = await super().propose(situation)
+            return proposal and type(proposal)(proposal.config, 'it\n{"name": "evil"}\u2028\r*/' + "x" * 3000)
+
+    it = bench(tmp_path)
+
+    tuned(it, Rude(only("api")))
+
+    assert it.workspace.config("better-001").filters == {"category": ["api"]}
+
+
+def test_a_tuner_never_sees_a_question_that_decides(tmp_path):
+    index = HelpfulIndex()
+    tuner = Scripted(only("faqs"), only("api"))
+
+    found = tuned(bench(tmp_path, index), tuner)
+
+    seen = {row.query for situation in tuner.seen for step in situation.steps for row in step.measured.rows}
+    assert seen == {f"question {number}" for number in range(1, 14, 2)}
+    assert {row.query for row in found.verdict.candidate.rows} == {f"question {number}" for number in range(0, 14, 2)}
+    assert [name for name, query in index.asked if query == "question 0"] == ["better", "naive"]
+
+
+def test_where_nothing_is_better_there_is_nothing_to_deploy(tmp_path):
+    found = tuned(bench(tmp_path), Scripted(only("faqs")))
+
+    assert (found.name, found.verdict, found.best) == ("", None, found.start)
+    assert not (tmp_path / "configs" / "better.json").exists()
+
+
+def test_a_stop_keeps_the_best_and_waits_for_nobody(tmp_path):
+    async def forever(situation):
+        if len(situation.steps) == 1:
+            return await Scripted(only("api")).propose(situation)
+        stop.set()
+        return await asyncio.get_running_loop().create_future()
+
+    tuner, stop = Scripted(), asyncio.Event()
+    tuner.propose = forever
+
+    found = tuned(bench(tmp_path), tuner, stop=stop)
+
+    assert (found.ended, found.name) == ("stopped", "better")
+    assert found.verdict.allowed
+
+
+def test_a_stop_while_a_step_is_measured_leaves_that_step_out(tmp_path):
+    class Stopping(HelpfulIndex):
+        async def search(self, query, config):
+            if config.name == "better-002":
+                stop.set()
+                await asyncio.sleep(0)
+            return await super().search(query, config)
+
+    stop = asyncio.Event()
+
+    found = tuned(bench(tmp_path, Stopping()), Scripted(only("api"), only("news")), stop=stop)
+
+    assert (found.ended, len(found.steps), found.name) == ("stopped", 2, "better")
+
+
+def test_a_kill_while_a_step_is_measured_leaves_the_best_and_the_reason(tmp_path):
+    class Dying(HelpfulIndex):
+        async def search(self, query, config):
+            if config.name == "better-002":
+                raise KeyboardInterrupt
+            return await super().search(query, config)
+
+    it = bench(tmp_path, Dying())
+
+    with pytest.raises(KeyboardInterrupt):
+        tuned(it, Scripted(only("api"), only("news")))
+
+    assert it.workspace.config("better").filters == {"category": ["api"]}
+    assert "Why: try" in (tmp_path / "configs" / "better-002.json").read_text()
+
+
+@pytest.mark.parametrize("trouble", [BackendUnavailable("llm", "is down"), ModelOutputError("it raves")])
+def test_trouble_with_a_model_ends_the_tuning_and_loses_nothing(tmp_path, trouble):
+    found = tuned(bench(tmp_path), Scripted(only("api"), trouble, only("news")))
+
+    assert (found.ended, found.name, len(found.steps)) == (str(trouble), "better", 2)
+
+
+def test_steps_are_bounded(tmp_path):
+    found = tuned(bench(tmp_path), Scripted(only("api"), only("news"), only("faqs")), Order(name="better", steps_max=2))
+
+    assert found.ended == "2 steps were allowed"
+    assert len(found.steps) == 3
+
+
+def test_a_try_with_a_part_of_the_questions_is_no_step_and_never_the_best(tmp_path):
+    found = tuned(bench(tmp_path), Scripted(only("api"), share=1 / 3))
+
+    assert [(step.number, len(step.measured.rows)) for step in found.steps] == [(0, 7), (None, TRIED_MIN)]
+    assert found.name == ""
+    assert len(list((tmp_path / "configs").glob("better*"))) == 0
+
+
+def test_progress_is_told_with_what_is_best(tmp_path):
+    told = []
+
+    tuned(bench(tmp_path), Scripted(only("faqs"), only("api")), report=lambda step, is_best: told.append((step.number, is_best)))
+
+    assert told == [(0, True), (1, False), (2, True)]
+
+
+def test_a_configuration_that_makes_no_sense_is_not_measured(tmp_path):
+    with pytest.raises(InvalidInput, match=r"script proposed a configuration that can't be measured: .*did you mean faqs"):
+        tuned(bench(tmp_path), Scripted(only("faq")))
+
+
+def test_what_was_measured_already_is_not_measured_again(tmp_path):
+    with pytest.raises(InvalidInput, match="the same as better-001"):
+        tuned(bench(tmp_path), Scripted(only("api"), only("api")))
+
+
+def test_nothing_is_overwritten_and_numbers_go_on(tmp_path):
+    it = bench(tmp_path)
+    (tmp_path / "configs" / "better-004.json").write_text('{"name": "better-004", "collection": "kb"}')
+    found = tuned(it, Scripted(only("api")))
+    assert found.best.config.name == "better-005"
+
+    with pytest.raises(InvalidInput, match="a configuration better already"):
+        tuned(it, Scripted(only("api")))
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 61, "naive-001", "../up"])
+def test_a_name_that_would_be_no_file_or_a_step_is_refused(tmp_path, name):
+    if not name:
+        assert tuned(bench(tmp_path), Scripted(only("api")), Order()).name == "naive-tuned"
+        return
+    with pytest.raises(InvalidInput):
+        tuned(bench(tmp_path), Scripted(only("api")), Order(name=name))
+
+
+def test_a_golden_set_that_nobody_marked_is_parted_and_that_is_said(tmp_path):
+    found = tuned(bench(tmp_path, marked=False, questions=CROSSED_BELOW), Scripted(only("api")))
+
+    assert len(found.start.measured.rows) == len(found.verdict.candidate.rows) == CROSSED_BELOW // 2
+    assert "every other one was held out" in found.notes[0]
+
+
+def test_questions_are_mixed_in_a_way_that_stays_the_same(tmp_path):
+    golden = world(tmp_path, marked=False, questions=CROSSED_BELOW).golden()
+    backwards = golden.model_copy(update={"queries": golden.queries[::-1]})
+
+    assert train_test_split(golden) == train_test_split(backwards)
+    assert not {one.query for one in train_test_split(golden).training} & {one.query for one in train_test_split(golden).deciding}
+
+
+def test_questions_that_are_all_held_out_or_all_for_training_are_refused(tmp_path):
+    golden = world(tmp_path).golden()
+
+    for split, told in (("test", 'is marked "split": "train"'), ("train", 'mark some "test"')):
+        queries = [one.model_copy(update={"split": split}) for one in golden.queries]
+        with pytest.raises(InvalidInput, match=told):
+            train_test_split(golden.model_copy(update={"queries": queries}))
+
+
+def test_a_higher_nudcg_is_better_then_fewer_words():
+    def step(*answers, **sections):
+        return Step(1, config(**sections), "", evaluation(*answers, of=config(**sections)))
+
+    good, worse = step("rst", "rst"), step("rst", "r")
+    assert is_better(good, worse)
+    assert not is_better(worse, good)
+
+    longer = step("rst", "rst", retrieval={"depth": 50})
+    assert is_better(good, longer)
+    assert not is_better(longer, good)
+    assert not is_better(good, good)
+
+
+def test_a_step_that_shows_more_distractors_is_never_the_best(tmp_path):
+    found = tuned(bench(tmp_path, Misled()), Scripted({("retrieval", "top_k"): 5}))
+
+    assert found.steps[1].nudcg > found.start.nudcg
+    assert found.name == ""
+
+
+class Misled(HelpfulIndex):
+    """With fewer results it shows everything that is relevant first, and a third distractor."""
+
+    async def search(self, query, config):
+        names = ["api/a.md", "api/b.md", "faqs/a.md", "faqs/b.md"] if config.retrieval.top_k == 5 else ["faqs/a.md"]
+        found = await super().search(query, config)
+        return replace(found, results=tuple(replace(one, document=name) for one, name in zip(found.results, names, strict=False)))
+
+
+def test_a_configuration_survives_being_written_and_read():
+    config = RetrievalConfig.model_validate(
+        {
+            "name": "all",
+            "collection": "kb",
+            "retrieval": {"fusion": "linear", "rrf_k": 30, "semantic_weight": 0.3},
+            "diversity": {"enabled": True, "lambda": 0.5},
+            "filters": {"category": ["api"]},
+        }
+    )
+
+    again, problems = changed(config, {})
+
+    assert problems == ()
+    assert again == config
+    assert written(config)["retrieval"]["fusion"] == "linear"
+
+
+def test_changes_put_values_in_and_take_them_out_again():
+    config, _ = changed(RetrievalConfig(name="v1"), {("dynamic_k", "enabled"): True, ("filters", "category"): ["api"]})
+
+    assert config is not None
+    assert set(differences(config, RetrievalConfig(name="v1"))) == {("filters", "category"), ("dynamic_k",)}
+    bare = without(
+        without(config, ("dynamic_k",), RetrievalConfig(name="v1")), ("filters", "category"), RetrievalConfig(name="v1")
+    )
+    assert is_same(bare, RetrievalConfig(name="v2"))
+
+
+def test_a_change_of_what_is_no_field_is_told():
+    config, problems = changed(RetrievalConfig(name="v1"), {("retrieval", "topk"): 5})
+
+    assert config is None
+    assert "did you mean top_k?" in problems[0].message
