@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind.store.graph.engine import Engine
 from hive_mind.store.graph.schema import COLUMNS, FACT, KINDS, STANDARD, Pair, Row, kind_of, node_tables, relation_tables, row_of
-from hive_mind.store.sqlite.history import Edge, Node, RecordReader
+from hive_mind.store.sqlite.reading import Edge, Node, RecordReader
 
 Report = Callable[[int, int, str], None]
 """Takes how much is done of how much, with a word on what is under way."""

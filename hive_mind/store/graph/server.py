@@ -19,7 +19,7 @@ from hive_mind.store.graph import guard, making, questions, wire
 from hive_mind.store.graph.engine import VERSION, Engine, EngineError
 from hive_mind.store.graph.seal import Place, Seal
 from hive_mind.store.graph.values import Rows
-from hive_mind.store.sqlite.history import RecordReader
+from hive_mind.store.sqlite.reading import RecordReader
 
 if sys.platform != "win32":
     import resource
@@ -67,14 +67,14 @@ class Server:
             return self._engine
 
     def _is_behind(self, seal: Seal, reader: RecordReader) -> bool:
-        if seal.record != reader.identity or seal.tick > reader.last_tick:
+        if seal.record != reader.record or seal.tick > reader.last_tick:
             return True
         return seal.tick < reader.last_tick and making.is_more(reader, seal.tick)
 
     def _opened(self, reader: RecordReader, anew: str) -> Engine:
         with self._place.locked(lambda text: self._send(wire.Notice(text))):
             try:
-                seal = self._renewed(reader, anew or self._place.sealed(reader.identity, VERSION))
+                seal = self._renewed(reader, anew or self._place.sealed(reader.record, VERSION))
             except BaseException:
                 # On a full disk the memory needs that room.
                 self._place.leave_workshop()
@@ -110,7 +110,7 @@ class Server:
         self._place.discard()
         self._place.clear_workshop()
         pairs = making.made_whole(reader, self._place.unfinished, self._report)
-        seal = Seal(reader.identity, reader.last_tick, VERSION, pairs=pairs, is_partial=bool(reader.damaged))
+        seal = Seal(reader.record, reader.last_tick, VERSION, pairs=pairs, is_partial=bool(reader.damaged))
         return self._place.publish(seal)
 
     def _report(self, done: int, total: int, what: str) -> None:
