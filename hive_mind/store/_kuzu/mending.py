@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from hive_mind.store._kuzu.asking import Failed, Reader, opened
 from hive_mind.store._kuzu.place import LOG, copied, part, size, unreadable
+from hive_mind.store._kuzu.reader import Failed, Reader, opened
 
 Lost = Callable[[str], None]
 
@@ -52,14 +52,13 @@ async def _mended(path: Path, folder: Path, why: Failed, lost: Lost) -> tuple[Re
     rebuilt = folder / "rebuilt"
     is_rebuilt = await _is_rebuilt(reader, rebuilt)
     await reader.close()
-    if is_rebuilt:
-        return await _with_log(rebuilt, log, folder / "mended", why, lost), base
-    return await _with_log(base, log, folder / "mended", why, lost), None
+    mended = await _with_log(rebuilt if is_rebuilt else base, log, folder / "mended", why, lost)
+    return mended, base if is_rebuilt else None
 
 
 async def _is_rebuilt(reader: Reader, target: Path) -> bool:
     try:
-        async for _ in reader.ask({"what": "rebuild", "path": str(target)}):
+        async for _ in reader.ask("rebuild", path=str(target)):
             pass
     except Failed:
         return False

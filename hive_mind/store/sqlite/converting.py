@@ -10,7 +10,7 @@ from pathlib import Path
 from hive_mind.sqlite.file import log_path, owned, remove, sync_folder
 from hive_mind.sqlite.lock import lock_path
 from hive_mind.sqlite.worker import Worker
-from hive_mind.store._kuzu import Report, changes_from_kuzu
+from hive_mind.store._kuzu.conversion import Report, changes_from_kuzu
 from hive_mind.store.base import Change
 from hive_mind.store.sqlite.record import Health, Record
 from hive_mind.store.sqlite.schema import FORMAT
@@ -22,7 +22,7 @@ _LOST_SHOWN_MAX = 5
 
 def former_path(path: Path) -> Path:
     """Where older versions kept what is kept at `path` now."""
-    return path.with_suffix(".kuzu")
+    return path.with_suffix(".kuzu").resolve()
 
 
 async def convert_if_former(path: Path) -> None:
