@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_mind.model.fact import Relation
-from hive_mind.store._kuzu.mending import readable
 from hive_mind.store._kuzu.place import LOG, check_header, locked, part, unreadable, workshop
-from hive_mind.store._kuzu.reader import POOLS_MB, Failed, Reader, Rows, opened
+from hive_mind.store._kuzu.reader import POOLS_MB, Failed, Reader, Rows, opened, readable
 from hive_mind.store._kuzu.rows import MEMORY, META, TABLES, VERSION_KEY, VERSION_MAX, BadRow, change_of
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, PutVector
 
@@ -47,8 +46,8 @@ async def changes_from_kuzu(path: Path, report: Report) -> AsyncIterator[Sequenc
     Raises `DatabaseLocked`, `DatabaseUnreadable` (none of ours, newer, or nothing of it can be read) or `BackendError`.
     """
     check_header(path)
-    with locked(path) as closed_log, workshop(path) as folder:
-        reader, with_older_edges = await readable(path, folder, closed_log, report.lose)
+    with locked(path), workshop(path) as folder:
+        reader, with_older_edges = await readable(path, folder, report.lose)
         conversion = _Conversion(path, reader, report)
         try:
             async for changes in conversion.changes(with_older_edges):

@@ -1,14 +1,17 @@
 """The parent's side of `old`: started over a copy, asked for pages, killed when it does not answer.
 
-Kuzu can't say beforehand how much memory a file takes, so it is started with little and again with more.
+Kuzu can't say beforehand how much memory a file takes, so it is started with little and again with more. A copy that does not
+open by itself is mended as far as Kuzu lets us.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hive_mind.errors import BackendError
 from hive_mind.store._kuzu.pipe import Child, Ended, code_of
+from hive_mind.store._kuzu.place import LOG, copied, part, size, unreadable
 
 # A cap, not a reservation: Kuzu takes it as needed.
 POOLS_MB = (64, 256, 1024, 4096)
@@ -88,3 +91,48 @@ async def _opened_with(path: Path, pool: int) -> Reader:
         await reader.close()
         raise
     return reader
+
+
+async def readable(path: Path, folder: Path, lose: Callable[[str], None]) -> tuple[Reader, Path | None]:
+    """A reader of a copy of `path` made in `folder`, the best there is; and another copy, where that has the older edges.
+
+    A checkpoint that did not come to its end (a kill, too little memory) leaves the rows as they were and their index broken. So
+    the rows go into a new database, at the same places, and the log that was to be written back is replayed over that: nothing is
+    lost. Where that fails, too, the log is. Raises `DatabaseUnreadable`.
+    """
+    copy = await asyncio.to_thread(copied, path, folder / "whole")
+    copied_at = copy.stat().st_mtime_ns
+    try:
+        reader = await opened(copy)
+    except Failed as failed:
+        why = failed
+    else:
+        # It may have finished a checkpoint that was almost done: then the log is in the file.
+        if copy.stat().st_mtime_ns == copied_at:
+            _name_cut(path, copy, lose)
+        return reader, None
+    base, rebuilt = await asyncio.to_thread(copied, path, folder / "base", parts=("",)), folder / "rebuilt"
+    try:
+        reader = await opened(base)
+    except Failed as failed:
+        raise unreadable(path, f"can't be read ({failed})") from failed
+    if not size(part(path, LOG)):
+        return reader, None
+    try:
+        async for _ in reader.ask("rebuild", path=str(rebuilt)):
+            pass
+        mended = await opened(await asyncio.to_thread(copied, path, rebuilt, parts=(LOG,)))
+    except Failed:
+        lose(f"its log can't be replayed ({why}): what stood there is lost")
+        await reader.close()
+        return await opened(base), None
+    await reader.close()
+    _name_cut(path, rebuilt, lose)
+    return mended, base
+
+
+def _name_cut(path: Path, copy: Path, lose: Callable[[str], None]) -> None:
+    """Kuzu takes what it does not understand of a log for a write that was not finished, and cuts it off."""
+    log = size(part(path, LOG))
+    if (cut := log - size(part(copy, LOG))) > 0:
+        lose(f"the last {cut:,} of {log:,} bytes of its log hold no whole write: it is damaged there, or one was under way")
