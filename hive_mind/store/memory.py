@@ -77,11 +77,12 @@ class MemoryStore:
     trouble = ""
 
     def __init__(self) -> None:
-        self._content: _Kept | None = _Kept()
+        self._content = _Kept()
+        self._is_closed = False
 
     @property
     def _kept(self) -> _Kept:
-        if self._content is None:
+        if self._is_closed:
             raise BackendUnavailable("memory", "the store is closed; open another one")
         return self._content
 
@@ -145,7 +146,7 @@ class MemoryStore:
         self._kept  # noqa: B018 - refuses what is closed
 
     async def close(self) -> None:
-        self._content = None
+        self._is_closed = True
 
 
 def _in_batches(items: Collection[_T]) -> Iterable[list[_T]]:
