@@ -113,6 +113,8 @@ class Graph:
         try:
             return await self._exchange(name, arguments, why, deadline_s)
         except Ended as ended:
+            # First, as it gives back the room that the advice is about.
+            await self._end()
             what = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
             raise BackendUnavailable("graph", what) from None
 
