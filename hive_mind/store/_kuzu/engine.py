@@ -1,11 +1,10 @@
 """The only file that imports `kuzu`: one opened database with one connection and its prepared statements.
 
 It closes doors behind which Kuzu 0.11 loses data or crashes: no automatic checkpoint, statements prepared once, every parameter
-always given, results read and closed at once, everything released in the right order. Only the graph's own process imports it,
-because Kuzu may abort the process it is in.
+always given, results read and closed at once, everything released in the right order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,20 +17,18 @@ Taken = TypeVar("Taken")
 
 VERSION = str(kuzu.version)
 
-# A cap, not a reservation. A query needs some 20 MB; indexes of a million facts were built with 512 MB.
-_POOL_BYTES = {True: 256 << 20, False: 1 << 30}
 # Address space only; Kuzu's own choice of 8 TB fails where that is limited.
 _DATABASE_MAX_BYTES = 1 << 38
 
 
 class Engine:
-    """Not thread-safe: one thread owns it. Raises `EngineError`."""
+    """Not thread-safe: one thread owns it. Raises `EngineError`. `pool_bytes` is a cap, not a reservation."""
 
-    def __init__(self, path: Path, *, read_only: bool) -> None:
+    def __init__(self, path: Path, pool_bytes: int, *, read_only: bool = False) -> None:
         self._prepared: dict[str, kuzu.PreparedStatement] = {}
         self._database = kuzu.Database(
             str(path),
-            buffer_pool_size=_POOL_BYTES[read_only],
+            buffer_pool_size=pool_bytes,
             max_db_size=_DATABASE_MAX_BYTES,
             max_num_threads=2,
             read_only=read_only,
@@ -48,6 +45,10 @@ class Engine:
 
     def run(self, query: str, /, **parameters: Any) -> list[list[Any]]:
         """All rows of a query of ours. It is prepared on its first use and kept; each use gives the same parameters."""
+        return list(self.rows(query, **parameters))
+
+    def rows(self, query: str, /, **parameters: Any) -> Iterator[list[Any]]:
+        """The same, one by one, and closed when they were all taken."""
         statement = self._prepared.get(query)
         if statement is None:
             # The class and not Connection.prepare, which warns of its deprecation and has no successor that does not leak.
@@ -57,8 +58,8 @@ class Engine:
             self._prepared[query] = statement
         result: Any = self._connection.execute(statement, parameters)
         try:
-            rows: list[list[Any]] = result.get_all()
-            return rows
+            while result.has_next():
+                yield result.get_next()
         finally:
             result.close()
 

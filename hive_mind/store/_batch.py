@@ -1,25 +1,16 @@
 """What a group of changes amounts to: each node, edge and value once.
 
-Pure: it is filled from changes and read by `committing`. A fact that is added and revised in one batch is one row; an embedding
-put twice is one row. What depends on what is already in the record is left to `committing`.
+Pure, and the same for every store. A fact that is added and revised in one batch is one row; an embedding put twice is one row.
+What depends on what a store already keeps is left to it.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
-from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.fact import Fact
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta, Vector
-
-
-class Edge(NamedTuple):
-    """One edge, as a key: the same edge twice is one."""
-
-    relation: Relation
-    from_id: str
-    to_id: str
 
 
 @dataclass(slots=True)
@@ -30,26 +21,31 @@ class Batch:
     once: dict[str, Episode | str] = field(default_factory=dict)
     """episodes and entities (by their name), added where they are not there yet"""
     revised: dict[str, Fact] = field(default_factory=dict)
-    edges: dict[Edge, None] = field(default_factory=dict)
+    links: dict[Link, None] = field(default_factory=dict)
     dropped_models: set[str] = field(default_factory=set)
     vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
     """by model and key; they come after what is dropped"""
     named: dict[str, str] = field(default_factory=dict)
 
-    def take(self, changes: Iterable[Change]) -> None:
-        """Add changes. Raises `InvalidInput` for what can't be, whatever is in the record."""
+    def take(self, changes: Iterable[Change]) -> "Batch":
+        """Add changes. Raises `InvalidInput` for what can't be, whatever is kept."""
         for change in changes:
             match change:
                 case AddFact(fact):
-                    self._add(fact)
+                    if fact.id in self.added or fact.id in self.once or fact.id in self.revised:
+                        raise already_there(fact.id)
+                    self.added[fact.id] = fact
                 case ReviseFact(fact):
-                    self._revise(fact)
+                    if added := self.added.get(fact.id):
+                        self.added[fact.id] = replace(fact, content=added.content)
+                    else:
+                        self.revised[fact.id] = fact
                 case AddEpisode(episode):
                     self.once.setdefault(episode.id, episode)
                 case AddEntity(id, name):
                     self.once.setdefault(id, name)
-                case Link(relation, from_id, to_id):
-                    self.edges[Edge(relation, from_id, to_id)] = None
+                case Link():
+                    self.links[change] = None
                 case PutVector(model, key, vector):
                     self.vectors[model, key] = vector
                 case DropVectors(model):
@@ -57,19 +53,19 @@ class Batch:
                     self.vectors = {place: vector for place, vector in self.vectors.items() if place[0] != model}
                 case SetMeta(key, value):
                     self.named[key] = value
-
-    def _add(self, fact: Fact) -> None:
-        if fact.id in self.added or fact.id in self.once or fact.id in self.revised:
-            raise already_there(fact.id)
-        self.added[fact.id] = fact
-
-    def _revise(self, fact: Fact) -> None:
-        if added := self.added.get(fact.id):
-            self.added[fact.id] = replace(fact, content=added.content)
-        else:
-            self.revised[fact.id] = fact
+        return self
 
 
 def already_there(fact_id: str) -> InvalidInput:
-    """The error for a fact that was to be added and is in the store."""
+    """The error for a fact that was to be added and is kept."""
     return InvalidInput(f"{fact_id!r} is in the store already; send ReviseFact to change it")
+
+
+def not_there(fact_id: str) -> InvalidInput:
+    """The error for a fact that was to be revised and is not kept."""
+    return InvalidInput(f"fact {fact_id!r} is not in the store; send AddFact first")
+
+
+def no_end(id: str) -> InvalidInput:
+    """The error for a link from or to what is not kept."""
+    return InvalidInput(f"{id!r} is not in the store; add both ends of a link before it or in the same write")
