@@ -20,6 +20,7 @@ from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
     Ask,
+    Delete,
     Done,
     Effect,
     Event,
@@ -44,7 +45,7 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.hive_time import HiveTime
 from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.questions import Questions
-from hive_mind.hive.registry import Registry
+from hive_mind.hive.registry import Registry, record_key
 from hive_mind.hive.repair import Repair
 from hive_mind.hive.replica import Counted, Replica, tell
 from hive_mind.hive.seal import UNSEALED, Seal
@@ -75,7 +76,7 @@ from hive_mind.model.messages import (
 from hive_mind.ranking.vector import VectorArm
 
 META = "meta"
-CLOCK, OFFSET, ACTOR = b"clock", b"offset", b"actor/"
+CLOCK, OFFSET, ACTOR, REVOKED = b"clock", b"offset", b"actor/", b"revoked"
 
 _IDLE_MS = 60_000
 
@@ -117,7 +118,7 @@ class HiveNode:
         self.council.own_actors.add(actor)
         self.conceding = Conceding(self.standing, self.holdings.shares, self.clock, self.council.own_actors)
         self.questions = Questions(name, self.holdings, self.replica, self.standing, self.settings.scatter)
-        self._housekeeping_at_ms = 0
+        self._housekeeping_at_ms = self._revision = 0
         self.refused: dict[str, int] = {}
         """What was refused of others' messages, by reason."""
 
@@ -146,6 +147,8 @@ class HiveNode:
                 self.clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
             elif record.key.startswith(ACTOR):
                 self.council.own_actors.add(record.key.removeprefix(ACTOR))
+            elif record.key == REVOKED:
+                self.standing.seal.revoke(record.value)
             elif record.key == OFFSET:
                 self.time = self.standing.time = HiveTime(len(self.topology.nodes), int(record.value))
         for share in self.holdings.shares.values():
@@ -156,7 +159,8 @@ class HiveNode:
         self.replica.rearrange(self.holdings.searchable())
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
-        return [Persist([*held, *(Put(META, ACTOR + actor, b"") for actor in sorted(self.council.own_actors))])]
+        kept_too = (Put(META, ACTOR + actor, b"") for actor in sorted(self.council.own_actors))
+        return [Persist([*held, *kept_too]), *(self._disown() if self.standing.seal.revision else [])]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """What is to be done about an event, in this order."""
@@ -353,7 +357,7 @@ class HiveNode:
 
     def _tick(self) -> list[Effect]:
         now = self.standing.now
-        effects: list[Effect] = []
+        effects = self._disown() if self.standing.seal.revision != self._revision else []
         effects += self.questions.tick()
         records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
         effects += [Persist(records)] if records else []
@@ -363,6 +367,14 @@ class HiveNode:
             self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
             effects += self._keep_house()
         return effects
+
+    def _disown(self) -> list[Effect]:
+        """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
+        seal, taken = self.standing.seal, dict[str, Taken]()
+        self._revision = seal.revision
+        self.holdings.disown(taken)
+        gone = [Delete(REGISTRY, record_key(entry)) for entry in self.registry.disown(seal.is_revoked)]
+        return self._took(taken, [Put(META, REVOKED, seal.revocations), *gone])
 
     def _keep_house(self) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""

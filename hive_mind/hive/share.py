@@ -21,7 +21,7 @@ from hive_mind.model.messages import Changes
 
 ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS = "assertion", "proof", "seen", "beyond", "head"
 
-OWN_JUDGEMENT = frozenset({"expired", "quota"})
+OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
 """Reasons that every node checks by itself, so that nobody needs to vouch for them."""
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -155,6 +155,22 @@ class Share:
         self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, taken)
         self._note_seen(dots, taken)
 
+    def disown(self, authority: Authority, taken: Taken) -> None:
+        """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
+        is_revoked = authority.seal.is_revoked
+        gone = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
+        self.members.drop([given.dot for given in gone])
+        for given in gone:
+            assertion = given.assertion
+            removal = Removal(assertion.fact_id, (given.dot,), assertion.agent, "revoked", assertion.stamp)
+            self._forget([given.dot], removal, taken)
+        self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], taken)
+        self._note_seen([given.dot for given in gone], taken)
+        # Of whom nothing is believed nothing was seen: who never took it in could not be told, and would never agree.
+        silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
+        silent |= {actor_of(given.dot) for given in gone if is_revoked(given.seal, 0)}
+        self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), taken)
+
     # ── what comes from others ────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: Authority) -> Taken:
@@ -219,9 +235,7 @@ class Share:
 
     def forget_proofs(self, before_ms: int, taken: Taken) -> None:
         """Drop proofs that are older; by then every member has the removal, or has left."""
-        for dot in [dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms]:
-            del self._proofs[dot]
-            taken.records.append(Delete(PROOFS, self._prefix + dot))
+        self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], taken)
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -251,8 +265,29 @@ class Share:
             if reason or not is_sealed_head(authority.seal, self.partition, head):
                 taken.refused[reason or "a head that its node did not seal"] += 1
                 continue
+            if known is None:
+                self._evict_squatters(head, authority, taken)
             self._set_head(head)
             taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
+
+    def _evict_squatters(self, head: Head, authority: Authority, taken: Taken) -> None:
+        """Let go of what others put under dots of a node, before it was known here whose dots these are."""
+        if not self._is_wary or (self.members.context.next_counter(head.actor) == 1 and not self.members.context.beyond):
+            return
+        squatters = [
+            given
+            for given in self._sealed.values()
+            if actor_of(given.dot) == head.actor and not authority.seal.speaks_for(given.seal, head.node)
+        ]
+        self.members.drop([given.dot for given in squatters])
+        for given in squatters:
+            # Without a proof it counts as unseen: what the node itself says under this dot is still to come.
+            self._unkeep(given, taken)
+
+    def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
+        """Whether it takes a dot of a node whose key did not seal it. Where nobody knows yet whose it is, it is taken."""
+        head = self.heads.get(actor_of(given.dot))
+        return head is not None and not authority.seal.speaks_for(given.seal, head.node)
 
     def _take_removals(self, removals: Iterable[Removal], authority: Authority, taken: Taken) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
@@ -289,6 +324,8 @@ class Share:
             return authority.is_expired(given)
         if removal.why == "quota":
             return self._is_beyond_quota(given, authority.quota)
+        if removal.why == "revoked":
+            return authority.seal.is_revoked(given.seal, assertion.stamp.ms)
         return removal.by == assertion.agent or authority.is_moderator(removal.by) or authority.is_withdrawn(assertion)
 
     def _admitted(self, adds: Iterable[Sealed], authority: Authority, taken: Taken) -> tuple[list[Sealed], list[Dot]]:
@@ -300,6 +337,8 @@ class Share:
                 continue
             if reason := refusal(given, self.partition, authority.tenant, authority.seal):
                 taken.refused[reason] += 1
+            elif self._is_squatted(given, authority):
+                taken.refused["a dot of another node's"] += 1
             elif self._is_taken_back(given, authority):
                 observed.append(given.dot)
             else:
@@ -348,6 +387,21 @@ class Share:
             self._proofs[dot] = removal
             taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
         taken.removals.append(removal)
+
+    def _drop_proofs(self, dots: Iterable[Dot], taken: Taken) -> None:
+        for dot in dots:
+            del self._proofs[dot]
+            taken.records.append(Delete(PROOFS, self._prefix + dot))
+
+    def _forget_actors(self, actors: Collection[Actor], taken: Taken) -> None:
+        if not actors:
+            return
+        self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], taken)
+        for actor in [actor for actor in actors if self.heads.pop(actor, None) is not None]:
+            self._own_heads.pop(actor, None)
+            taken.records.append(Delete(HEADS, self._prefix + actor))
+        context = self.members.context
+        taken.records += self.forget_seen({*context.up_to, *map(actor_of, context.beyond)}.difference(actors))
 
     def _enforce_quota(self, agents: Iterable[str], authority: Authority, taken: Taken) -> None:
         """Only the newest of an agent stay: everybody who has the same assertions keeps the same ones of them."""
