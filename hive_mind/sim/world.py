@@ -83,8 +83,9 @@ class World:
         self._trace = blake2b(digest_size=8)
         self._cut_in = self._boundaries_until_cut()
         self._is_calm = False
-        for name in topology.nodes if self.mail is not None else ():
-            self.mail.office.issue(name)
+        if self.mail is not None:
+            for name in topology.nodes:
+                self.mail.office.issue(name)
         for name in topology.nodes:
             self.add(name)
 
