@@ -13,14 +13,14 @@ import msgspec
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.admission import can_travel
-from hive_mind.hive.effects import OWN_REASONS, Put, Retract, Retracted
+from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.rights import kind_of, subject_of
 from hive_mind.hive.seal import is_sealed_entry, sealed_entry
 from hive_mind.hive.share import Taken
 from hive_mind.hive.standing import Standing
-from hive_mind.model.evidence import Actor, HiveFact, Stamp
+from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
 from hive_mind.model.messages import RegistryEntry
 
 REGISTRY = "registry"
@@ -114,6 +114,16 @@ class Council:
         """Let go of whatever is known to be taken back."""
         stamp = self._clock.tick(self._standing.hive_ms())
         self._holdings.withdraw(self._standing.withdrawn(), self._holdings.node, stamp, taken)
+
+    def disown(self, taken: dict[str, Taken]) -> list[Record]:
+        """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
+        holdings, seal = self._holdings, self._standing.seal
+        for partition, share in holdings.shares.items():
+            own = {head.actor for head in share.own_heads()}
+            some = taken.setdefault(partition, Taken())
+            share.disown(self._standing, some)
+            holdings.has_lost = holdings.has_lost or any(actor_of(given.dot) in own for given in some.gone)
+        return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown(seal.is_revoked)]
 
     def mend(self, hive_ms: int) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""

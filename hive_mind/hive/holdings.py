@@ -161,14 +161,6 @@ class Holdings:
                 if dots:
                     share.remove(id, dots, by, "redacted", stamp, self._standing, taken.setdefault(partition, Taken()))
 
-    def disown(self, taken: dict[str, Taken]) -> None:
-        """Let go of what keys said that are revoked since. Who said it here has to say it again, by another key."""
-        for partition, share in self.shares.items():
-            some = taken.setdefault(partition, Taken())
-            share.disown(self._standing, some)
-            own = {head.actor for head in share.own_heads()}
-            self.has_lost = self.has_lost or any(actor_of(given.dot) in own for given in some.gone)
-
     def first_said(self, fact_id: str, agent: str) -> Stamp | None:
         """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
         given = (one.assertion for share in self.shares.values() for one in share.assertions(fact_id))

@@ -20,7 +20,6 @@ from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
     Ask,
-    Delete,
     Done,
     Effect,
     Event,
@@ -45,7 +44,7 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.hive_time import HiveTime
 from hive_mind.hive.holdings import Holdings
 from hive_mind.hive.questions import Questions
-from hive_mind.hive.registry import Registry, record_key
+from hive_mind.hive.registry import Registry
 from hive_mind.hive.repair import Repair
 from hive_mind.hive.replica import Counted, Replica, tell
 from hive_mind.hive.seal import UNSEALED, Seal
@@ -77,9 +76,7 @@ from hive_mind.ranking.vector import VectorArm
 
 META = "meta"
 CLOCK, OFFSET, ACTOR, REVOKED = b"clock", b"offset", b"actor/", b"revoked"
-
 _IDLE_MS = 60_000
-
 # About 5 ms: as long as anybody else in the process may have to wait for it.
 _INDEXED_AT_ONCE = 32
 
@@ -357,11 +354,9 @@ class HiveNode:
 
     def _tick(self) -> list[Effect]:
         now = self.standing.now
-        effects = self._disown() if self.standing.seal.revision != self._revision else []
-        effects += self.questions.tick()
+        effects = [*(self._disown() if self.standing.seal.revision != self._revision else ()), *self.questions.tick()]
         records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
-        effects += [Persist(records)] if records else []
-        effects += sends
+        effects += [Persist(records), *sends] if records else sends
         effects += self.repair.offers(now)
         if now.mono_ms >= self._housekeeping_at_ms:
             self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
@@ -371,9 +366,7 @@ class HiveNode:
     def _disown(self) -> list[Effect]:
         """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
         seal, taken = self.standing.seal, dict[str, Taken]()
-        self._revision = seal.revision
-        self.holdings.disown(taken)
-        gone = [Delete(REGISTRY, record_key(entry)) for entry in self.registry.disown(seal.is_revoked)]
+        self._revision, gone = seal.revision, self.council.disown(taken)
         return self._took(taken, [Put(META, REVOKED, seal.revocations), *gone])
 
     def _keep_house(self) -> list[Effect]:
