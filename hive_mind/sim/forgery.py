@@ -10,7 +10,7 @@ import msgspec
 
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.seal import Seal, sealed, sealed_entry, sealed_head, sealed_removal
+from hive_mind.hive.policy.seal import Seal, sealed, sealed_entry, sealed_head, sealed_removal
 from hive_mind.model.evidence import Assertion, Head, Removal, Sealed, Stamp, actor_id, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import (

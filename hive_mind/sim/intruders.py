@@ -10,7 +10,7 @@ import msgspec
 
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.model.messages import Message

@@ -1,7 +1,7 @@
 """The bad part of a run: clients at work, while the world around them does what the weather wants."""
 
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, YEAR_MS
 from hive_mind.sim.hives import joined, left
 from hive_mind.sim.intruders import FORGER, THIEF

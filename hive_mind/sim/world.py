@@ -9,7 +9,6 @@ from hashlib import blake2b
 
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.council import REGISTRY
 from hive_mind.hive.effects import (
     Acknowledge,
     Done,
@@ -26,9 +25,10 @@ from hive_mind.hive.effects import (
     Send,
 )
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.seal import UNSEALED
-from hive_mind.hive.share import ASSERTIONS
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.policy.registry_service import REGISTRY
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.partition_replica import ASSERTIONS
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import Message
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.history import History, Operation
@@ -298,7 +298,7 @@ class World:
 
     def _expect_leavers(self, node: HiveNode) -> None:
         """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""
-        node.holdings.expect(self.machines.keys() - self.topology.nodes)
+        node.partitions.expect(self.machines.keys() - self.topology.nodes)
 
 
 def _place(defect: BaseException) -> str:

@@ -5,10 +5,11 @@ from unittest.mock import patch
 
 import msgspec
 
-from hive_mind.hive import ratings, seal, trust
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.registry import Registry
-from hive_mind.hive.share import Share
+from hive_mind.hive.policy import seal
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.trust import ratings, trust_book
 from hive_mind.identity import envelopes
 from hive_mind.identity.certificate import Certificate
 from hive_mind.identity.envelopes import Signing
@@ -109,7 +110,7 @@ def names_ignored() -> Iterator[None]:
 
 @protection
 def facts_of_revoked_keys_stay() -> Iterator[None]:
-    with patch.object(Share, "disown", lambda *_: None):
+    with patch.object(PartitionReplica, "disown", lambda *_: None):
         yield
 
 
@@ -134,7 +135,10 @@ def revocations_forgotten() -> Iterator[None]:
 @protection
 def dots_for_anybody() -> Iterator[None]:
     """A member says things under the dots of another, which then are taken for seen."""
-    with all_of(patch.object(Share, "_is_squatted", lambda *_: False), patch.object(Share, "_evict_squatters", lambda *_: None)):
+    with all_of(
+        patch.object(PartitionReplica, "_is_squatted", lambda *_: False),
+        patch.object(PartitionReplica, "_evict_squatters", lambda *_: None),
+    ):
         yield
 
 
@@ -161,10 +165,10 @@ def moderators_rated_by_all() -> Iterator[None]:
 @protection
 def moderators_silenced() -> Iterator[None]:
     """Enough bad ratings hide what a moderator says, too."""
-    of = trust.TrustBook.reputation
+    of = trust_book.TrustBook.reputation
 
     def silenced(self, agent, now_ms):
         return of(self, agent, now_ms).trust < self._settings.quarantine_trust
 
-    with patch.object(trust.TrustBook, "is_quarantined", silenced):
+    with patch.object(trust_book.TrustBook, "is_quarantined", silenced):
         yield

@@ -10,9 +10,9 @@ from random import Random
 import msgspec
 
 from hive_mind.hive.effects import Now, Promote, Promotion, Received, Retract, Write
-from hive_mind.hive.flat import ALL, Flat
-from hive_mind.hive.seal import sealed
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.policy.seal import sealed
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import ALL, Flat
 from hive_mind.model.evidence import Assertion, Stamp, actor_id, dot
 from hive_mind.model.messages import Changes, ClockSample, Replicate, SyncState
 from hive_mind.sim.checks import members
@@ -66,8 +66,8 @@ def a_clock_an_hour_behind_shortens_no_life() -> str:
     world.run(5 * MINUTE_MS)
     for machine in members(world):
         node = node_of(machine)
-        node.standing.now = machine.now
-        shown = [given for _, given in assertions_of(machine) if node.standing.is_visible(given)]
+        node.policy.now = machine.now
+        shown = [given for _, given in assertions_of(machine) if node.policy.is_visible(given)]
         if not operation.ended_ms or not shown:
             return f"after five minutes of twenty it is gone on {machine.name}"
     return ""
@@ -98,10 +98,10 @@ def a_reply_to_an_earlier_boot_is_dropped() -> str:
     stale = SyncState(
         b"s" * 16, peer.incarnation, earlier, ClockSample(now.wall_ms, now.mono_ms, now.mono_ms), (ALL,), complete=(ALL,)
     )
-    node.holdings.shares[ALL].is_complete = False
-    node.holdings.sources[ALL] = ("n1",)
+    node.partitions.shares[ALL].is_complete = False
+    node.partitions.sources[ALL] = ("n1",)
     node.handle(Received("n1", stale), now)
-    return "it believes to have everything" if node.holdings.shares[ALL].is_complete else ""
+    return "it believes to have everything" if node.partitions.shares[ALL].is_complete else ""
 
 
 def a_backup_gives_out_no_dot_twice() -> str:
