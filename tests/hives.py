@@ -1,5 +1,6 @@
 """A hive for tests: nodes, a clock that tests move, journals, and a network that loses what a test wants lost."""
 
+import hmac
 from collections import deque
 from collections.abc import Callable, Iterable
 from random import Random
@@ -33,7 +34,7 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.policy.seal import UNSEALED, Keyring, Seal
+from hive_mind.hive.policy.seal import UNSEALED, Seal, Unsealed
 from hive_mind.hive.replication.outbox import DeliverySettings
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.settings import HiveSettings
@@ -299,6 +300,25 @@ def ranked(gathered: Gathered, limit: int = 10) -> list[str]:
         return Evidence(float(columns.confirmations[row]), float(columns.trust[row]), float(columns.confidence[row]))
 
     return [one.id for one in rank(gathered.pool, evidence, limit, "keyword")]
+
+
+class Keyring(Unsealed):
+    """Seals by HMAC-SHA256 with one key per signer. `may_seal` says for whom a node seals; it checks everybody's."""
+
+    is_on = True
+
+    def __init__(self, secret: bytes, may_seal: Callable[[str], bool]) -> None:
+        self._secret, self._may_seal = secret, may_seal
+
+    def seal(self, signer: str, payload: bytes) -> bytes:
+        return self._digest(signer, payload) if self._may_seal(signer) else b""
+
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
+        del at_ms
+        return hmac.compare_digest(seal, self._digest(signer, payload))
+
+    def _digest(self, signer: str, payload: bytes) -> bytes:
+        return hmac.digest(self._secret + signer.encode("utf-8", "replace"), payload, "sha256")
 
 
 def keyring(*names: str) -> Seal:

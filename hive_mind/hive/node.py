@@ -75,10 +75,8 @@ from hive_mind.model.messages import (
 from hive_mind.ranking.vector import VectorArm
 
 META = "meta"
-CLOCK, OFFSET, ACTOR = b"clock", b"offset", b"actor/"
-
+CLOCK, OFFSET, ACTOR, REVOKED = b"clock", b"offset", b"actor/", b"revoked"
 _IDLE_MS = 60_000
-
 # About 5 ms: as long as anybody else in the process may have to wait for it.
 _INDEXED_AT_ONCE = 32
 
@@ -117,7 +115,7 @@ class HiveNode:
         self.registry_service.own_actors.add(actor)
         self.clock_skew = ClockSkewRetraction(self.policy, self.partitions.shares, self.clock, self.registry_service.own_actors)
         self.questions = Questions(name, self.partitions, self.replica, self.policy, self.settings.scatter)
-        self._housekeeping_at_ms = 0
+        self._housekeeping_at_ms = self._revision = 0
         self.refused: dict[str, int] = {}
         """What was refused of others' messages, by reason."""
 
@@ -146,6 +144,8 @@ class HiveNode:
                 self.clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
             elif record.key.startswith(ACTOR):
                 self.registry_service.own_actors.add(record.key.removeprefix(ACTOR))
+            elif record.key == REVOKED:
+                self.policy.seal.revoke(record.value)
             elif record.key == OFFSET:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
@@ -156,7 +156,8 @@ class HiveNode:
         self.replica.rearrange(self.partitions.searchable())
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
-        return [Persist([*held, *(Put(META, ACTOR + actor, b"") for actor in sorted(self.registry_service.own_actors))])]
+        kept_too = (Put(META, ACTOR + actor, b"") for actor in sorted(self.registry_service.own_actors))
+        return [Persist([*held, *kept_too]), *(self._disown() if self.policy.seal.revision else [])]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """What is to be done about an event, in this order."""
@@ -353,16 +354,20 @@ class HiveNode:
 
     def _tick(self) -> list[Effect]:
         now = self.policy.now
-        effects: list[Effect] = []
-        effects += self.questions.tick()
+        effects = [*(self._disown() if self.policy.seal.revision != self._revision else ()), *self.questions.tick()]
         records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
-        effects += [Persist(records)] if records else []
-        effects += sends
+        effects += [Persist(records), *sends] if records else sends
         effects += self.repair.offers(now)
         if now.mono_ms >= self._housekeeping_at_ms:
             self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
             effects += self._keep_house()
         return effects
+
+    def _disown(self) -> list[Effect]:
+        """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
+        seal, taken = self.policy.seal, dict[str, Taken]()
+        self._revision, gone = seal.revision, self.registry_service.disown(taken)
+        return self._took(taken, [Put(META, REVOKED, seal.revocations), *gone])
 
     def _keep_house(self) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""

@@ -92,7 +92,7 @@ class Sealed(msgspec.Struct, frozen=True, array_like=True):
     seal: bytes = b""
 
 
-Reason = Literal["retracted", "superseded", "expired", "quota", "redacted"]
+Reason = Literal["retracted", "superseded", "expired", "quota", "redacted", "revoked"]
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from hive_mind.hive.policy.seal import is_sealed
-from hive_mind.hive.replication.partition_replica import PartitionReplica
+import msgspec
+
+from hive_mind.hive.policy.registry_service import REGISTRY, record_of
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, PartitionReplica
 from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
 from hive_mind.sim.history import Operation, Voice
-from hive_mind.sim.hives import all_keys
+from hive_mind.sim.keys import names_of
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.promises import Promises
 from hive_mind.sim.views import State, assertions_of, node_of, shares_of, state_of, voiced
@@ -133,7 +135,7 @@ def _partition_differences(world: World, states: dict[str, State]) -> Iterator[s
             elif states[name].live[partition] != states[holders[0]].live[partition]:
                 here, there = states[name].live[partition], states[holders[0]].live[partition]
                 yield f"{partition}: {name} has {len(here - there)} dots more and {len(there - here)} fewer than {holders[0]}"
-            elif not world.liar and not _have_seen_the_same(world, partition, name, holders[0]):
+            elif world.mail is None and not _have_seen_the_same(world, partition, name, holders[0]):
                 # Where somebody may lie, what was seen is taken over only with proofs, and costs no more than bytes.
                 yield f"{partition}: {name} and {holders[0]} hold the same, and have not seen the same"
 
@@ -169,7 +171,7 @@ def agreement(world: World) -> float:
 
 def promises_of(world: World) -> Promises:
     """What clients were promised."""
-    return Promises(world.history.operations, forgetful=world.restored)
+    return Promises(world.history.operations, forgetful=world.restored, stolen={world.victim: world.rekeyed_ms})
 
 
 def settled(world: World, *, is_late: bool = False) -> Iterator[Violation]:
@@ -260,14 +262,19 @@ def _compact(world: World) -> Iterator[Violation]:
 
 
 def _authentic(world: World) -> Iterator[Violation]:
-    """I13, I14."""
-    keys = all_keys()
+    """I13, I14. A liar may say what it likes in its own name and in those of its agents."""
+    own = names_of(world.liar) if world.liar else ()
     for machine in members(world):
         for partition, given in assertions_of(machine):
             if given.assertion.tenant != "default":
                 yield Violation("I13 tenants are apart", f"{given.assertion.tenant} on {machine.name}")
-            if world.liar and not is_sealed(keys, partition, given):
+            record = (ASSERTIONS, partition.encode() + b"\0" + given.dot, msgspec.msgpack.encode(given))
+            if world.mail is not None and given.assertion.agent not in own and record not in world.genuine:
                 yield Violation("I14 nothing forged is live", f"{voiced(given)} on {machine.name}")
+        for entry in node_of(machine).registry.entries() if world.mail is not None else ():
+            put = record_of(entry)
+            if entry.by not in own and (REGISTRY, put.key, put.value) not in world.genuine:
+                yield Violation("I14 nothing forged counts", f"{entry.key} by {entry.by} on {machine.name}")
 
 
 def _voices(machine: Machine) -> set[tuple[str, Voice]]:

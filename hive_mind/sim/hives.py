@@ -7,13 +7,13 @@ from hive_mind.hive.chance import Chance
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.policy.seal import UNSEALED, Keyring
+from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import SPECS, Founding, spec_of
-from hive_mind.sim.workload import MODERATOR, agents_of
+from hive_mind.sim.workload import MODERATOR
 
 TOPOLOGIES = tuple(SPECS)
 NODES = {"flat": 5, "federated": 5, "sharded": 6}
@@ -23,7 +23,6 @@ GOSSIP_MS = 30_000
 _PARTITIONS = 8
 # Longer than a run: facts without a time to live of their own stay.
 _MAX_AGE_HOURS = 4_000.0
-_SECRET = b"only a simulation"
 
 SETTINGS = HiveSettings(
     standing=PolicySettings(moderators=(MODERATOR,), expiry=ExpirySettings(is_on=True, max_age_hours=_MAX_AGE_HOURS)),
@@ -57,24 +56,13 @@ def left(topology: Topology, name: str) -> Topology:
     return topology.with_nodes(set(topology.nodes) - {name})
 
 
-def node_of(kind: type[Node], name: str, topology: Topology, chance: Chance, *, is_sealed: bool, is_founding: bool) -> Node:
+def node_of(kind: type[Node], name: str, topology: Topology, chance: Chance, seal: Seal, *, is_founding: bool) -> Node:
     """A node as it runs in production."""
     return kind(
         name,
         topology,
         chance=chance,
         settings=SETTINGS,
-        seal=keyring_of(name) if is_sealed else UNSEALED,
+        seal=seal,
         is_founding=is_founding,
     )
-
-
-def keyring_of(name: str) -> Keyring:
-    """The keys of one node: its own and those of its agents; the moderator sits at the first node."""
-    own = frozenset([name, *agents_of(name), *([MODERATOR] if name == "n0" else [])])
-    return Keyring(_SECRET, own.__contains__)
-
-
-def all_keys() -> Keyring:
-    """Checks every seal, and makes none."""
-    return Keyring(_SECRET, lambda _: False)

@@ -28,9 +28,17 @@ Mutant = Callable[[], "contextmanager[None]"]
 MUTANTS: dict[str, Mutant] = {}
 
 
-def mutant(make: Callable[[], Iterator[None]]) -> Mutant:
-    MUTANTS[make.__name__] = contextmanager(make)
-    return MUTANTS[make.__name__]
+def registered(mutants: dict[str, Mutant]) -> Callable[[Callable[[], Iterator[None]]], Mutant]:
+    """A decorator that makes a mutant of a generator, and puts it among these under its name."""
+
+    def mutant(make: Callable[[], Iterator[None]]) -> Mutant:
+        mutants[make.__name__] = contextmanager(make)
+        return mutants[make.__name__]
+
+    return mutant
+
+
+mutant = registered(MUTANTS)
 
 
 @contextmanager

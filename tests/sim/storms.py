@@ -1,6 +1,7 @@
 """Runs for tests: one seed, or one with weather of its own; a failure says which command repeats it."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -14,6 +15,7 @@ OPERATIONS_IN_TESTS = 60
 # Always the same seeds, so that a change is judged by what it changes. See the Makefile's `soak` for many more, and new ones:
 # what `test_seeds` keeps of those that broke a promise was found beyond the first five hundred.
 COUNT = int(os.environ.get("HIVE_SEEDS", "200"))
+MUTANT_SEEDS_MAX = 500
 SEEDS = [range(start, min(start + 25, COUNT)) for start in range(0, COUNT, 25)]
 
 
@@ -26,6 +28,19 @@ def with_weather(topology: str, seed: int, faults: str = "all", operations: int 
     one = Run(Plan(topology, seed, parse(faults), operations), Random)
     one.world.weather = one.world.network.weather = replace(one.world.weather, **weather)
     return one.report()
+
+
+def storm(topology: str, faults: str, operations: int = OPERATIONS_IN_TESTS, **weather) -> Callable[[], str]:
+    """What breaks first in storms of one kind."""
+
+    def found() -> str:
+        for seed in range(MUTANT_SEEDS_MAX):
+            report = with_weather(topology, seed, faults, operations, **weather)
+            if report.violation is not None:
+                return f"{report.violation.invariant} (seed {seed})"
+        return ""
+
+    return found
 
 
 def first_violation(topology: str, seeds: range, operations: int = OPERATIONS) -> str:

@@ -161,6 +161,13 @@ class Registry:
         self._latest_ms = latest_ms
         return Swept(tuple(e for e in beyond if own(e)), tuple(e for e in beyond if not own(e)))
 
+    def disown(self, is_revoked: Callable[[bytes, int], bool]) -> list[RegistryEntry]:
+        """Forget what was written by keys that nobody believes any more, by seal and time; what is forgotten."""
+        gone = [entry for entry in self.entries() if is_revoked(entry.seal, entry.stamp.ms)]
+        for entry in gone:
+            self._forget(entry)
+        return gone
+
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
         if rights.problem_with(entry) or (latest_ms is not None and entry.stamp.ms > latest_ms):
             return False

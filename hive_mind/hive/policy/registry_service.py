@@ -12,7 +12,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.effects import OWN_REASONS, Put, Retract, Retracted
+from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
 from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
@@ -20,7 +20,7 @@ from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import is_sealed_entry, sealed_entry
 from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.model.evidence import Actor, HiveFact, Stamp
+from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
 from hive_mind.model.messages import RegistryEntry
 
 REGISTRY = "registry"
@@ -116,6 +116,16 @@ class RegistryService:
         """Let go of whatever is known to be taken back."""
         stamp = self._clock.tick(self._policy.hive_ms())
         self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken)
+
+    def disown(self, taken: dict[str, Taken]) -> list[Record]:
+        """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
+        partitions, seal = self._partitions, self._policy.seal
+        for partition, share in partitions.shares.items():
+            own = {head.actor for head in share.own_heads()}
+            some = taken.setdefault(partition, Taken())
+            share.disown(self._policy, some)
+            partitions.has_lost = partitions.has_lost or any(actor_of(given.dot) in own for given in some.gone)
+        return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown(seal.is_revoked)]
 
     def mend(self, hive_ms: int) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""

@@ -4,8 +4,6 @@ A seal binds an assertion, a removal, a head, a beat or a topology to the one wh
 costs nothing; `identity.seals` has signatures.
 """
 
-import hmac
-from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -32,6 +30,28 @@ class Seal(Protocol):
         """Whether the signer sealed exactly this; `at_ms` is the wall time of its stamp, where it has one."""
         ...
 
+    def speaks_for(self, seal: bytes, name: str) -> bool:
+        """Whether the key of a seal that was found good may speak for this name too."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """Grows with every revocation that comes to be known."""
+        ...
+
+    @property
+    def revocations(self) -> bytes:
+        """What is known to be revoked, to be kept; b"" for nothing."""
+        ...
+
+    def revoke(self, revocations: bytes) -> bool:
+        """Take back what was kept; whether any of it is new."""
+        ...
+
+    def is_revoked(self, seal: bytes, at_ms: int) -> bool:
+        """Whether a seal that was good is so no more: its key was revoked, as from this wall time or an earlier one."""
+        ...
+
 
 class Unsealed:
     """No seals: every member is believed. For one process, and for fleets of one owner behind a private broker."""
@@ -48,32 +68,26 @@ class Unsealed:
         del signer, payload, seal, at_ms
         return True
 
+    def speaks_for(self, seal: bytes, name: str) -> bool:
+        """For everybody."""
+        del seal, name
+        return True
+
+    revision = 0
+    revocations = b""
+
+    def revoke(self, revocations: bytes) -> bool:
+        """There is nothing to revoke."""
+        del revocations
+        return False
+
+    def is_revoked(self, seal: bytes, at_ms: int) -> bool:
+        """Never."""
+        del seal, at_ms
+        return False
+
 
 UNSEALED = Unsealed()
-
-
-class Keyring:
-    """Seals by HMAC-SHA256, one key per signer. `may_seal` tells which signers this node seals for; it checks all.
-
-    Symmetric, so a member that checks could forge; it shows what signatures will give and is for tests and simulations.
-    """
-
-    is_on = True
-
-    def __init__(self, secret: bytes, may_seal: Callable[[str], bool]) -> None:
-        self._secret, self._may_seal = secret, may_seal
-
-    def seal(self, signer: str, payload: bytes) -> bytes:
-        """The signer's seal, or b"" for one this node must not speak for."""
-        return self._digest(signer, payload) if self._may_seal(signer) else b""
-
-    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
-        """Whether the signer sealed exactly this."""
-        del at_ms
-        return hmac.compare_digest(seal, self._digest(signer, payload))
-
-    def _digest(self, signer: str, payload: bytes) -> bytes:
-        return hmac.digest(self._secret + signer.encode("utf-8", "replace"), payload, "sha256")
 
 
 def sealed(seal: Seal, partition: str, dot: Dot, assertion: Assertion) -> Sealed:

@@ -20,7 +20,7 @@ ROOT_BYTES = 16
 
 
 # Such removals everybody decides alone; a proof of them convinces nobody else.
-OWN_JUDGEMENT = ("expired", "quota")
+OWN_JUDGEMENT = ("expired", "quota", "revoked")
 # So many fit into a message even where no two follow each other. Of more, the past is taken over without proofs.
 PROVED_MAX = 32_768
 

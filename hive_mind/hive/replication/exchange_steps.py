@@ -239,9 +239,9 @@ def heads_of(dots: Iterable[Dot], share: Share) -> tuple[Head, ...]:
 def proofs_of(dots: Iterable[Dot], share: Share) -> tuple[Removal, ...]:
     """The proofs of their removal, as far as there are any; one that is about several dots once.
 
-    Not where a quota was exceeded: who has what took its place lets go of it unasked, and nobody else does.
+    Not where a quota was exceeded or a key is revoked: who knows that too lets go unasked, and nobody else does.
     """
-    found = [proof for dot in dots if (proof := share.proof(dot)) is not None and proof.why != "quota"]
+    found = [proof for dot in dots if (proof := share.proof(dot)) is not None and proof.why not in ("quota", "revoked")]
     return tuple({(proof.fact_id, proof.dots): proof for proof in found}.values())
 
 

@@ -6,7 +6,7 @@ comes before what it removes is kept until that comes. Every change returns the 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,12 +16,13 @@ from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal
 from hive_mind.hive.policy.authority import Authority
 from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
+from hive_mind.hive.replication.partition_content import PartitionContent
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.messages import Changes
 
 ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS = "assertion", "proof", "seen", "beyond", "head"
 
-OWN_JUDGEMENT = frozenset({"expired", "quota"})
+OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
 """Reasons that every node checks by itself, so that nobody needs to vouch for them."""
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -51,81 +52,12 @@ class Taken:
         self.refused += later.refused
 
 
-class PartitionReplica:
+class PartitionReplica(PartitionContent):
     """One partition on one node. A node that only writes to it keeps just its own assertions (`is_holder` False).
 
     `is_complete` is False while a new holder still copies what others had before it. `is_wary`: members may lie, so a dot
     counts as gone only with a proof, whatever the context covers.
     """
-
-    def __init__(self, partition: str, actor: Actor, node: str, incarnation: bytes, *, is_wary: bool = False) -> None:
-        self.partition = partition
-        self.members: ORSet[str] = ORSet(actor)
-        self.heads: dict[Actor, Head] = {}
-        self._is_wary = is_wary
-        self.is_holder = False
-        self.is_complete = True
-        self._actor, self._node, self._incarnation = actor, node, incarnation
-        self._sealed: dict[Dot, Sealed] = {}
-        self._proofs: dict[Dot, Removal] = {}
-        self._own_heads: dict[Actor, Head] = {}
-        self._per_agent: Counter[str] = Counter()
-        self._prefix = partition.encode() + b"\0"
-
-    def __len__(self) -> int:
-        """How many assertions are live."""
-        return len(self._sealed)
-
-    def count(self, agent: str) -> int:
-        """How many assertions of an agent are live."""
-        return self._per_agent[agent]
-
-    def sealed(self, dot: Dot) -> Sealed | None:
-        """A live assertion."""
-        return self._sealed.get(dot)
-
-    def proof(self, dot: Dot) -> Removal | None:
-        """Why a dot is gone, as long as that is kept."""
-        return self._proofs.get(dot)
-
-    def assertions(self, fact_id: str) -> Iterator[Sealed]:
-        """The live assertions of a fact."""
-        return (self._sealed[dot] for dot in self.members.dots_of(fact_id))
-
-    def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
-        """What took the place of what was only taken away for it.
-
-        They travel together: who learned that the former is gone, and never got the latter, would have lost a voice.
-        """
-        voices = {(removal.fact_id, removal.by) for removal in removals if removal.why == "superseded"}
-        return [
-            given for fact_id, agent in sorted(voices) for given in self.assertions(fact_id) if given.assertion.agent == agent
-        ]
-
-    def all_sealed(self) -> Iterable[Sealed]:
-        """Every live assertion."""
-        return self._sealed.values()
-
-    def proofs(self) -> Mapping[Dot, Removal]:
-        """All proofs that are kept, by dot."""
-        return self._proofs
-
-    def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
-        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
-        return [dot for dot in dots if not self._is_known(dot)]
-
-    def everything(self) -> Changes:
-        """All of it as one change, for an empty peer."""
-        proofs = {id(proof): proof for proof in self._proofs.values()}
-        return Changes(self.partition, tuple(self._sealed.values()), tuple(proofs.values()), tuple(self.heads.values()))
-
-    def stamp_of(self, dot: Dot) -> Stamp:
-        """When a live dot was asserted."""
-        return self._sealed[dot].assertion.stamp
-
-    def own_heads(self) -> tuple[Head, ...]:
-        """This node's own counts of its writes, of this boot and of earlier ones."""
-        return tuple(self._own_heads.values())
 
     # ── what this node's own agents do ────────────────────────────────────────────────────────────────────────────
 
@@ -154,6 +86,22 @@ class PartitionReplica:
         self.members.drop(dots)
         self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, taken)
         self._note_seen(dots, taken)
+
+    def disown(self, authority: Authority, taken: Taken) -> None:
+        """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
+        is_revoked = authority.seal.is_revoked
+        gone = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
+        self.members.drop([given.dot for given in gone])
+        for given in gone:
+            assertion = given.assertion
+            removal = Removal(assertion.fact_id, (given.dot,), assertion.agent, "revoked", assertion.stamp)
+            self._forget([given.dot], removal, taken)
+        self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], taken)
+        self._note_seen([given.dot for given in gone], taken)
+        # Of whom nothing is believed nothing was seen: who never took it in could not be told, and would never agree.
+        silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
+        silent |= {actor_of(given.dot) for given in gone if is_revoked(given.seal, 0)}
+        self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), taken)
 
     # ── what comes from others ────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,9 +167,7 @@ class PartitionReplica:
 
     def forget_proofs(self, before_ms: int, taken: Taken) -> None:
         """Drop proofs that are older; by then every member has the removal, or has left."""
-        for dot in [dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms]:
-            del self._proofs[dot]
-            taken.records.append(Delete(PROOFS, self._prefix + dot))
+        self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], taken)
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -251,8 +197,29 @@ class PartitionReplica:
             if reason or not is_sealed_head(authority.seal, self.partition, head):
                 taken.refused[reason or "a head that its node did not seal"] += 1
                 continue
+            if known is None:
+                self._evict_squatters(head, authority, taken)
             self._set_head(head)
             taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
+
+    def _evict_squatters(self, head: Head, authority: Authority, taken: Taken) -> None:
+        """Let go of what others put under dots of a node, before it was known here whose dots these are."""
+        if not self._is_wary or (self.members.context.next_counter(head.actor) == 1 and not self.members.context.beyond):
+            return
+        squatters = [
+            given
+            for given in self._sealed.values()
+            if actor_of(given.dot) == head.actor and not authority.seal.speaks_for(given.seal, head.node)
+        ]
+        self.members.drop([given.dot for given in squatters])
+        for given in squatters:
+            # Without a proof it counts as unseen: what the node itself says under this dot is still to come.
+            self._unkeep(given, taken)
+
+    def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
+        """Whether it takes a dot of a node whose key did not seal it. Where nobody knows yet whose it is, it is taken."""
+        head = self.heads.get(actor_of(given.dot))
+        return head is not None and not authority.seal.speaks_for(given.seal, head.node)
 
     def _take_removals(self, removals: Iterable[Removal], authority: Authority, taken: Taken) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
@@ -289,6 +256,8 @@ class PartitionReplica:
             return authority.is_expired(given)
         if removal.why == "quota":
             return self._is_beyond_quota(given, authority.quota)
+        if removal.why == "revoked":
+            return authority.seal.is_revoked(given.seal, assertion.stamp.ms)
         return removal.by == assertion.agent or authority.is_moderator(removal.by) or authority.is_withdrawn(assertion)
 
     def _admitted(self, adds: Iterable[Sealed], authority: Authority, taken: Taken) -> tuple[list[Sealed], list[Dot]]:
@@ -300,6 +269,8 @@ class PartitionReplica:
                 continue
             if reason := refusal(given, self.partition, authority.tenant, authority.seal):
                 taken.refused[reason] += 1
+            elif self._is_squatted(given, authority):
+                taken.refused["a dot of another node's"] += 1
             elif self._is_taken_back(given, authority):
                 observed.append(given.dot)
             else:
@@ -309,11 +280,6 @@ class PartitionReplica:
     def _is_taken_back(self, given: Sealed, authority: Authority) -> bool:
         waiting = self._proofs.get(given.dot)
         return authority.is_withdrawn(given.assertion) or (waiting is not None and self._proves(waiting, given, authority))
-
-    def _is_known(self, dot: Dot) -> bool:
-        if dot in self._sealed:
-            return True
-        return self.members.has_seen(dot) and (not self._is_wary or dot in self._proofs)
 
     def _keep(self, given: Sealed, taken: Taken | None) -> None:
         self._sealed[given.dot] = given
@@ -348,6 +314,21 @@ class PartitionReplica:
             self._proofs[dot] = removal
             taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
         taken.removals.append(removal)
+
+    def _drop_proofs(self, dots: Iterable[Dot], taken: Taken) -> None:
+        for dot in dots:
+            del self._proofs[dot]
+            taken.records.append(Delete(PROOFS, self._prefix + dot))
+
+    def _forget_actors(self, actors: Collection[Actor], taken: Taken) -> None:
+        if not actors:
+            return
+        self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], taken)
+        for actor in [actor for actor in actors if self.heads.pop(actor, None) is not None]:
+            self._own_heads.pop(actor, None)
+            taken.records.append(Delete(HEADS, self._prefix + actor))
+        context = self.members.context
+        taken.records += self.forget_seen({*context.up_to, *map(actor_of, context.beyond)}.difference(actors))
 
     def _enforce_quota(self, agents: Iterable[str], authority: Authority, taken: Taken) -> None:
         """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
