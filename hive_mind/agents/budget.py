@@ -26,7 +26,7 @@ class Budget:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def turn(self, id: str, prompt: int, most: int, usd_of: Callable[[int], float]) -> int:
-        """How many tokens a reply to so long a prompt may have. `usd_of`: what a reply of so many tokens costs, with its prompt."""
+        """How many tokens a reply to a prompt of so many may have. `usd_of`: what such a reply costs, with its prompt."""
         while True:
             left = self._left()
             reply = max(1, min(most, left.tokens - prompt))

@@ -1,9 +1,9 @@
 """Runs of a fleet over Redis, while everybody in it is killed: each ends as if nothing had happened, and pays once.
 
-Keepers read notes, learn them and pay at a till at the same time, ask a person, and report. Every round begins some runs and kills
-keepers, the queen, the watcher or the broker at random moments; then `apply` brings the fleet back, and its new processes go on
-with the runs. A run that was left alone is what the others are compared with: outcome, outputs, files, and what people were asked.
-One more agent stalls all the time, and is to be one ticket, whoever is killed.
+Keepers read notes, learn them and pay at a till at the same time, ask a person, and report. Every round begins some runs and
+kills keepers, the queen, the watcher or the broker at random moments; then `apply` brings the fleet back, and its new processes
+go on with the runs. A run that was left alone is what the others are compared with: outcome, outputs, files, and what people
+were asked. One more agent stalls all the time, and is to be one ticket, whoever is killed.
 `python -m tests.chaos.run_storm --kills 200 --seed 7` runs one; the same seed draws the same rounds, if not the same moments.
 """
 
@@ -45,6 +45,8 @@ _RUNS_A_ROUND = 2
 _KILLS_WITHIN_S = 2.0
 _PATIENCE_S = 120.0
 _POLL_S = 0.1
+# Longer than a fleet takes to come back, on a machine that has time.
+_STALL_MIN = 0.25
 _PAY = "mcp:till/pay"
 _HEX = re.compile(r"\b[0-9a-f]{8,64}\b")
 
@@ -64,14 +66,16 @@ WORKER = {
         "nodes": [
             _tool("read", "list_notes", "files", folder="$notes"),
             _tool("learn", "learn_notes", "learned", notes="$files"),
+            _tool("compare", "compare", "conflicts", learned="$learned"),
             _tool("pay", _PAY, "paid", what="$what"),
             {"id": "ask", "kind": "person", "prompt": "Is it right?", "join": "all", "inputs": ["paid"], "outputs": ["word"]},
-            _tool("report", "write_report", "report", learned="$learned"),
+            _tool("report", "write_report", "report", learned="$learned", conflicts="$conflicts"),
         ],
         "edges": [
             {"source": "read", "target": "learn"},
             {"source": "read", "target": "pay"},
-            {"source": "learn", "target": "ask"},
+            {"source": "learn", "target": "compare"},
+            {"source": "compare", "target": "ask"},
             {"source": "pay", "target": "ask"},
             {"source": "ask", "target": "report"},
         ],
@@ -156,7 +160,7 @@ class RunStorm(FleetStorm):
             "topology": "flat",
             "agents": [{"name": "queen"}, {"name": "watcher"}, staller, *({"name": k, "worker": "storm.yaml"} for k in KEEPERS)],
             "queen": {"agent": "queen"},
-            "health": {"agent": "watcher", "everyS": 1, "stallMin": 0.1},
+            "health": {"agent": "watcher", "everyS": 1, "stallMin": _STALL_MIN},
             "llm": {"url": self._url, "key": "${env:STORM_KEY}"},
             "mcp": [till],
         }
@@ -265,7 +269,8 @@ class RunStorm(FleetStorm):
         """Whoever pays is asked for the receipt: what is paid is not paid again."""
         id, told = view.item.id, str(view.item.context)
         if view.item.kind != "tool":
-            return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga", edit="leave" if "ticket" in told else "yes")
+            answer = "yes" if view.item.agent in KEEPERS else "leave" if STALLED.partition("/")[0] in told else "resume"
+            return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga", edit=answer)
         run = view.item.subject.partition("/")[0]
         if self._till.exists() and run in self._till.read_text("utf-8").splitlines():
             return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga", edit=f"paid for {run}")
@@ -274,14 +279,17 @@ class RunStorm(FleetStorm):
 
     async def _check_tickets(self) -> None:
         give_up = time.monotonic() + _PATIENCE_S
-        while (found := await self._tickets())[STALLED] != 1 and time.monotonic() < give_up:
+        found = await self._tickets()
+        while found[STALLED] != 1 and time.monotonic() < give_up:
             await asyncio.sleep(_POLL_S)
+            found = await self._tickets()
         self._expect(found[STALLED] == 1, f"a stall is one ticket, not {found[STALLED]}")
-        others = {subject: count for subject, count in found.items() if subject != STALLED}
-        # Somebody who was killed may have been away for long enough to be told, once each time.
-        for subject, count in others.items():
-            killed = self._report.kills[subject.partition("/")[0]]
-            self._expect(count <= killed, f"{count} tickets about {subject}, which was killed {killed} times")
+        async with _Shared(self._home, "watcher") as ledger:
+            for subject, count in found.items():
+                # Whoever was killed, or has no time on a busy machine, may be silent, speak again and be silent once more.
+                silences = [one for one in await ledger.read(f"watch/silent/{subject}") if one.kind == "silent"]
+                is_right = "/" in subject or count <= len(silences)
+                self._expect(is_right, f"{count} tickets about {subject}, which was silent {len(silences)} times")
 
     async def _tickets(self) -> Counter[str]:
         async with _Shared(self._home, "queen") as ledger:
