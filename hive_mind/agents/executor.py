@@ -11,7 +11,7 @@ from typing import Any
 
 from hive_mind.agents.budget import Budget
 from hive_mind.agents.run_effects import RunEffects
-from hive_mind.agents.run_journal import RunJournal, checked_name
+from hive_mind.agents.run_journal import RunJournal, checked_name, is_known
 from hive_mind.agents.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.run_tools import DELEGATE, RunTools
 from hive_mind.agents.shared_values import check_named
@@ -72,6 +72,8 @@ class RunExecutor:
             raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
         if (await self.journal.load()).seq:
             raise InvalidInput(f"there is a run {self.run} already; resume it")
+        if await is_known(self.parts.ledger, self.run):
+            raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
         check_price(spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         writing = Writing(self.state, Plan(spec))
