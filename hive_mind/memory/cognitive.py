@@ -16,6 +16,7 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Plan
 from hive_mind.memory.editions import edits_of
+from hive_mind.memory.erasing import ERASED, Found, erase, found_in, kept_changes, kept_of, refuse_erased
 from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
@@ -26,6 +27,7 @@ from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
 from hive_mind.model.query import Hit, Query
@@ -79,13 +81,16 @@ class CognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
-        return (await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))[0]
+        stored = await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source)
+        if not stored:
+            raise InvalidInput(ERASED)
+        return stored[0]
 
     @operation("create_memory")
     async def store_facts(
         self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None, *, held_back: str = ""
     ) -> list[Fact]:
-        """Keep many statements of one source, all or none, with the episode they derive from.
+        """Keep many statements of one source, all or none, with the episode they derive from; none of what was erased.
 
         `held_back` says why they should not be shared, where the memory is part of a hive.
         """
@@ -93,10 +98,12 @@ class CognitiveMemory:
         return await self._keep(said, episode)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
-        """Keep content verbatim. The same text from the same source is kept once."""
+        """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
         refuse_source(content.source)
         episode = self.episode_of(content, summary)
         async with self.awake() as awake:
+            if awake.erasures and awake.erasures.covers_episode(episode):
+                return episode
             await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
         return episode
 
@@ -162,6 +169,7 @@ class CognitiveMemory:
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
         async with self.awake() as awake:
+            refuse_erased(newer, awake.erasures)
             new = await self._new_vectors(awake, [newer])
 
             def plan() -> Plan[Fact]:
@@ -248,6 +256,25 @@ class CognitiveMemory:
         await self.sleep()
         return embedded
 
+    async def would_erase(self, wanted: Sequence[Erasure], *, everything: bool = False) -> Found:
+        """What `erase` would take; nothing is changed."""
+        async with self.awake() as awake:
+            return await found_in(awake.store, Erasures(wanted), everything=everything)
+
+    async def erase(self, wanted: Sequence[Erasure], *, everything: bool = False) -> Found:
+        """Let go of what is meant for good, and refuse it from now on. No byte of it is left in the file when this returns."""
+        async with self.awake() as awake:
+            # Refused before it is looked for: what is stored meanwhile would be overlooked.
+            for one in wanted:
+                awake.erasures.add(one)
+            await self._commits.finish()
+            found = await erase(awake.store, wanted, self._clock(), everything=everything)
+            # Nothing is put aside of what is in RAM: it still has what was erased.
+            awake.recall.tokenized = 0
+        self._vectors.forget_recent()
+        await self.sleep()
+        return found
+
     async def tidy(self) -> None:
         """Let the store put itself in order, for one that is awake and will not be written to for a while."""
         if self._state is not None:
@@ -289,6 +316,9 @@ class CognitiveMemory:
 
     async def _keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         async with self.awake() as awake:
+            said = kept_of(said, awake.erasures)
+            if episode and awake.erasures and awake.erasures.covers_episode(episode):
+                episode = None
             new = await self._new_vectors(awake, said)
 
             def plan() -> Plan[list[Fact]]:
@@ -299,7 +329,9 @@ class CognitiveMemory:
 
     async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
         before = current_count(fact for one in said if (fact := self.known(one.id)))
-        return current_count(await self._keep(said, None, extra)) - before
+        async with self.awake() as awake:
+            kept = await kept_changes(awake.store, said, extra, awake.erasures)
+        return current_count(await self._keep(said, None, kept)) - before
 
     async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
         if not awake.embeds_with(self._vectors):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.ids import vector_key
 from hive_mind.store._checks import check
 from hive_mind.store.base import (
     AddEntity,
@@ -22,6 +23,7 @@ from hive_mind.store.base import (
     AddFact,
     Change,
     DropVectors,
+    Erase,
     FactStore,
     Link,
     Narrow,
@@ -66,7 +68,8 @@ class MemoryStore:
         self._refuse_if_closed()
         check(changes)
         self._check_against_kept(changes)
-        for change in changes:
+        # As `Erase` has it, after everything else of its write.
+        for change in sorted(changes, key=lambda change: isinstance(change, Erase)):
             self._apply(change)
 
     async def facts(self) -> AsyncIterator[Sequence[Fact]]:
@@ -143,6 +146,11 @@ class MemoryStore:
         """Nothing to give back."""
         self._refuse_if_closed()
 
+    async def scrub(self) -> None:
+        """Only what was made of the facts is left."""
+        self._refuse_if_closed()
+        self._aside = b""
+
     async def close(self) -> None:
         """Nothing to release; what was kept is gone for the caller."""
         self._is_closed = True
@@ -198,6 +206,27 @@ class MemoryStore:
                 self._vectors.pop(model, None)
             case SetMeta(key, value):
                 self._meta[key] = value
+            case Erase(ids, texts):
+                self._erase(set(ids))
+                for model, vectors in self._vectors.items():
+                    for text in texts:
+                        vectors.pop(vector_key(model, text), None)
+
+    def _erase(self, ids: set[str]) -> None:
+        named = {end for (relation, start), ends in self._ahead.items() if start in ids for end in ends}
+        self._drop(ids)
+        still = {end for ends in self._ahead.values() for end in ends}
+        self._drop({end for end in named - still if end in self._entities})
+
+    def _drop(self, ids: set[str]) -> None:
+        for kept in (self._facts, self._episodes, self._entities):
+            for id in ids & kept.keys():
+                del kept[id]
+        for edges in (self._ahead, self._back):
+            for place in list(edges):
+                edges[place] = {end: None for end in edges[place] if end not in ids}
+                if place[1] in ids or not edges[place]:
+                    del edges[place]
 
 
 def _in_batches(items: list[_T]) -> Iterable[list[_T]]:

@@ -36,5 +36,10 @@ def get(record: Path) -> bytes:
     return made if crc32(made).to_bytes(_SUM_BYTES, "big") == read[:_SUM_BYTES] else b""
 
 
+def remove(record: Path) -> None:
+    """Leave nothing there."""
+    _place(record).unlink(missing_ok=True)
+
+
 def _place(record: Path) -> Path:
     return record.with_name(f"{record.name}-aside")

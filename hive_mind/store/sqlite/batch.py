@@ -11,7 +11,19 @@ from typing import NamedTuple
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta, Vector
+from hive_mind.store.base import (
+    AddEntity,
+    AddEpisode,
+    AddFact,
+    Change,
+    DropVectors,
+    Erase,
+    Link,
+    PutVector,
+    ReviseFact,
+    SetMeta,
+    Vector,
+)
 
 
 class Edge(NamedTuple):
@@ -35,6 +47,10 @@ class Batch:
     vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
     """by model and key; they come after what is dropped"""
     named: dict[str, str] = field(default_factory=dict)
+    erased: dict[str, None] = field(default_factory=dict)
+    """ids, of whatever kind"""
+    erased_texts: dict[str, None] = field(default_factory=dict)
+    """whose embeddings go"""
 
     def take(self, changes: Iterable[Change]) -> None:
         """Add changes. Raises `InvalidInput` for what can't be, whatever is in the record."""
@@ -57,6 +73,9 @@ class Batch:
                     self.vectors = {place: vector for place, vector in self.vectors.items() if place[0] != model}
                 case SetMeta(key, value):
                     self.named[key] = value
+                case Erase(ids, texts):
+                    self.erased.update(dict.fromkeys(ids))
+                    self.erased_texts.update(dict.fromkeys(texts))
 
     def _add(self, fact: Fact) -> None:
         if fact.id in self.added or fact.id in self.once or fact.id in self.revised:

@@ -12,6 +12,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
 from hive_mind.store.sqlite.batch import Batch, already_there
+from hive_mind.store.sqlite.erasing import Erasing
 from hive_mind.store.sqlite.rows import FACT, NODE_COLUMNS, NodeRow, edge_row, named_row, node_row, vector_row
 from hive_mind.store.sqlite.schema import EDGE_TOTAL
 
@@ -33,6 +34,8 @@ class Commit:
         self._connection, self.tick, self._known = connection, tick, known
         self.places: dict[str, int] = {}
         """of the nodes this commit wrote or looked up"""
+        self.gone: set[int] = set()
+        """places of what was erased"""
         self._new: set[int] = set()
         self._totals: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
 
@@ -46,9 +49,20 @@ class Commit:
             self._connection.execute("DELETE FROM vector WHERE model = ?", (model,))
         vectors = [vector_row(model, key, vector) for (model, key), vector in batch.vectors.items()]
         self._connection.executemany(_PUT_VECTOR, [(self._next(), *row) for row in vectors])
+        if batch.erased or batch.erased_texts:
+            self._erase(batch)
         self._connection.executemany(_PUT_NAMED, [named_row(key, value, self._next()) for key, value in batch.named.items()])
         totals = [(rows, sums, kind) for kind, (rows, sums) in self._totals.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
+
+    def _erase(self, batch: Batch) -> None:
+        erasing = Erasing(self._connection)
+        erasing.nodes(place for id in batch.erased if (place := self._place(id)) is not None)
+        erasing.embeddings(batch.erased_texts)
+        for kind, (rows, sums) in erasing.totals.items():
+            self._count(kind, -rows, -sums)
+        self.gone = erasing.gone
+        self.places = {id: place for id, place in self.places.items() if place not in self.gone}
 
     def _next(self) -> int:
         self.tick += 1

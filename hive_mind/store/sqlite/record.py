@@ -1,5 +1,6 @@
 """One agent's record: the file, its writes, its readings. Synchronous, and owned by one thread."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from uuid import uuid4
 from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import File
 from hive_mind.store.base import Change, SetMeta
-from hive_mind.store.sqlite import reading
+from hive_mind.store.sqlite import aside, reading
 from hive_mind.store.sqlite.batch import Batch
 from hive_mind.store.sqlite.committing import Commit
 from hive_mind.store.sqlite.health import Health
@@ -51,6 +52,9 @@ class Record:
         """All changes, durable, or none. Raises `InvalidInput` for what does not fit what is there."""
         batch = Batch()
         batch.take(items)
+        if batch.erased:
+            # What was made of the record as it was is of another record.
+            batch.named[IDENTITY_KEY] = uuid4().hex
         try:
             with self._file.writing() as connection:
                 commit = Commit(connection, self.tick, self._known)
@@ -59,6 +63,7 @@ class Record:
             self.health.note_failure(error)
             raise
         self.tick, self.health.failure = commit.tick, ""
+        self._known = {id: place for id, place in self._known.items() if place not in commit.gone}
         self._remember(commit.places)
 
     def ask(self, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
@@ -73,6 +78,14 @@ class Record:
         with self._file.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA shrink_memory")
+
+    def scrub(self) -> None:
+        """Leave nothing of what was erased, in the file and in what was made of it."""
+        aside.remove(self.health.path)
+        # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
+        for made in (path for path in self.health.path.parent.glob("graph.*") if path.suffix != ".lock"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        self._file.scrub()
 
     def close(self) -> None:
         """Write the log back and release the file."""

@@ -118,6 +118,13 @@ class SqliteStore:
         """Write the log back."""
         await self._worker.read(Record.tidy)
 
+    async def scrub(self) -> None:
+        """Leave nothing of what was erased."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        await self._worker.read(Record.scrub)
+
     async def close(self) -> None:
         """Finish what was handed in, write the log back, release the file, end the thread."""
         if self._reader is not None:
