@@ -33,6 +33,8 @@ class Council:
     def __init__(self, registry: Registry, standing: Standing, holdings: Holdings, clock: HybridClock) -> None:
         self._registry, self._standing, self._holdings, self._clock = registry, standing, holdings, clock
         self.own_actors: set[Actor] = set()
+        self._erased: set[str] = set()
+        """Keys of erasures for which everything here was looked through, in this boot."""
         self._written_ms: dict[Stamp, int] = {}
         """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
 
@@ -107,13 +109,26 @@ class Council:
             kind = kind_of(entry.key)
             if kind in _TAKING_BACK:
                 self._holdings.withdraw(facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written)
+            elif kind == "erasure":
+                self._erase(entry.by, entry.stamp, taken, is_just_written=are_just_written)
             elif kind == "moderator":
                 self._holdings.withdraw(self._standing.withdrawn(), entry.by, entry.stamp, taken)
+                self._erase(entry.by, entry.stamp, taken)
 
     def apply_all(self, taken: dict[str, Taken]) -> None:
         """Let go of whatever is known to be taken back."""
         stamp = self._clock.tick(self._standing.hive_ms())
         self._holdings.withdraw(self._standing.withdrawn(), self._holdings.node, stamp, taken)
+        self._erase(self._holdings.node, stamp, taken)
+
+    def _erase(self, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False) -> None:
+        """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
+        is_time_known = self._standing.time.trusted_ms(self._standing.now) is not None
+        wanted = self._standing.erasures().keys()
+        if wanted <= self._erased or not (is_time_known or is_just_written):
+            return
+        self._holdings.withdraw(self._holdings.erased(), by, stamp, taken, is_just_written=is_just_written)
+        self._erased.update(wanted if is_time_known else ())
 
     def mend(self, hive_ms: int) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
@@ -125,14 +140,14 @@ class Council:
         return again
 
     def _is_to_keep(self, entry: RegistryEntry) -> bool:
-        """What it wrote itself; and a redaction, if it holds the writer's key: who wrote that may have lost its memory since.
+        """What it wrote itself; and what is for ever, if it holds the writer's key: who wrote that may have forgotten it since.
 
-        Of nothing else: only what is for ever may be said again by anybody and at any time, without meaning something else.
+        Of nothing else: only a redaction or an erasure may be said again by anybody and at any time and mean the same.
         """
         if entry.stamp.actor in self.own_actors:
             return True
         seal = self._standing.seal
-        return kind_of(entry.key) == "redacted" and is_sealed_entry(seal, sealed_entry(seal, entry))
+        return kind_of(entry.key) in ("redacted", "erasure") and is_sealed_entry(seal, sealed_entry(seal, entry))
 
     def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
         """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
@@ -160,6 +175,11 @@ class Council:
 def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:
     """The facts that these entries take back, for good or until somebody says them again."""
     return [subject_of(entry.key).partition("/")[0] for entry in entries if kind_of(entry.key) in _TAKING_BACK]
+
+
+def has_erasure(entries: Iterable[RegistryEntry]) -> bool:
+    """Whether any of these says that something is to be erased."""
+    return any(kind_of(entry.key) == "erasure" for entry in entries)
 
 
 def record_of(entry: RegistryEntry) -> Put:

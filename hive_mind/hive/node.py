@@ -15,7 +15,7 @@ from hive_mind.hive.admission import believable, bounded
 from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.conceding import Conceding
-from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
+from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, has_erasure, record_of
 from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
@@ -111,7 +111,7 @@ class HiveNode:
         self.standing = Standing(self.settings.standing, seal, self.registry, self.time)
         self.holdings = Holdings(name, self.incarnation, actor, topology, self.standing)
         self.replica = Replica(new_arm, self.settings.model, self.holdings.searchable())
-        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.share)
+        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.share, self.standing.is_erased)
         self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
         self.council = Council(self.registry, self.standing, self.holdings, self.clock)
         self.council.own_actors.add(actor)
@@ -244,7 +244,8 @@ class HiveNode:
         written, reasons = self.council.write(event.entries, event.by)
         taken: dict[str, Taken] = {}
         self.council.apply(written, taken, are_just_written=True)
-        return [*self._written(taken, written), Done(event.request, tuple(reasons))]
+        erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
+        return [*erased, *self._written(taken, written), Done(event.request, tuple(reasons))]
 
     def _written(self, taken: Mapping[str, Taken], entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
@@ -274,6 +275,7 @@ class HiveNode:
             case PoolReply() | FactsReply() | ListReply():
                 told = message if sender == self.name else believable(message, self.standing.tenant)
                 if not isinstance(told, PoolReply):
+                    told = msgspec.structs.replace(told, facts=tuple(filter(self.standing.is_to_be_shown, told.facts)))
                     self.council.note_seen(told.facts)
                 return self.questions.take(sender, told)
             case Replicate():
@@ -321,8 +323,10 @@ class HiveNode:
         changed = self.council.take(entries, self.refused)
         taken: dict[str, Taken] = {}
         self.council.apply(changed, taken)
+        erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
-        return [*self._took(taken, [record_of(entry) for entry in changed]), *self._written(self.conceding.concede())]
+        erased += [record_of(entry) for entry in changed]
+        return [*self._took(taken, erased), *self._written(self.conceding.concede())]
 
     def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state)) is None:

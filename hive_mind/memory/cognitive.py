@@ -5,7 +5,7 @@ and wakes by itself when it is used.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from tempfile import SpooledTemporaryFile
@@ -14,9 +14,9 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
-from hive_mind.memory.commits import Commits, Plan
+from hive_mind.memory.commits import Commits, Outcome, Plan
 from hive_mind.memory.editions import edits_of
-from hive_mind.memory.erasing import ERASED, Found, erase, found_in, kept_changes, kept_of, refuse_erased
+from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
@@ -27,7 +27,6 @@ from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
 from hive_mind.model.query import Hit, Query
@@ -63,7 +62,7 @@ class CognitiveMemory:
         self._ranking = ranking or RankingSettings()
         self._vectors = VectorSource(embedder)
         self._commits = Commits()
-        self._listener: Listener = _no_listener
+        self._listener: Listener = lambda _: None
         self._state: Awake | None = None
         self._times_woken = self._revision = 0
         self._transition = Transition()
@@ -81,10 +80,7 @@ class CognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
-        stored = await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source)
-        if not stored:
-            raise InvalidInput(ERASED)
-        return stored[0]
+        return the_one(await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))
 
     @operation("create_memory")
     async def store_facts(
@@ -102,9 +98,8 @@ class CognitiveMemory:
         refuse_source(content.source)
         episode = self.episode_of(content, summary)
         async with self.awake() as awake:
-            if awake.erasures and awake.erasures.covers_episode(episode):
-                return episode
-            await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
+            if kept_episode(episode, awake.erasures):
+                await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
         return episode
 
     def episode_of(self, content: Content, summary: str = "") -> Episode:
@@ -169,7 +164,7 @@ class CognitiveMemory:
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
         async with self.awake() as awake:
-            refuse_erased(newer, awake.erasures)
+            refuse_erased([newer], awake.erasures)
             new = await self._new_vectors(awake, [newer])
 
             def plan() -> Plan[Fact]:
@@ -241,8 +236,8 @@ class CognitiveMemory:
         Raises `InvalidInput` naming the bad lines; then nothing was taken in. Whoever is stopped takes in the same again.
         """
         async with self.awake() as awake:
-            meta, embeds = await awake.store.meta(), awake.embeds_with(self._vectors)
-        batch = BATCH_EMBEDDED if embeds else BATCH_RECORDS
+            meta = await awake.store.meta()
+            batch = BATCH_EMBEDDED if awake.embeds_with(self._vectors) else BATCH_RECORDS
         return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
     async def reembed(self, progress: Progress | None = None) -> int:
@@ -250,30 +245,16 @@ class CognitiveMemory:
 
         Interrupted, it goes on where it stopped the next time. `progress` gets (done, total) in texts.
         """
+        return await self.overhaul(lambda awake: reembed(awake, self._vectors, progress))
+
+    async def overhaul(self, work: Callable[[Awake], Awaitable[Outcome]]) -> Outcome:
+        """Do something to all that is kept while nobody writes; then sleep, for what is in RAM is as it was before."""
         async with self.awake() as awake:
             await self._commits.finish()
-            embedded = await reembed(awake, self._vectors, progress or _no_progress)
-        await self.sleep()
-        return embedded
-
-    async def would_erase(self, wanted: Sequence[Erasure], *, everything: bool = False) -> Found:
-        """What `erase` would take; nothing is changed."""
-        async with self.awake() as awake:
-            return await found_in(awake.store, Erasures(wanted), everything=everything)
-
-    async def erase(self, wanted: Sequence[Erasure], *, everything: bool = False) -> Found:
-        """Let go of what is meant for good, and refuse it from now on. No byte of it is left in the file when this returns."""
-        async with self.awake() as awake:
-            # Refused before it is looked for: what is stored meanwhile would be overlooked.
-            for one in wanted:
-                awake.erasures.add(one)
-            await self._commits.finish()
-            found = await erase(awake.store, wanted, self._clock(), everything=everything)
-            # Nothing is put aside of what is in RAM: it still has what was erased.
-            awake.recall.tokenized = 0
+            done = await work(awake)
         self._vectors.forget_recent()
         await self.sleep()
-        return found
+        return done
 
     async def tidy(self) -> None:
         """Let the store put itself in order, for one that is awake and will not be written to for a while."""
@@ -316,22 +297,20 @@ class CognitiveMemory:
 
     async def _keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         async with self.awake() as awake:
-            said = kept_of(said, awake.erasures)
-            if episode and awake.erasures and awake.erasures.covers_episode(episode):
-                episode = None
-            new = await self._new_vectors(awake, said)
+            kept, known = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
+            extra = await kept_changes(awake.store, kept, extra, awake.erasures)
+            new = await self._new_vectors(awake, kept)
 
             def plan() -> Plan[list[Fact]]:
-                intake = take_in(said, awake.recall.facts.get, episode)
+                refuse_erased(kept, awake.erasures)
+                intake = take_in(kept, awake.recall.facts.get, known)
                 return Plan([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
     async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
         before = current_count(fact for one in said if (fact := self.known(one.id)))
-        async with self.awake() as awake:
-            kept = await kept_changes(awake.store, said, extra, awake.erasures)
-        return current_count(await self._keep(said, None, kept)) - before
+        return current_count(await self._keep(said, None, extra)) - before
 
     async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
         if not awake.embeds_with(self._vectors):
@@ -416,14 +395,6 @@ class CognitiveMemory:
                 await self._transition.run(self._wake_up())
             assert self._state is not None  # noqa: S101 - a transition that fails raises
             return self._state
-
-
-def _no_listener(fact: Fact) -> None:
-    del fact
-
-
-def _no_progress(done: int, total: int) -> None:
-    del done, total
 
 
 def _fact_in(awake: Awake, fact_id: str) -> Fact:

@@ -59,7 +59,7 @@ async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = F
 async def erase(store: FactStore, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
     """Let go of it for good and remember the digests. Interrupted, it is to be called again; twice is once."""
     found = await found_in(store, Erasures(wanted), everything=everything)
-    ids = tuple(one.id for one in (*found.facts, *found.episodes))
+    ids = (*(fact.id for fact in found.facts), *(episode.id for episode in found.episodes))
     changes: list[Change] = [SetMeta(f"{_PREFIX}{one.key}", str(at_us)) for one in wanted]
     changes += [ReviseFact(fact) for fact in found.revised]
     await store.write([*changes, Erase(ids, found.texts)])
@@ -73,7 +73,7 @@ def kept_of(said: Iterable[Fact], erasures: Erasures) -> list[Fact]:
 
 
 async def kept_changes(store: FactStore, said: Sequence[Fact], changes: Sequence[Change], erasures: Erasures) -> list[Change]:
-    """What may be kept of changes that come with facts from elsewhere: no episode that was erased, no link to what is not there."""
+    """What may be kept of changes that come from elsewhere with facts: no erased episode, and no link to one."""
     if not erasures:
         return list(changes)
     kept = [one for one in changes if not (isinstance(one, AddEpisode) and erasures.covers_episode(one.episode))]
@@ -83,7 +83,19 @@ async def kept_changes(store: FactStore, said: Sequence[Fact], changes: Sequence
     return [one for one in kept if not isinstance(one, Link) or {one.from_id, one.to_id} <= there]
 
 
-def refuse_erased(fact: Fact, erasures: Erasures) -> None:
-    """Raises `InvalidInput` for what may not be kept at all."""
-    if erasures and remainder(fact, erasures) is None:
+def kept_episode(episode: Episode | None, erasures: Erasures) -> Episode | None:
+    """A text, where it may be kept."""
+    return None if episode is None or (erasures and erasures.covers_episode(episode)) else episode
+
+
+def the_one(stored: Sequence[Fact]) -> Fact:
+    """The fact that one statement became. Raises `InvalidInput` where it may not be kept."""
+    if not stored:
+        raise InvalidInput(ERASED)
+    return stored[0]
+
+
+def refuse_erased(said: Sequence[Fact], erasures: Erasures) -> None:
+    """Raises `InvalidInput` for what may not be kept."""
+    if erasures and any(remainder(fact, erasures) is None for fact in said):
         raise InvalidInput(ERASED)

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
@@ -61,7 +61,7 @@ def read_key(key: str) -> Erasure | None:
     if kind not in KINDS or not _DIGEST.fullmatch(digest) or not (words.isascii() and words.isdigit() and len(words) == 1):
         return None
     is_fitting = 0 < int(words) <= SUBJECT_WORDS_MAX if kind == "subject" else words == "0"
-    return Erasure(kind, int(words), digest) if is_fitting else None  # type: ignore[arg-type]
+    return Erasure(kind, int(words), digest) if is_fitting else None
 
 
 def words_of(text: str) -> list[str]:
@@ -83,6 +83,9 @@ class Erasures:
         """Put one in force; twice is once."""
         self._digests[one.kind].add(one.digest)
         self._lengths.update({one.words} - {0})
+
+    def __contains__(self, one: Erasure) -> bool:
+        return one.digest in self._digests[one.kind]
 
     def __bool__(self) -> bool:
         return any(self._digests.values())
@@ -121,14 +124,47 @@ class Erasures:
         )
 
 
+class Said(Protocol):
+    """What is said, by a fact or by a statement of one."""
+
+    @property
+    def content(self) -> str:
+        """The text."""
+        ...
+
+    @property
+    def concept(self) -> str:
+        """Its topic."""
+        ...
+
+    @property
+    def speaker(self) -> str:
+        """Who said it."""
+        ...
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Whom and what it names."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its keywords."""
+        ...
+
+
+def texts_of(said: Said) -> tuple[str, ...]:
+    """All in which a subject may be named, but the words before it."""
+    return (said.content, said.concept, said.speaker, *said.entities, *said.labels)
+
+
 def remainder(fact: Fact, erasures: Erasures) -> Fact | None:
     """What may stay of a fact: None for nothing, the same fact where nothing of it is meant.
 
     A fact that other sources vouch for too loses only the source that is meant, and the words before it that name a subject; the
     hive hears of it anew then, for what it has is another statement.
     """
-    texts = (fact.content, fact.concept, fact.speaker, *fact.entities, *fact.labels)
-    if erasures.covers_fact(fact.id, texts):
+    if erasures.covers_fact(fact.id, texts_of(fact)):
         return None
     sources = tuple(source for source in fact.sources if not erasures.covers_source(source))
     before = "" if erasures.names_subject([fact.before]) else fact.before

@@ -12,6 +12,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
+from hive_mind.runtime.copies import note_copy
 
 if TYPE_CHECKING:
     from hive_mind.control.archive import Archived
@@ -47,6 +48,7 @@ async def export_fleet(
     folder = fleets.home_of(home)
     name = fleets.chosen_fleet(folder, fleet)
     refuse_replacing(file, force=force)
+    note_copy(folder, file, "archive", name)
     async with fleets.opened(folder, name) as controller:
         archived = await export(folder.absolute(), name, file, call=controller.call)
     _tell(archived, f"fleet {name} is in {file}", output)

@@ -9,6 +9,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.erasure import Erasures, erasure_of, words_of
 from tests.builders import BagOfWords
@@ -44,7 +45,7 @@ def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: Path) 
         await taught(memory)
         assert list(files_with(tmp_path, "lovelace"))
 
-        found = await memory.erase([erasure_of("subject", "ada  LOVELACE")])
+        found = await erase_from(memory, [erasure_of("subject", "ada  LOVELACE")], 1)
 
         assert [fact.content for fact in found.facts] == [ADA]
         assert [episode.text for episode in found.episodes] == [TALK]
@@ -66,7 +67,7 @@ def test_what_was_erased_is_refused_whoever_says_it_and_after_a_restart(tmp_path
         memory = memory_at(tmp_path / "memory.sqlite")
         await taught(memory)
         lines = [line async for line in memory.export()]
-        await memory.erase([erasure_of("subject", "Ada Lovelace")])
+        await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
         await memory.close()
 
         memory = memory_at(tmp_path / "memory.sqlite")
@@ -87,7 +88,7 @@ def test_a_fact_that_another_source_vouches_for_loses_the_erased_source_alone(tm
         memory = memory_at(tmp_path / "memory.sqlite")
         await taught(memory)
 
-        found = await memory.erase([erasure_of("source", "talk.txt")])
+        found = await erase_from(memory, [erasure_of("source", "talk.txt")], 1)
 
         assert [fact.content for fact in found.facts] == [ADA]
         assert [(fact.content, fact.sources) for fact in await memory.get_all_facts()] == [(FERRY, ("port",))]
@@ -102,7 +103,7 @@ def test_one_fact_goes_by_its_id(tmp_path: Path) -> None:
         memory = memory_at(tmp_path / "memory.sqlite")
         fact = await memory.store_fact("pump", "Pump seven leaks.")
         await memory.store_fact("pump", "Pump eight is new.")
-        await memory.erase([erasure_of("fact", fact.id)])
+        await erase_from(memory, [erasure_of("fact", fact.id)], 1)
 
         assert [one.content for one in await memory.get_all_facts()] == ["Pump eight is new."]
         assert list(files_with(tmp_path, "pump seven")) == []
@@ -117,7 +118,7 @@ def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path) -> No
     async def scenario() -> None:
         memory = memory_at(tmp_path / "memory.sqlite")
         await taught(memory)
-        await memory.erase([erasure_of("subject", "Ada Lovelace")])
+        await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
         await memory.close()
 
     asyncio.run(scenario())
