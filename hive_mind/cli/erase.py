@@ -132,14 +132,15 @@ def _agents_but(settings: Settings, running: set[str]) -> list[str]:
 
 def _show_dry(erased: Erased, output: Format) -> None:
     if output is Format.JSON:
-        show_json({"would_erase": erased.facts, "from": plain(erased.confirmed), "owed": plain(erased.owed)})
+        show_json({"would_erase": list(dict.fromkeys(erased.facts)), "from": plain(erased.confirmed), "owed": plain(erased.owed)})
         return
     for one in erased.confirmed:
         show(f"{one.who}: {counted(one.facts, 'fact')}, {counted(one.episodes, 'text')}")
-    for content in erased.facts[:_SHOWN]:
+    contents = list(dict.fromkeys(erased.facts))
+    for content in contents[:_SHOWN]:
         show(f"  {content}")
-    if len(erased.facts) > _SHOWN:
-        show(f"  and {len(erased.facts) - _SHOWN:,} more")
+    if len(contents) > _SHOWN:
+        show(f"  and {len(contents) - _SHOWN:,} more")
     for owed in erased.owed:
         show(f"can't be done here: {owed.who}: {owed.why}")
     say("nothing was changed: add --yes to erase it for good")

@@ -1,6 +1,8 @@
 """Leaves nothing on a Redis server of what a hive is to forget: in its streams, read or not, in its dead letters, in its log.
 
-An entry that is deleted is lost to who has not read it. Nodes send again whatever was not confirmed, without what was erased.
+Deleting an entry only marks it: its bytes stay until everything beside it is deleted, too. So a stream that has one of them is
+emptied. What somebody had not read is lost to it, as on a network; nodes send again what was not confirmed, without what was
+erased. Dead letters are dropped, all of them: what was deleted there before may still have its bytes.
 """
 
 import asyncio
@@ -20,13 +22,17 @@ _POLL_S, _WRITTEN_WITHIN_S = 0.1, 60.0
 
 
 async def scrub(address: BusAddress, settings: BusSettings, hives: Sequence[str], is_meant: IsMeant) -> int:
-    """Delete what is meant from the streams of these hives; how many entries. Raises `BackendError` where files may have it."""
+    """Empty the streams of these hives that have what is meant; how many entries go. Raises `BackendError` where files may have it."""
     wire = Wire(Place(address, settings))
     try:
         await wire.connect()
-        deleted = sum([await _cleaned(wire, stream, is_meant) for hive in hives for stream in await _streams(wire, hive)])
+        gone = 0
+        for hive in hives:
+            for stream in await _streams(wire, hive):
+                if stream == keys.letters(hive) or await _has_it(wire, stream, is_meant):
+                    gone += await wire.one("XTRIM", stream, "MAXLEN", "0")
         await _written_anew(wire)
-        return deleted
+        return gone
     finally:
         await wire.close()
 
@@ -41,14 +47,14 @@ async def _streams(wire: Wire, hive: str) -> list[bytes]:
             return sorted(found)
 
 
-async def _cleaned(wire: Wire, stream: bytes, is_meant: IsMeant) -> int:
-    start, deleted = b"-", 0
+async def _has_it(wire: Wire, stream: bytes, is_meant: IsMeant) -> bool:
+    start = b"-"
     while True:
         page = await wire.one("XRANGE", stream, start, "+", "COUNT", _PAGE)
-        gone = [id for id, fields in page if _is_meant(pairs(fields), is_meant)]
-        deleted += await wire.one("XDEL", stream, *gone) if gone else 0
+        if any(_is_meant(pairs(fields), is_meant) for _, fields in page):
+            return True
         if len(page) < _PAGE:
-            return deleted
+            return False
         start = keys.after(page[-1][0])
 
 
