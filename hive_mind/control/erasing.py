@@ -29,7 +29,7 @@ class Controller(Protocol):
         """Where it remembers."""
         ...
 
-    async def call(self, agent: str, what: str, /, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
         """Put a request to an agent."""
         ...
 

@@ -59,7 +59,7 @@ SETTINGS = Story(
         promotion={"confidenceMin": 0.2, "wordsMin": 2, "lettersShareMin": 0.4},
         gossip={"periodS": 20, "fanout": 3, "beatS": 0.2, "suspectAfterS": 5},
         lifecycle={"forget": False, "ttlHours": 48, "decayPerHour": 0.5, "gcPeriodS": 30},
-        trust={"moderators": ["ada"], "halfLifeDays": 7, "quarantineBelow": 0.25},
+        trust={"moderators": ["ada"], "halfLifeDays": 7, "quarantineBelow": 0.25, "quotaPerAgent": 500},
         retrieval={"semanticWeight": 0.25, "evidenceStrength": 0.25, "depth": 50, "fusion": "linear", "rrfK": 9, "deadlineS": 1},
     ),
     fixed(
@@ -73,7 +73,7 @@ SETTINGS = Story(
         },
         gossip={"periodS": 2.5, "fanout": 4, "beatS": 0.1, "suspectAfterS": 3},
         lifecycle={"forget": True, "ttlHours": 12, "decayPerHour": 0.25, "gcPeriodS": 9},
-        trust={"moderators": ["bob"], "halfLifeDays": 14, "quarantineBelow": 0.5},
+        trust={"moderators": ["bob"], "halfLifeDays": 14, "quarantineBelow": 0.5, "quotaPerAgent": 700},
         retrieval={"semanticWeight": 0.75, "evidenceStrength": 0.5, "depth": 60, "fusion": "rrf", "rrfK": 11, "deadlineS": 3},
         platform={"kind": "inprocess", "stopTimeoutS": 7},
     ),
@@ -91,6 +91,7 @@ SETTINGS = Story(
             lambda f: [f.node.standing.is_moderator(n) for n in ("ada", "bob")], [True, False], [False, True]
         ),
         "spec.trust.halfLifeDays": Sight(lambda f: f.node.standing._book._settings.half_life_days, 7, 14),
+        "spec.trust.quotaPerAgent": Sight(lambda f: f.node.standing.quota, 500, 700),
         "spec.trust.quarantineBelow": Sight(lambda f: f.node.standing._book._settings.quarantine_trust, 0.25, 0.5),
         "spec.retrieval.semanticWeight": Sight(lambda f: ranking(f).semantic_weight, 0.25, 0.75),
         "spec.retrieval.evidenceStrength": Sight(lambda f: ranking(f).evidence_strength, 0.25, 0.5),

@@ -22,7 +22,7 @@ _POLL_S, _WRITTEN_WITHIN_S = 0.1, 60.0
 
 
 async def scrub(address: BusAddress, settings: BusSettings, hives: Sequence[str], is_meant: IsMeant) -> int:
-    """Empty the streams of these hives that have what is meant; how many entries go. Raises `BackendError` where files keep it."""
+    """Empty streams of these hives that have what is meant; how many entries go. Raises `BackendError` where files have it."""
     wire = Wire(Place(address, settings))
     try:
         await wire.connect()

@@ -244,6 +244,13 @@ class Trust(_Part):
         default_factory=list, description="Agents that may retract what others said and pin their trust."
     )
     half_life_days: float = Field(30.0, gt=0, le=3660, description="After so long a rating counts half.")
+    quota_per_agent: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Facts that an agent may share, of which the newest stay. By default 10,000 in a new fleet that requires "
+        "identity, else 1,000,000.",
+    )
     quarantine_below: float = Field(0.6, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found.")
 
 

@@ -78,6 +78,7 @@ READ: Mapping[str, Read] = {
     "spec.health.stallMin": lambda c: c.watch.stall_min,
     "spec.trust.moderators": lambda c: c.tuning.standing.moderators,
     "spec.trust.halfLifeDays": lambda c: c.tuning.standing.trust.half_life_days,
+    "spec.trust.quotaPerAgent": lambda c: c.tuning.standing.quota_per_agent,
     "spec.trust.quarantineBelow": lambda c: c.tuning.standing.trust.quarantine_trust,
     "spec.retrieval.semanticWeight": lambda c: c.ranking.semantic_weight,
     "spec.retrieval.evidenceStrength": lambda c: c.ranking.evidence_strength,
