@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from hive_mind.forms.form import Form
 from hive_mind.judge.rules import EvaluationRule
+from hive_mind.memory.instructions import RuleName
 
 API_VERSION = "hive-mind/v1"
 
@@ -180,6 +181,10 @@ class Promotion(_Part):
     letters_share_min: Share = Field(0.5, description="Facts with a smaller share of letters stay: tables, numbers, noise.")
     hold_back_secrets: bool = Field(True, description="Facts that hold a credential stay.")
     hold_back_personal: bool = Field(True, description="Facts with e-mail addresses, telephone, card or account numbers stay.")
+    hold_back_instructions: bool = Field(True, description="Facts made to be obeyed, or in another's name, stay.")
+    allow_instructions: list[RuleName] = Field(
+        default_factory=list, description="Rules of these that don't count here; the reason at a fact names its rule."
+    )
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 

@@ -59,6 +59,8 @@ READ: Mapping[str, Read] = {
     "spec.promotion.lettersShareMin": lambda c: c.gate.letters_share_min,
     "spec.promotion.holdBackSecrets": lambda c: c.gate.hold_back_secrets,
     "spec.promotion.holdBackPersonal": lambda c: c.gate.hold_back_personal,
+    "spec.promotion.holdBackInstructions": lambda c: c.gate.hold_back_instructions,
+    "spec.promotion.allowInstructions": lambda c: c.gate.allowed_instructions,
     "spec.promotion.open": lambda c: c.gate.is_open,
     "spec.judge.desk": lambda c: c.review.desk.agent,
     "spec.judge.facts": lambda c: c.review.facts,

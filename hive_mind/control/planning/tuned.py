@@ -50,6 +50,8 @@ def gate(promotion: Promotion) -> PromotionSettings:
         letters_share_min=promotion.letters_share_min,
         hold_back_secrets=promotion.hold_back_secrets,
         hold_back_personal=promotion.hold_back_personal,
+        hold_back_instructions=promotion.hold_back_instructions,
+        allowed_instructions=tuple(sorted(promotion.allow_instructions)),
         is_open=promotion.open,
     )
 
