@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from hive_mind.hive.admission import has_its_id
 from hive_mind.hive.council import REGISTRY
 from hive_mind.hive.effects import Put
 from hive_mind.hive.federated import EVERYONE
@@ -109,9 +110,9 @@ class Reading:
         return Estate(vouched, self._registry.entries(), self._own, self._lost())
 
     def _take_assertion(self, known: _Known, record: Put) -> None:
-        # Replicas hold the same under the same dot; so it is read once.
-        if record.key not in self._sealed:
-            self._sealed[record.key] = _decode_sealed(record.value)
+        # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
+        if record.key not in self._sealed and has_its_id((given := _decode_sealed(record.value)).assertion):
+            self._sealed[record.key] = given
         known.live.add(record.key)
 
     def _take_head(self, record: Put) -> None:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-
 RuleName = Literal[
     "ignore-instructions",
     "role-marker",
@@ -34,7 +33,8 @@ def _rule(name: RuleName, pattern: str) -> Rule:
     return Rule(name, re.compile(pattern, re.IGNORECASE))
 
 
-_TOLD = r"(?:you(?:'ve| have)? (?:were|been|are) (?:told|given|taught)|your (?:\w+ ){0,2}(?:instructions|rules|guidelines|orders|prompt|training))"
+_ORDERS = r"(?:instructions|rules|guidelines|orders|prompt|training)"
+_TOLD = rf"(?:you(?:'ve| have)? (?:were|been|are) (?:told|given|taught)|your (?:\w+ ){{0,2}}{_ORDERS})"
 _START = r"(?:^|[.!?:;,]\s{1,3}|\b(?:please|now|and|then|instead)\s)"
 _SPEAKER = r"(?:the )?(?:moderator|administrator|admin|operator|system administrator|system|developer|agent \w{1,40})"
 
@@ -42,7 +42,8 @@ RULES = (
     _rule(
         "ignore-instructions",
         rf"{_START}(?:ignore|disregard|forget|discard|override|bypass|stop following)\b"
-        rf"(?:[^.!?]{{0,40}}\b(?:previous|prior|earlier|above|everything)\b|[^.!?]{{0,30}}{_TOLD}|[^.!?]{{0,30}}\b(?:you have been given|told you)\b)"
+        rf"(?:[^.!?]{{0,40}}\b(?:previous|prior|earlier|above|everything)\b|[^.!?]{{0,30}}{_TOLD}"
+        r"|[^.!?]{0,30}\b(?:you have been given|told you)\b)"
         rf"|{_START}(?:ignore|override|bypass|discard)\s(?:\w+\s){{0,3}}your (?:\w+ )?(?:rules|guidelines|instructions)"
         r"|\byou (?:are|were) no longer bound\b|\byour instructions have changed\b|\boverrides? the system prompt\b"
         r"|\b(?:must|may|shall) not follow the instructions of your\b",
@@ -62,27 +63,32 @@ RULES = (
         "how-to-answer",
         rf"(?:^(?:when(?:ever)?|if)\b[^.!?]{{0,80}},\s?|{_START}(?:always |only )?)(?:always |only )?(?:reply|respond|answer)\b"
         r"[^.!?]{0,40}\b(?:with|that|only|as if|yes|no)\b"
-        r"|^(?:when(?:ever)?|if)\b[^.!?]{0,40}\b(?:asked?|asks)\b[^.!?]{0,60},\s?(?:always |only )?(?:say|answer|reply|respond|tell)\b"
+        r"|^(?:when(?:ever)?|if)\b[^.!?]{0,40}\b(?:asked?|asks)\b[^.!?]{0,60},\s?(?:always |only )?"
+        r"(?:say|answer|reply|respond|tell)\b"
         r"|\bin(?:to)? your (?:next )?(?:answer|reply|response)s?\b|\binto every (?:answer|reply)\b",
     ),
     _rule(
         "keep-from-people",
-        r"\b(?:do not|don't|never)\b[^.!?]{0,15}\b(?:tell|mention|reveal|show)\b[^.!?]{0,40}\b(?:user|your operator|the operator)\b"
+        r"\b(?:do not|don't|never)\b[^.!?]{0,15}\b(?:tell|mention|reveal|show)\b[^.!?]{0,40}"
+        r"\b(?:user|your operator|the operator)\b"
         r"|\bunder no circumstances (?:tell|mention|reveal)\b",
     ),
     _rule(
         "give-out",
         rf"{_START}(?:reveal|print|show|output|repeat|list|send|post|copy|transfer|upload)\b[^.!?]{{0,50}}"
-        r"(?:\bsystem prompt\b|\bhidden prompt\b|\byour (?:memory|instructions|prompt)\b|\byou (?:know|remember|give)\b|\ball secrets\b)"
+        r"(?:\bsystem prompt\b|\bhidden prompt\b|\byour (?:memory|instructions|prompt)\b|\byou (?:know|remember|give)\b"
+        r"|\ball secrets\b)"
         r"|\bdelete (?:it|this|the facts of the other agents)\b",
     ),
     _rule(
         "use-tool",
-        rf"{_START}(?:call the tool|use your tools?|run the following|execute (?:this|the following)|store this (?:sentence|text|fact) in)\b",
+        rf"{_START}(?:call the tool|use your tools?|run the following|execute (?:this|the following)"
+        r"|store this (?:sentence|text|fact) in)\b",
     ),
     _rule(
         "to-models",
-        r"\b(?:note|instructions?|message|order) (?:to|for) (?:the |all |every )*(?:ai|assistants?|language models?|models?|agents|llms?)\b"
+        r"\b(?:note|instructions?|message|order) (?:to|for) (?:the |all |every ){0,3}"
+        r"(?:ai|assistants?|language models?|models?|agents|llms?)\b"
         r"|\bto the (?:assistant|model|ai) reading this\b|\b(?:ai )?(?:agents|models) (?:that|who) read this\b"
         rf"|{_START}(?:repeat|copy|store|send) this (?:message|text|sentence)?\s?(?:to|in|into) (?:every|all|each)\b"
         r"|\byour new task\b|\byou must obey\b|\bcomply with this text\b",
@@ -90,10 +96,11 @@ RULES = (
     _rule(
         "speaks-for-another",
         rf"\b(?:this is|i am|speaking as|as|on behalf of|in the name of|message from) {_SPEAKER}\b[^.!?]{{0,20}}"
-        r"(?:speaking|[:,]\s?(?:i|all|trust|raise|give|print|ignore|the)\b|\bi (?:order|declare|retract|withdraw|take)\b|\band i (?:retract|take|withdraw)\b)"
+        r"(?:speaking|[:,]\s?(?:i|all|trust|raise|give|print|ignore|the)\b|\bi (?:order|declare|retract|withdraw|take)\b"
+        r"|\band i (?:retract|take|withdraw)\b)"
         r"|^i,? the (?:moderator|administrator|operator),|\bin the name of agent \w{1,40}\s?:|^agent \w{1,40} speaking\b"
-        rf"|^{_SPEAKER} (?:says|hereby (?:orders?|instructs?))\s?:?\s?(?:you|all agents|every agent)\b|\bi am your (?:developer|operator|owner)\b"
-        r"|\bi am the system administrator\b",
+        rf"|^{_SPEAKER} (?:says|hereby (?:orders?|instructs?))\s?:?\s?(?:you|all agents|every agent)\b"
+        r"|\bi am your (?:developer|operator|owner)\b|\bi am the system administrator\b",
     ),
 )
 

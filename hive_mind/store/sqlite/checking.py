@@ -9,7 +9,7 @@ from hive_mind.sqlite.file import translating
 from hive_mind.sqlite.log import refuse_damaged_log
 from hive_mind.store.sqlite import reading
 from hive_mind.store.sqlite.history import RecordReader
-from hive_mind.store.sqlite.rows import EDGE_COLUMNS, NODE_COLUMNS, VECTOR_COLUMNS, EdgeRow, NodeRow, VectorRow
+from hive_mind.store.sqlite.rows import EDGE_COLUMNS, NODE_COLUMNS, VECTOR_COLUMNS, EdgeRow, NodeRow, VectorRow, is_itself
 from hive_mind.store.sqlite.schema import EDGE_TOTAL, FORMAT
 
 _PROBLEMS_MAX = 1000
@@ -42,7 +42,7 @@ def _tree_problems(connection: sqlite3.Connection) -> list[str]:
 def _check_rows(connection: sqlite3.Connection, found: list[str]) -> None:
     totals: dict[int, Counter[str]] = {kind: Counter() for kind in range(4)}
     for row in (NodeRow(*row) for row in connection.execute(f"SELECT {NODE_COLUMNS} FROM node")):  # noqa: S608
-        if row.is_sound:
+        if row.is_sound and is_itself(row.id.decode(), row.value):
             totals[row.kind].update(rows=1, sums=row.sum)
         else:
             found.append(row.told)

@@ -12,7 +12,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.store.sqlite import reading
-from hive_mind.store.sqlite.rows import NODE_COLUMNS, RELATIONS, EdgeRow, NodeRow
+from hive_mind.store.sqlite.rows import NODE_COLUMNS, RELATIONS, EdgeRow, NodeRow, is_itself
 from hive_mind.store.sqlite.schema import FORMAT, IDENTITY_KEY
 
 
@@ -53,8 +53,8 @@ class RecordReader:
         """What was added or revised after `tick`, in the order of its last change."""
         query = f"SELECT {NODE_COLUMNS} FROM node WHERE changed > ? ORDER BY changed"  # noqa: S608
         for row in (NodeRow(*row) for row in self._connection.execute(query, (tick,))):
-            if row.is_sound:
-                yield Node(row.changed, row.id.decode(), row.value)
+            if row.is_sound and is_itself(row.id.decode(), value := row.value):
+                yield Node(row.changed, row.id.decode(), value)
             else:
                 self.damaged.append(row.told)
 

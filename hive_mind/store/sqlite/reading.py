@@ -24,6 +24,7 @@ from hive_mind.store.sqlite.rows import (
     NamedRow,
     NodeRow,
     VectorRow,
+    is_itself,
 )
 from hive_mind.store.sqlite.schema import IDENTITY_KEY, PROBE_KEY
 
@@ -61,6 +62,17 @@ def _sound(rows: Iterable[NodeRow], damage: Damage) -> Iterator[NodeRow]:
             yield row
         else:
             damage(row.told)
+
+
+def themselves(rows: Iterable[NodeRow], damage: Damage) -> list[Fact | Episode | str]:
+    """What rows hold, but what stands under an id that is not its own."""
+    found = []
+    for row in rows:
+        if is_itself(row.id.decode(), value := row.value):
+            found.append(value)
+        else:
+            damage(row.told)
+    return found
 
 
 def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Narrow], int]:
@@ -111,7 +123,7 @@ def by_id(connection: sqlite3.Connection, ids: Iterable[str], wanted: type[_Valu
     query = f"SELECT {NODE_COLUMNS} FROM node WHERE id = ?"  # noqa: S608
     for id in dict.fromkeys(ids):
         rows = [NodeRow(*row) for row in connection.execute(query, (id,))]
-        for value in (row.value for row in _sound(rows, damage)):
+        for value in themselves(_sound(rows, damage), damage):
             if isinstance(value, wanted):
                 found[id] = value
     return found

@@ -14,6 +14,7 @@ import numpy as np
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.ids import entity_id, episode_id, fact_id
 from hive_mind.store.base import Narrow, Vector
 
 FACT, EPISODE, ENTITY = 1, 2, 3
@@ -65,6 +66,16 @@ class NodeRow(NamedTuple):
     def told(self) -> str:
         """What to call it in a message."""
         return f"{KIND_NAMES.get(self.kind, 'node')} {self.id.decode(errors='replace')}"
+
+
+def is_itself(id: str, value: Fact | Episode | str) -> bool:
+    """Whether an id is that of what stands under it. Who edits a file can make a checksum; the id follows from the content."""
+    match value:
+        case Fact():
+            return id == value.id == fact_id(value.content)
+        case Episode():
+            return id == value.id == episode_id(value.text, value.source)
+    return id == entity_id(value)
 
 
 def node_row(seq: int, id: str, value: Fact | Episode | str, changed: int) -> NodeRow:

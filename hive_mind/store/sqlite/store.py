@@ -143,7 +143,7 @@ class SqliteStore:
             rows, sums = rows + len(found), sums + sum(row.sum for row in found)
             if not last and record.tick == part[1] and not self._health.damaged:
                 record.note_if_missing(kind, rows, sums)
-            return [row.value for row in found], last
+            return reading.themselves(found, record.health.note_damage), last
 
         async for values in self._pages(page):
             yield values
