@@ -39,10 +39,6 @@ Clock = Callable[[], int]
 Listener = Callable[[Fact], None]
 
 
-def _wall_clock_us() -> int:
-    return time.time_ns() // 1000
-
-
 class CognitiveMemory:
     """The `Memory` protocol over one store. For one event loop; any number of its tasks.
 
@@ -56,7 +52,7 @@ class CognitiveMemory:
         *,
         ranking: RankingSettings | None = None,
         new_arm: NewVectorArm = ExactVectors,
-        clock: Clock = _wall_clock_us,
+        clock: Clock = lambda: time.time_ns() // 1000,
     ) -> None:
         self._open_store, self._new_arm, self._clock = open_store, new_arm, clock
         self._ranking = ranking or RankingSettings()

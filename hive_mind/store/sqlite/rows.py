@@ -14,7 +14,7 @@ import numpy as np
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.ids import entity_id, episode_id, fact_id
+from hive_mind.model.ids import episode_id, fact_id
 from hive_mind.store.base import Narrow, Vector
 
 FACT, EPISODE, ENTITY = 1, 2, 3
@@ -29,6 +29,7 @@ EDGE_COLUMNS = "seq, relation, from_seq, to_seq, sum"
 VECTOR_COLUMNS = "CAST(model AS BLOB), CAST(key AS BLOB), CAST(value AS BLOB), sum"
 NAMED_COLUMNS = "CAST(key AS BLOB), CAST(value AS BLOB), changed, sum"
 
+_ID_CHARACTERS = 32
 _encode = msgspec.json.encode
 _fact_of = msgspec.json.Decoder(Fact).decode
 _episode_of = msgspec.json.Decoder(Episode).decode
@@ -69,13 +70,17 @@ class NodeRow(NamedTuple):
 
 
 def is_itself(id: str, value: Fact | Episode | str) -> bool:
-    """Whether an id is that of what stands under it. Who edits a file can make a checksum; the id follows from the content."""
+    """Whether an id of ours is that of what stands under it. Who edits a file can make a checksum; such an id follows from the
+    content. What is called otherwise stands in nobody's place.
+    """
+    if len(id) != _ID_CHARACTERS:
+        return True
     match value:
         case Fact():
             return id == value.id == fact_id(value.content)
         case Episode():
             return id == value.id == episode_id(value.text, value.source)
-    return id == entity_id(value)
+    return True
 
 
 def node_row(seq: int, id: str, value: Fact | Episode | str, changed: int) -> NodeRow:
