@@ -4,16 +4,13 @@ import asyncio
 import logging
 from collections import deque
 from pathlib import Path
-from typing import cast
 
 from hive_mind.errors import BackendError, ConfigError
-from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.erasing import Eraser
 from hive_mind.runtime.figures import figures_of
 from hive_mind.runtime.keys import Proof
 from hive_mind.runtime.member import MemberPlan, RunningMember
 from hive_mind.runtime.metrics import NodeFigures
-from hive_mind.runtime.node import RunnerSettings, system_clock
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.outgoing import OutgoingSettings
 from hive_mind.runtime.worker_config import NodeConfig, WorkerConfig
 from hive_mind.runtime.worker_status import NodeStatus
@@ -67,7 +64,6 @@ class WorkerNode:
         self.has_entered = False
         """Whether it has been a member since it was started."""
         self._error, self._looks = "", 0
-        self._eraser = Eraser(config.name, running.runner)
         self._findings: deque[str] = deque(maxlen=_FINDINGS_MAX)
 
     @property
@@ -101,11 +97,8 @@ class WorkerNode:
 
     async def erase(self) -> None:
         """Carry out what the hive is to forget, once it is known here."""
-        member = self.running.member
-        if not self.has_entered or not member.is_ready:
-            return
-        agents = {name: cast(DistributedCognitiveMemory, agent.memory) for name, agent in self.running.agents.items()}
-        await self._eraser.look(member.node.registry, agents, system_clock().wall_ms)
+        if self.has_entered:
+            await self.running.erase()
 
     def look(self) -> None:
         """Note what a person should be told."""
