@@ -5,7 +5,7 @@ import pytest
 from hive_mind.hive.topology import Topology
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import FactsReply, ListReply, PoolReply, Replicate
+from hive_mind.model.messages import FactsRequest, ListRequest, PoolRequest, Replicate
 from tests.hives import MODERATOR, PUMP, Hive, federated, flat, sharded
 
 ADA = "Ada Lovelace lives at 12 Elm Street."
@@ -104,18 +104,20 @@ def test_who_says_it_again_is_refused_by_its_own_node_and_by_all_others() -> Non
 
 
 def test_what_a_member_shows_that_has_not_heard_of_it_reaches_nobody() -> None:
-    hive = Hive(flat("n0", "n1"))
+    hive = Hive(sharded(2, 1, 16))
     hive.wait(20_000)
-    hive.down.add("n1")
-    erase(hive, "n0", SUBJECT)
-    hive.boot("n1")
-    hive.is_lost = lambda _sender, to, message: not isinstance(message, PoolReply | FactsReply | ListReply) and to == "n1"
-    hive.say("n1", ADA)
-    told = hive.fact("n1", fact_id(ADA))
-    assert told is not None
+    # n1 gets questions, and nothing by which it could hear of an erasure.
+    hive.is_lost = lambda _sender, to, message: to == "n1" and not isinstance(message, PoolRequest | FactsRequest | ListRequest)
+    contents = [f"Ada Lovelace has key {number}." for number in range(20)]
+    hive.say("n1", *contents)
+    shown = {fact.content for fact in hive.listed("n0").facts}
+    assert shown
 
-    assert not hive.nodes["n0"].standing.is_to_be_shown(told)
-    assert ADA not in {fact.content for fact in hive.listed("n0").facts}
+    erase(hive, "n0", SUBJECT)
+
+    assert all(any(name == "n1" for name in hive.who_has(content)) for content in shown)
+    assert hive.listed("n0").facts == ()
+    assert hive.found("n0", contents[0]) == []
 
 
 def test_only_a_moderator_may_erase() -> None:

@@ -98,6 +98,26 @@ def test_a_fact_that_another_source_vouches_for_loses_the_erased_source_alone(tm
     asyncio.run(scenario())
 
 
+def test_of_much_that_was_erased_no_page_and_no_term_is_left(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        memory = memory_at(tmp_path / "memory.sqlite")
+        await memory.store_fact("ferry", FERRY)
+        await memory.sleep()
+        before = (tmp_path / "memory.sqlite").stat().st_size
+        said = [Candidate(f"Ada Lovelace has the key of vault zanzibar{number}.", "key", 0.9) for number in range(300)]
+        await memory.store_facts(said, "talk.txt")
+
+        found = await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
+
+        assert len(found.facts) == 300
+        assert (tmp_path / "memory.sqlite").stat().st_size <= before + 4096
+        assert list(files_with(tmp_path, "zanzibar")) == []
+        await memory.close()
+        assert list(files_with(tmp_path, "zanzibar")) == []
+
+    asyncio.run(scenario())
+
+
 def test_one_fact_goes_by_its_id(tmp_path: Path) -> None:
     async def scenario() -> None:
         memory = memory_at(tmp_path / "memory.sqlite")

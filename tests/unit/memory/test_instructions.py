@@ -1,7 +1,7 @@
 """Text made to be obeyed stays home; the same words in a statement are shared. Counted on labelled sentences.
 
 The rules were written with `development` and `held_out` in view. `unseen` was written afterwards, in other words on purpose, and
-counted once: it shows how little such rules are worth against who knows them. What protects is asserted elsewhere: facts are data.
+counted once: it shows how little such rules are worth against who knows them. What protects: facts are data, fenced.
 """
 
 from pathlib import Path

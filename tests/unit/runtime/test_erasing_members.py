@@ -1,4 +1,4 @@
-"""Members over one bus with their memories and journals in files: what is erased leaves the files of all, also of who was away."""
+"""Members over one bus, memories and journals in files: what is erased leaves the files of all, also of who was away."""
 
 from pathlib import Path
 

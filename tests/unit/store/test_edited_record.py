@@ -12,7 +12,7 @@ from tests.builders import Home, found, run
 
 def edit(path: Path, before: str, after: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
-        for row in [NodeRow(*row) for row in connection.execute(f"SELECT {NODE_COLUMNS} FROM node WHERE kind = 1")]:
+        for row in [NodeRow(*row) for row in connection.execute(f"SELECT {NODE_COLUMNS} FROM node WHERE kind = 1")]:  # noqa: S608
             if isinstance(fact := row.value, Fact) and fact.content == before:
                 fields = {name: getattr(fact, name) for name in Fact.__slots__} | {"content": after}
                 made = node_row(row.seq, fact.id, Fact(**fields), row.changed)
