@@ -10,7 +10,7 @@ from hive_mind.model.evidence import HiveFact
 Key = TypeVar("Key")
 
 FACTS_MAX = 256
-"""A member does nothing else while it puts a page together: some 50 ms at most. Whoever asked asks for the next."""
+"""A member does nothing else while it puts a page together: a tenth of a second where all are alike and of one concept."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
