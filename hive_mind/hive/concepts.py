@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from heapq import nsmallest
 
-from hive_mind.hive.contradiction import excluding
+from hive_mind.hive.trust.contradiction import excluding
 from hive_mind.model.evidence import Statement
 from hive_mind.model.ids import canonical
 

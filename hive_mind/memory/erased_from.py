@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasing import Found, erase, found_in
-from hive_mind.memory.waking import Awake
+from hive_mind.memory.opening import Awake
 from hive_mind.model.erasure import Erasure, Erasures
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hive_mind.memory.erasing import erasures_in, kept_changes, kept_of
 from hive_mind.memory.intake import take_in
+from hive_mind.memory.opening import MODEL_KEY, may_embed, record, tell_other_model
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import MODEL_KEY, may_embed, record, tell_other_model
 from hive_mind.model.fact import Fact
 from hive_mind.store.base import Change, FactStore
 

@@ -12,8 +12,8 @@ from typing import Protocol
 import msgspec
 
 from hive_mind.errors import BackendUnavailable, HiveError
-from hive_mind.hive.registry import Registry
-from hive_mind.hive.rights import erased_key
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.rights import erased_key
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erased_from import lacking
 from hive_mind.memory.erasing import Found

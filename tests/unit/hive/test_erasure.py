@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsRequest, ListRequest, PoolRequest, Replicate
@@ -64,7 +64,7 @@ def test_what_is_still_under_way_to_one_that_is_away_goes_too() -> None:
     assert names_it(hive) == set()
     assert not any(isinstance(message, Replicate) and b"Lovelace" in repr(message).encode() for _, _, message in hive.sent)
     # Nothing is missing for ever: who never saw it has learned that it is gone.
-    contexts = [hive.nodes[name].holdings.share("all").members.context for name in ("n0", "n1", "n2")]
+    contexts = [hive.nodes[name].partitions.share("all").members.context for name in ("n0", "n1", "n2")]
     assert contexts[0].up_to == contexts[1].up_to == contexts[2].up_to
 
 

@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from hive_mind.hive import contradiction
 from hive_mind.hive import replica as replica_module
 from hive_mind.hive.concepts import COMPARED_MAX, Concepts
-from hive_mind.hive.pages import FACTS_MAX
+from hive_mind.hive.query.pages import FACTS_MAX
+from hive_mind.hive.trust import contradiction
 from hive_mind.model.evidence import Statement
 from hive_mind.model.messages import ListReply
 from tests.hives import Hive, flat

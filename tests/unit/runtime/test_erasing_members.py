@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from hive_mind.hive.rights import erased_key
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls, Call
 from hive_mind.runtime.member import MemberPlan, RunningMember
@@ -15,7 +15,7 @@ ADA = "Ada Lovelace lives at 12 Elm Street."
 PRIVATE = "Ada Lovelace has the key of the vault."
 FERRY = "The ferry leaves at nine."
 SUBJECT = erasure_of("subject", "Ada Lovelace")
-MODERATED = HiveSettings(standing=StandingSettings(moderators=("ann",)))
+MODERATED = HiveSettings(standing=PolicySettings(moderators=("ann",)))
 
 
 def member(name: str) -> MemberPlan:
@@ -40,7 +40,7 @@ def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path) -> Non
         await ann.memory.store_fact("ada", ADA)
         await ann.memory.store_fact("ferry", FERRY)
         await cleo.memory.local_store_fact("ada", PRIVATE)
-        await until(lambda: all(len(one.member.node.holdings.shares["all"]) == 2 for one in (ann, ben, cleo)))
+        await until(lambda: all(len(one.member.node.partitions.shares["all"]) == 2 for one in (ann, ben, cleo)))
         await cleo.close()
         assert len({file.split("/")[0] for file in files_with(tmp_path, "lovelace")}) == 2
 
