@@ -209,6 +209,7 @@ async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), 1.0)
         if running.runner.failure is not None:
             raise CommandError(f"{running.plan.name} has stopped: {running.runner.failure}")
+        await running.erase()
         now = set(running.silent())
         for name in sorted(now ^ silent):
             say(f"{running.plan.name}: nothing is heard of {name}" if name in now else f"{running.plan.name}: {name} is back")

@@ -36,12 +36,15 @@ _NODE = "archive"
 _COMPLETE = "complete"
 
 
-async def import_(path: Path, home: Path, fleet: str = "") -> Archived:
+async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Archived:
     """Restore a fleet into a home that has neither it nor its agents; `fleet`: under another name. It stays stopped.
+
+    `root`: the first digits of the key that must have signed it; without one anybody's archive is taken.
 
     Raises `HiveError`, and has changed nothing then.
     """
     with reading(path) as archive:
+        _refuse_other_root(archive, root)
         name = checked_name(fleet or archive.about.fleet, "fleet")
         manifest = _manifest(archive, name)
         folder = FleetFolder(home, name)
@@ -51,6 +54,13 @@ async def import_(path: Path, home: Path, fleet: str = "") -> Archived:
             return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
         except OSError as error:
             raise BackendError("archive", f"{folder.home}: {error.strerror or error}; check the folder and the disk") from error
+
+
+def _refuse_other_root(archive: Archive, root: str) -> None:
+    signer = archive.about.root_id
+    if root and not (signer and signer.startswith(root.lower())):
+        by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
+        raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
 
 
 async def _carried_out(work: "_Import", *, is_home_new: bool) -> Archived:
@@ -111,7 +121,9 @@ class _Import:
             if self.archive.has(f"agents/{agent}.sources"):
                 _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
         moved = await self._settled(estate)
-        return Archived(self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry)
+        return Archived(
+            self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry, self.archive.about.root_id
+        )
 
     async def _settled(self, estate: JournalSnapshot) -> Moved:
         """Journals of a hive that holds this, if there is anything."""

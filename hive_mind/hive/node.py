@@ -43,7 +43,7 @@ from hive_mind.hive.policy.admission import believable, bounded
 from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_chunks import announced
-from hive_mind.hive.policy.registry_service import REGISTRY, RegistryService, facts_taken_back, record_of
+from hive_mind.hive.policy.registry_service import REGISTRY, RegistryService, facts_taken_back, has_erasure, record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.query.questions import Questions
 from hive_mind.hive.replication.anti_entropy import AntiEntropy
@@ -109,7 +109,7 @@ class HiveNode:
         self.policy = NodePolicy(self.settings.standing, seal, self.registry, self.time)
         self.partitions = Partitions(name, self.incarnation, actor, topology, self.policy)
         self.replica = Replica(new_arm, self.settings.model, self.partitions.searchable())
-        self.outbox = Outbox(self.settings.delivery, chance, self.partitions.share)
+        self.outbox = Outbox(self.settings.delivery, chance, self.partitions.share, self.policy.is_erased)
         self.repair = AntiEntropy(self.partitions, self.policy, self.settings.gossip, self.incarnation, chance)
         self.registry_service = RegistryService(self.registry, self.policy, self.partitions, self.clock)
         self.registry_service.own_actors.add(actor)
@@ -245,7 +245,8 @@ class HiveNode:
         written, reasons = self.registry_service.write(event.entries, event.by)
         taken: dict[str, Taken] = {}
         self.registry_service.apply(written, taken, are_just_written=True)
-        return [*self._written(taken, written), Done(event.request, tuple(reasons))]
+        erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
+        return [*erased, *self._written(taken, written), Done(event.request, tuple(reasons))]
 
     def _written(self, taken: Mapping[str, Taken], entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
@@ -275,6 +276,7 @@ class HiveNode:
             case PoolReply() | FactsReply() | ListReply():
                 told = message if sender == self.name else believable(message, self.policy.tenant)
                 if not isinstance(told, PoolReply):
+                    told = msgspec.structs.replace(told, facts=tuple(filter(self.policy.is_to_be_shown, told.facts)))
                     self.registry_service.note_seen(told.facts)
                 return self.questions.take(sender, told)
             case Replicate():
@@ -322,8 +324,10 @@ class HiveNode:
         changed = self.registry_service.take(entries, self.refused)
         taken: dict[str, Taken] = {}
         self.registry_service.apply(changed, taken)
+        erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
-        return [*self._took(taken, [record_of(entry) for entry in changed]), *self._written(self.clock_skew.concede())]
+        erased += [record_of(entry) for entry in changed]
+        return [*self._took(taken, erased), *self._written(self.clock_skew.concede())]
 
     def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state)) is None:

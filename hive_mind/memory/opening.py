@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from hive_mind.memory.erasing import erasures_in
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import VectorSource
+from hive_mind.model.erasure import Erasures
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.sealed import KnownTerms
 from hive_mind.ranking.vector import VectorArm
@@ -35,12 +37,13 @@ NewVectorArm = Callable[[int], VectorArm]
 class Awake:
     """An open store and what is in RAM. `recorded` is the model the database was embedded with, "" for none yet.
 
-    `loop` is where it was woken: elsewhere its store would never be heard.
+    `erasures` are what it refuses to keep.
     """
 
     store: FactStore
     recall: Recall
     recorded: str
+    erasures: Erasures
 
     def embeds_with(self, vectors: VectorSource) -> bool:
         """Whether new vectors of this model may stand beside those that are there."""
@@ -84,9 +87,9 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     """Open and load. Raises what opening the store raises; a store that was opened is closed again."""
     store = await open_store()
     try:
-        recorded = (await store.meta()).get(MODEL_KEY, "")
-        facts = KnownFacts(store.fetch)
-        awake = Awake(store, Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, facts), recorded)
+        meta = await store.meta()
+        recall = Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, KnownFacts(store.fetch))
+        awake = Awake(store, recall, meta.get(MODEL_KEY, ""), erasures_in(meta))
         with _no_collections():
             await _load(awake, vectors)
     except BaseException:

@@ -12,14 +12,16 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.erased_from import would_erase
 from hive_mind.memory.former import former_of, former_told
 from hive_mind.model.content import Content
+from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Method, Query
@@ -66,6 +68,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     inputs: dict[str, Any] = {}
     run: str = ""
     stream: str = ""
+    erasures: tuple[str, ...] = ()
 
 
 class AgentCalls:
@@ -139,6 +142,27 @@ class AgentCalls:
     async def _do_export(self, call: Call) -> Any:
         del call
         return {"lines": [line async for line in cast(CognitiveMemory, self._agent.memory).export()]}
+
+    async def _do_would_erase(self, call: Call) -> Any:
+        """What an erasure would take of what this agent holds."""
+        wanted, shared = _erasures(call), self._shared
+        memory = shared.local if shared else cast(CognitiveMemory, self._agent.memory)
+        found = await would_erase(memory, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
+        return {"facts": [fact.content for fact in found.facts], "episodes": len(found.episodes)}
+
+    async def _do_erase(self, call: Call) -> Any:
+        """Say in the hive what is to be forgotten for good; all nodes carry it out and confirm it."""
+        for one in _erasures(call):
+            await self._write(f"erasure/{one.key}", msgspec.json.encode({"by": self._agent.name}).decode())
+        return {}
+
+    async def _do_erased(self, call: Call) -> Any:
+        """Who has confirmed, as far as this node knows: by node the last confirmation, None where one is missing."""
+        node, wanted = self._member.member.node, _erasures(call)
+        names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
+        told = {rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in wanted] for name in names}
+        confirmed = {name: values[-1] if all(values) else None for name, values in told.items()}
+        return {"confirmed": confirmed, "members": list(node.topology.nodes)}
 
     async def _do_sleep(self, call: Call) -> Any:
         del call
@@ -268,6 +292,13 @@ class AgentCalls:
         if gathered is None:
             return {"completeness": completeness, "asked": [], "silent": []}
         return {"completeness": completeness, "asked": list(gathered.asked), "silent": list(gathered.silent)}
+
+
+def _erasures(call: Call) -> list[Erasure]:
+    found = [one for key in call.erasures if (one := read_key(key)) is not None]
+    if len(found) != len(call.erasures) or not found:
+        raise InvalidInput("`erasures` are keys such as subject/2/3f…, at least one")
+    return found
 
 
 def _held(fact: Fact) -> Reply:

@@ -168,6 +168,11 @@ class KeyFolder:
         self._write(f"moved-{own.id.hex()[:12]}.cert", made)
         return Keyring(root.public, own, made)
 
+    def root_if_here(self) -> PrivateKey | None:
+        """The root's key, where it was not brought to a safer place. Raises `ConfigError` where it is broken."""
+        raw = self._read("root.key")
+        return self._private(raw, "root.key") if raw else None
+
     def _root(self) -> PrivateKey:
         raw = self._read("root.key")
         if not raw:

@@ -35,6 +35,7 @@ from hive_mind.model.messages import Beat, Receipt
 from hive_mind.runtime.app_message_log import ToldLog
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
+from hive_mind.runtime.erasing import Eraser
 from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
@@ -129,7 +130,7 @@ class RunningMember:
             runner,
         )
         self.agents: dict[str, LearningAgent] = {}
-        self._release, self._news = release, News(runner)
+        self._release, self._news, self._eraser = release, News(runner), Eraser(plan.name, runner)
 
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
@@ -159,6 +160,12 @@ class RunningMember:
         """Take in what was issued and revoked in its folder since. Raises `ConfigError`."""
         if self.plan.proof is not None and self.signing is not None:
             KeyFolder(self.plan.proof.folder, self.plan.hive).refresh(self.signing)
+
+    async def erase(self) -> None:
+        """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
+        if self.is_in:
+            agents = {name: cast(DistributedCognitiveMemory, agent.memory) for name, agent in self.agents.items()}
+            await self._eraser.look(self.member.node.registry, agents, system_clock().wall_ms)
 
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""

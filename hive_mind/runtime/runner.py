@@ -159,6 +159,10 @@ class NodeRunner(Requests):
         with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
         await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
 
+    async def scrub(self) -> None:
+        """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
+        await self._journal.scrub()
+
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Take no more requests, finish those there are, at the latest after `drain_s`; close the journal. Twice is fine."""
         if self._closing is None:

@@ -230,6 +230,7 @@ class Worker:
                 if node.is_ready and not was_ready[name]:
                     self._begin(self._settle(name))
                 was_ready[name] = node.is_ready
+                self._begin(node.erase())
             self._note_failures()
             self._node_statuses()
             for agent in self._agents.values():

@@ -80,6 +80,8 @@ class HiveConfig(msgspec.Struct, frozen=True):
     partitions: int = PARTITIONS
     is_sealed: bool = False
     """Whether every fact in it bears its author's seal."""
+    quota_per_agent: int = 1_000_000
+    """Facts that each of its agents may share, unless the manifest says otherwise."""
 
 
 class IdentityConfig(msgspec.Struct, frozen=True):

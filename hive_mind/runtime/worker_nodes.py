@@ -95,6 +95,11 @@ class WorkerNode:
                 self.has_entered, self._error = True, ""
                 _log.info("%s: a member%s", self.name, f"; nothing is heard of {', '.join(silent)}" if silent else "")
 
+    async def erase(self) -> None:
+        """Carry out what the hive is to forget, once it is known here."""
+        if self.has_entered:
+            await self.running.erase()
+
     def look(self) -> None:
         """Note what a person should be told."""
         for finding in self.running.member.membership.findings():

@@ -93,6 +93,15 @@ class File:
         with translating(self.path, self._form), transaction(self.connection):
             yield self.connection
 
+    def scrub(self) -> None:
+        """Leave no freed page and no log. Raises `BackendError` where another connection still reads what was there before."""
+        with translating(self.path, self._form):
+            self.connection.execute("PRAGMA secure_delete = ON")
+            self.connection.execute("VACUUM")
+            (is_busy, *_), *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if is_busy:
+            raise BackendError("sqlite", f"{self.path} is being read by another process: erase again when it has ended")
+
     def close(self) -> None:
         """Write the log back and release the file."""
         try:

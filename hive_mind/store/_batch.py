@@ -10,7 +10,19 @@ from dataclasses import dataclass, field, replace
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta, Vector
+from hive_mind.store.base import (
+    AddEntity,
+    AddEpisode,
+    AddFact,
+    Change,
+    DropVectors,
+    Erase,
+    Link,
+    PutVector,
+    ReviseFact,
+    SetMeta,
+    Vector,
+)
 
 
 @dataclass(slots=True)
@@ -26,6 +38,10 @@ class Batch:
     vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
     """by model and key; they come after what is dropped"""
     named: dict[str, str] = field(default_factory=dict)
+    erased: dict[str, None] = field(default_factory=dict)
+    """ids, of whatever kind; they go after everything else came"""
+    erased_texts: dict[str, None] = field(default_factory=dict)
+    """whose embeddings go"""
 
     def take(self, changes: Iterable[Change]) -> "Batch":
         """Add changes. Raises `InvalidInput` for what can't be, whatever is kept."""
@@ -53,6 +69,9 @@ class Batch:
                     self.vectors = {place: vector for place, vector in self.vectors.items() if place[0] != model}
                 case SetMeta(key, value):
                     self.named[key] = value
+                case Erase(ids, texts):
+                    self.erased |= dict.fromkeys(ids)
+                    self.erased_texts |= dict.fromkeys(texts)
         return self
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from hive_mind.errors import BackendUnavailable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.ids import vector_key
 from hive_mind.store._batch import Batch, already_there, no_end, not_there
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, FactStore, Link, Narrow
@@ -66,6 +67,27 @@ class _Kept:
         for (model, key), vector in batch.vectors.items():
             self.vectors.setdefault(model, {})[key] = vector.astype(np.float16)
         self.named |= batch.named
+        self.erase(set(batch.erased), batch.erased_texts)
+
+    def erase(self, ids: set[str], texts: Iterable[str]) -> None:
+        named = {end for (_, start), ends in self.ahead.items() if start in ids for end in ends} if ids else set()
+        self.drop(ids)
+        still = {end for ends in self.ahead.values() for end in ends} if named else set()
+        self.drop({end for end in named - still if isinstance(self.others.get(end), str)})
+        for model, vectors in self.vectors.items():
+            for text in texts:
+                vectors.pop(vector_key(model, text), None)
+
+    def drop(self, ids: set[str]) -> None:
+        if not ids:
+            return
+        self.facts = {id: fact for id, fact in self.facts.items() if id not in ids}
+        self.others = {id: value for id, value in self.others.items() if id not in ids}
+        for edges in (self.ahead, self.back):
+            for place in list(edges):
+                edges[place] = {end: None for end in edges[place] if end not in ids}
+                if place[1] in ids or not edges[place]:
+                    del edges[place]
 
     def episodes(self) -> dict[str, Episode]:
         return {id: value for id, value in self.others.items() if isinstance(value, Episode)}
@@ -144,6 +166,9 @@ class MemoryStore:
 
     async def tidy(self) -> None:
         self._kept  # noqa: B018 - refuses what is closed
+
+    async def scrub(self) -> None:
+        self._kept.aside = b""
 
     async def close(self) -> None:
         self._is_closed = True

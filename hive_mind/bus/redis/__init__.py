@@ -31,6 +31,7 @@ from hive_mind.bus.redis import dead_letters, keys
 from hive_mind.bus.redis.admin_client import AdminClient
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
 from hive_mind.bus.redis.reader import Letter, Reader
+from hive_mind.bus.redis.scrubbing import scrub
 from hive_mind.bus.redis.server import inspected, refuse_full
 from hive_mind.bus.redis.tasks import begin
 from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
@@ -38,7 +39,7 @@ from hive_mind.bus.redis.watch import Watcher
 from hive_mind.bus.redis.wire import Command, Packed, Place, pack
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
 
-__all__ = ["RedisBus", "open", "purge", "refuse_full"]
+__all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
 
 _ENVELOPE_BYTES_MAX = 16 << 20
 _KNOWN_MAX = 100_000

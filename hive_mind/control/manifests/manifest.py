@@ -15,6 +15,7 @@ from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import SPECS, TopologyName
 from hive_mind.judge.rules import EvaluationRule
+from hive_mind.memory.instructions import RuleName
 
 API_VERSION = "hive-mind/v1"
 
@@ -181,6 +182,10 @@ class Promotion(_Part):
     letters_share_min: Share = Field(0.5, description="Facts with a smaller share of letters stay: tables, numbers, noise.")
     hold_back_secrets: bool = Field(True, description="Facts that hold a credential stay.")
     hold_back_personal: bool = Field(True, description="Facts with e-mail addresses, telephone, card or account numbers stay.")
+    hold_back_instructions: bool = Field(True, description="Facts made to be obeyed, or in another's name, stay.")
+    allow_instructions: list[RuleName] = Field(
+        default_factory=list, description="Rules of these that don't count here; the reason at a fact names its rule."
+    )
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 
@@ -245,6 +250,13 @@ class Trust(_Part):
         default_factory=list, description="Agents that may retract what others said and pin their trust."
     )
     half_life_days: float = Field(30.0, gt=0, le=3660, description="After so long a rating counts half.")
+    quota_per_agent: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Facts that an agent may share, of which the newest stay. By default 10,000 in a new fleet that requires "
+        "identity, else 1,000,000.",
+    )
     quarantine_below: float = Field(0.6, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found.")
 
 

@@ -22,10 +22,15 @@ def milliseconds(seconds: float) -> int:
     return max(round(seconds * 1000), 1)
 
 
-def tuning(spec: Spec) -> HiveSettings:
-    """How nodes behave."""
+def tuning(spec: Spec, quota_per_agent: int) -> HiveSettings:
+    """How nodes behave; `quota_per_agent` where the manifest says nothing of it."""
     return HiveSettings(
-        standing=PolicySettings(moderators=_moderators(spec), expiry=_expiry(spec.lifecycle), trust=_trust(spec.trust)),
+        standing=PolicySettings(
+            moderators=_moderators(spec),
+            quota_per_agent=spec.trust.quota_per_agent or quota_per_agent,
+            expiry=_expiry(spec.lifecycle),
+            trust=_trust(spec.trust),
+        ),
         gossip=GossipSettings(fanout=spec.gossip.fanout, period_ms=milliseconds(spec.gossip.period_s)),
         scatter=ScatterSettings(deadline_ms=milliseconds(spec.retrieval.deadline_s)),
         housekeeping_ms=milliseconds(spec.lifecycle.gc_period_s),
@@ -45,6 +50,8 @@ def gate(promotion: Promotion) -> PromotionSettings:
         letters_share_min=promotion.letters_share_min,
         hold_back_secrets=promotion.hold_back_secrets,
         hold_back_personal=promotion.hold_back_personal,
+        hold_back_instructions=promotion.hold_back_instructions,
+        allowed_instructions=tuple(sorted(promotion.allow_instructions)),
         is_open=promotion.open,
     )
 

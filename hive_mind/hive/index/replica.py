@@ -4,6 +4,7 @@ Facts whose home is here and copies of others' facts lie in two indexes, because
 merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,14 +15,13 @@ import numpy as np
 
 from hive_mind.hive.effects import Record
 from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
+from hive_mind.hive.index.concepts import Concepts
 from hive_mind.hive.policy.admission import answerable, is_comparable
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
-from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.hive.trust.trust_book import k_eff
 from hive_mind.hive.trust.voting import Claim, fused
 from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
-from hive_mind.model.ids import canonical
 from hive_mind.model.messages import ListPlace
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
@@ -32,8 +32,6 @@ from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistic
 from hive_mind.ranking.merge import merge_found
 from hive_mind.ranking.vector import Vector, VectorArm
 
-# A concept such as "note" may have thousands of facts; a person is helped by the first few that disagree.
-_COMPARED_MAX = 64
 _RIVALS_MAX = 8
 
 
@@ -88,6 +86,13 @@ class _Known:
         return Evidence(self.confirmations, self.confidence, self.agents)
 
 
+class _Order(NamedTuple):
+    """Places of the facts at home that are about a concept, the oldest first."""
+
+    concept: str
+    places: list[ListPlace]
+
+
 class Counted(NamedTuple):
     """Whether a fact counts here or is a copy, and whether several sources vouch for it."""
 
@@ -115,9 +120,11 @@ class Replica:
     def __init__(self, new_arm: Callable[[], VectorArm | None], model: str, shares: Shares) -> None:
         self._new_arm, self._model, self._shares = new_arm, model, shares
         self._known: dict[str, _Known] = {}
-        self._concepts: dict[str, set[str]] = {}
+        self._concepts = Concepts()
         self._dirty: dict[str, set[str]] = {}
         self._version = -1
+        self._order: _Order | None = None
+        """Of the last listing, for who asks for its next page; None once anything changed."""
         arm = new_arm()
         self._dimension = 0 if arm is None else arm.dimension
         self._home, self._copies = self._new_part(), self._new_part()
@@ -125,7 +132,7 @@ class Replica:
     def rearrange(self, shares: Shares) -> None:
         """Other partitions count here from now on."""
         self._shares = shares
-        self._known, self._concepts, self._dirty = {}, {}, {}
+        self._known, self._concepts, self._dirty, self._order = {}, Concepts(), {}, None
         self._home, self._copies = self._new_part(), self._new_part()
         for name in (*shares.homes, *shares.copies):
             self.changed(name, shares.by_partition[name].members.items())
@@ -189,10 +196,17 @@ class Replica:
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
         self._refresh(judge)
-        at_home = ((id, known) for id, known in self._known.items() if known.is_home)
-        about = (one for one in at_home if not concept or is_about(concept, one[1].statement.concept, one[1].statement.entities))
-        places = (ListPlace(known.stamp, id) for id, known in about)
-        rows = sorted((place for place in places if after is None or place < after), reverse=True)[:limit]
+        if self._order is None or self._order.concept != concept:
+            at_home = ((id, known) for id, known in self._known.items() if known.is_home)
+            about = (
+                (id, one)
+                for id, one in at_home
+                if not concept or is_about(concept, one.statement.concept, one.statement.entities)
+            )
+            self._order = _Order(concept, sorted(ListPlace(known.stamp, id) for id, known in about))
+        places = self._order.places
+        end = len(places) if after is None else bisect_left(places, after)
+        rows = (places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1))
         return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
 
     def counted(self, judge: Judge) -> dict[str, Counted]:
@@ -204,10 +218,7 @@ class Replica:
 
     def conflicting(self, fact_id: str) -> list[str]:
         """Facts kept here that can't be true beside this one."""
-        known = self._known[fact_id]
-        about = self._concepts.get(canonical(known.statement.concept).casefold(), ())
-        others = sorted(id for id in about if id != fact_id)[:_COMPARED_MAX]
-        return [id for id in others if conflicts(known.statement, self._known[id].statement)]
+        return self._concepts.rivals(fact_id, self._known[fact_id].statement, lambda other: self._known[other].statement)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -231,6 +242,7 @@ class Replica:
         former = self._known.get(fact_id)
         if former is not None:
             partitions = partitions.union(former.partitions)
+        self._order = None
         known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
         if former is not None and known is not None and _is_indexed_alike(former, known):
             self._known[fact_id] = known
@@ -262,17 +274,12 @@ class Replica:
     def _put_in(self, fact_id: str, known: _Known) -> None:
         self._known[fact_id] = known
         self._part_of(known).add(fact_id, self._indexed(fact_id))
-        if known.statement.concept:
-            self._concepts.setdefault(canonical(known.statement.concept).casefold(), set()).add(fact_id)
+        self._concepts.add(fact_id, known.statement.concept)
 
     def _take_out(self, fact_id: str, known: _Known) -> None:
         del self._known[fact_id]
         self._part_of(known).remove(fact_id, weighted_terms(known.statement))
-        if known.statement.concept:
-            concept = canonical(known.statement.concept).casefold()
-            self._concepts[concept].discard(fact_id)
-            if not self._concepts[concept]:
-                del self._concepts[concept]
+        self._concepts.remove(fact_id, known.statement.concept)
 
     def _new_part(self) -> CompactingIndex:
         return CompactingIndex(lambda: FactIndex(self._new_arm()), self._indexed)

@@ -50,10 +50,14 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
         return "another tenant's"
     if problem := malformed(assertion):
         return problem
-    # Content decides the id: nobody can put other words under a fact that exists.
-    if fact_id(assertion.statement.content, assertion.tenant) != assertion.fact_id:
+    if not has_its_id(assertion):
         return "the id is not that of the content"
     return "" if is_sealed(seal, partition, given) else "not sealed by its agent"
+
+
+def has_its_id(assertion: Assertion) -> bool:
+    """Whether its id is that of its content: nobody can put other words under a fact that exists."""
+    return fact_id(assertion.statement.content, assertion.tenant) == assertion.fact_id
 
 
 def malformed_removal(removal: Removal) -> str:

@@ -4,7 +4,7 @@ Everything here follows from the registry (which all members share), the hive's 
 says what time it is, so that one event is judged by one time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ from hive_mind.hive.policy.registry import DRIFT_MS, Registry
 from hive_mind.hive.policy.rights import subject_of
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings
-from hive_mind.model.evidence import Assertion, Dot, Sealed, Stamp
+from hive_mind.model.erasure import Erasures, read_key, texts_of
+from hive_mind.model.evidence import Assertion, Dot, HiveFact, Sealed, Stamp
 from hive_mind.model.ids import DEFAULT_TENANT
 
 
@@ -52,6 +53,8 @@ class NodePolicy:
         """When an assertion that counts its time from here came, monotonic; for those alone."""
         self._book = TrustBook(registry, settings.trust, settings.moderators)
         self._withdrawn: dict[str, dict[str, _Withdrawal]] = {}
+        self._erasures = Erasures(tenant=settings.tenant)
+        self._erased_since = _FOR_EVER
         self._quarantined: frozenset[str] = frozenset()
         self._read_version = self._judged_version = -1
         self._version = 0
@@ -71,7 +74,7 @@ class NodePolicy:
         """Grows when trust, quarantine or retractions may have changed."""
         if self._judged_version != self.registry.version:
             self._judged_version = self.registry.version
-            self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted")
+            self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted", "erasure")
         return self._version
 
     def hive_ms(self) -> int:
@@ -107,6 +110,31 @@ class NodePolicy:
                 if withdrawal is not None and withdrawal.until >= assertion.stamp:
                     yield withdrawal.written
 
+        if self.is_erased(assertion):
+            yield self._erased_since
+
+    def is_erased(self, assertion: Assertion) -> bool:
+        """Whether an erasure means it, whenever it was said."""
+        said = [assertion.root, *texts_of(assertion.statement), assertion.statement.before]
+        return self._is_erased(assertion.fact_id, [assertion.agent], [assertion.root], said)
+
+    def is_to_be_shown(self, fact: HiveFact) -> bool:
+        """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
+        agents, roots = [one.agent for one in fact.provenance], [one.root for one in fact.provenance]
+        return not self._is_erased(fact.id, agents, roots, [*texts_of(fact.statement), fact.statement.before])
+
+    def erasures(self) -> Mapping[str, Stamp]:
+        """Keys of what is to be erased, and when each was written."""
+        return {subject_of(key): stamp for key, stamp in self.registry.in_force("erasure").items()}
+
+    def _is_erased(self, fact_id: str, agents: Sequence[str], roots: Sequence[str], texts: Iterable[str]) -> bool:
+        self._read()
+        erasures = self._erasures
+        if not erasures:
+            return False
+        is_said_by_others = not all(map(erasures.covers_agent, agents)) and not all(map(erasures.covers_source, roots))
+        return not is_said_by_others or erasures.covers_fact(fact_id, texts)
+
     def withdrawn(self) -> Mapping[str, object]:
         """Facts that a retraction or redaction is known of."""
         self._read()
@@ -125,7 +153,8 @@ class NodePolicy:
             seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
             if is_hidden(given.assertion, seen, self.time.trusted_ms(self.now), self.now, self.settings.expiry):
                 return False
-        if self._withdrawn and self.is_taken_back(given.assertion):
+        # What is erased is let go of as soon as the time is known, and nothing of it comes in then.
+        if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(given.assertion):
             return False
         return not self._book.is_quarantined(given.assertion.agent, self.hive_ms())
 
@@ -165,7 +194,7 @@ class NodePolicy:
 
     def _read(self) -> None:
         """Bring up to date what is asked for every assertion."""
-        version = self.registry.version_of("quarantine", "retracted", "redacted")
+        version = self.registry.version_of("quarantine", "retracted", "redacted", "erasure")
         if self._read_version == version:
             return
         self._read_version = version
@@ -174,5 +203,8 @@ class NodePolicy:
         for key, stamp in self.registry.in_force("retracted").items():
             fact_id, _, agent = subject_of(key).partition("/")
             self._withdrawn.setdefault(fact_id, {})[agent] = _Withdrawal(stamp, stamp)
+        erasures = {one: stamp for key, stamp in self.erasures().items() if (one := read_key(key)) is not None}
+        self._erasures = Erasures(erasures, self.settings.tenant)
+        self._erased_since = min(erasures.values(), default=_FOR_EVER)
         for key, stamp in self.registry.in_force("redacted").items():
             self._withdrawn.setdefault(subject_of(key), {})[""] = _Withdrawal(_FOR_EVER, stamp)

@@ -33,6 +33,8 @@ class RegistryService:
     def __init__(self, registry: Registry, policy: NodePolicy, partitions: Partitions, clock: HybridClock) -> None:
         self._registry, self._policy, self._partitions, self._clock = registry, policy, partitions, clock
         self.own_actors: set[Actor] = set()
+        self._erased: set[str] = set()
+        """Keys of erasures for which everything here was looked through, in this boot."""
         self._written_ms: dict[Stamp, int] = {}
         """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
 
@@ -109,13 +111,26 @@ class RegistryService:
                 self._partitions.withdraw(
                     facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written
                 )
+            elif kind == "erasure":
+                self._erase(entry.by, entry.stamp, taken, is_just_written=are_just_written)
             elif kind == "moderator":
                 self._partitions.withdraw(self._policy.withdrawn(), entry.by, entry.stamp, taken)
+                self._erase(entry.by, entry.stamp, taken)
 
     def apply_all(self, taken: dict[str, Taken]) -> None:
         """Let go of whatever is known to be taken back."""
         stamp = self._clock.tick(self._policy.hive_ms())
         self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken)
+        self._erase(self._partitions.node, stamp, taken)
+
+    def _erase(self, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False) -> None:
+        """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
+        is_time_known = self._policy.time.trusted_ms(self._policy.now) is not None
+        wanted = self._policy.erasures().keys()
+        if wanted <= self._erased or not (is_time_known or is_just_written):
+            return
+        self._partitions.withdraw(self._partitions.erased(), by, stamp, taken, is_just_written=is_just_written)
+        self._erased.update(wanted if is_time_known else ())
 
     def disown(self, taken: dict[str, Taken]) -> list[Record]:
         """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
@@ -137,14 +152,14 @@ class RegistryService:
         return again
 
     def _is_to_keep(self, entry: RegistryEntry) -> bool:
-        """What it wrote itself; and a redaction, if it holds the writer's key: who wrote that may have lost its memory since.
+        """What it wrote itself; and what is for ever, if it holds the writer's key: who wrote that may have forgotten it since.
 
-        Of nothing else: only what is for ever may be said again by anybody and at any time, without meaning something else.
+        Of nothing else: only a redaction or an erasure may be said again by anybody and at any time and mean the same.
         """
         if entry.stamp.actor in self.own_actors:
             return True
         seal = self._policy.seal
-        return kind_of(entry.key) == "redacted" and is_sealed_entry(seal, sealed_entry(seal, entry))
+        return kind_of(entry.key) in ("redacted", "erasure") and is_sealed_entry(seal, sealed_entry(seal, entry))
 
     def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
         """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
@@ -172,6 +187,11 @@ class RegistryService:
 def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:
     """The facts that these entries take back, for good or until somebody says them again."""
     return [subject_of(entry.key).partition("/")[0] for entry in entries if kind_of(entry.key) in _TAKING_BACK]
+
+
+def has_erasure(entries: Iterable[RegistryEntry]) -> bool:
+    """Whether any of these says that something is to be erased."""
+    return any(kind_of(entry.key) == "erasure" for entry in entries)
 
 
 def record_of(entry: RegistryEntry) -> Put:

@@ -8,10 +8,13 @@
     retracted/<fact id>/<agent>   true or why: its own, until then        the agent, or a moderator
     retracted/<fact id>           true or why: everybody's, until then    moderators
     redacted/<fact id>            true or why: for ever                   moderators
+    erasure/<kind>/<words>/<digest>  true or why: for ever                moderators
+    erased/<node>/<kind>/<words>/<digest>  an object: what it let go of   the node
     rule/<id>                     an object: how facts are judged         moderators
     state/<agent>/<key>           an object: what its runs share          the agent
 
-"Why" is a text or an object. What was retracted or redacted can't be unwritten; a retracted fact may be asserted again.
+"Why" is a text or an object. What was retracted, redacted or erased can't be unwritten; a retracted fact may be asserted again.
+`model.erasure` says what an erasure is.
 
 A name may hold any character; only in a rater and in the agent of a state, which stand before another name, "/" is written
 %2F and "%" %25 (`rating_key`, `state_key`).
@@ -23,13 +26,14 @@ from typing import Any
 
 import msgspec
 
+from hive_mind.model.erasure import Erasure, read_key
 from hive_mind.model.messages import RegistryEntry
 
 TRUST_MAX = 2.0
-KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "rule", "state")
-OWN = {"rating": "ratings", "state": "values"}
+KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "erasure", "erased", "rule", "state")
+OWN = {"rating": "ratings", "state": "values", "erased": "confirmations"}
 """Written by one agent alone, no moderator included."""
-_FOR_GOOD = ("retracted", "redacted")
+_FOR_GOOD = ("retracted", "redacted", "erasure", "erased")
 
 # Far above any honest entry; a registry is held whole by every node.
 KEY_CHARACTERS_MAX = 1_000
@@ -63,6 +67,11 @@ def rating_key(rater: str, subject: str) -> str:
 def state_key(agent: str, key: str) -> str:
     """The key of a value that an agent's runs share with all others."""
     return f"state/{_escaped(agent)}/{key}"
+
+
+def erased_key(node: str, erasure: Erasure) -> str:
+    """The key under which a node confirms that it let go of what is to be erased."""
+    return f"erased/{_escaped(node)}/{erasure.key}"
 
 
 def retracted_agent_of(key: str) -> str:
@@ -102,6 +111,10 @@ def problem_with_name(key: Any, by: Any) -> str:
         return f"a key is one of {', '.join(KINDS)}, a slash and a name, not {key!r}"
     if kind_of(key) == "rating" and (not rater_of(key) or rater_of(key) == subject_of(key)):
         return "a rating is of one agent by another"
+    if kind_of(key) == "erasure" and read_key(subject_of(key)) is None:
+        return "an erasure is of a subject, a source, an agent or a fact, and names it by its digest"
+    if kind_of(key) == "erased" and read_key(subject_of(key).partition("/")[2]) is None:
+        return "a confirmation is of a node, and of an erasure"
     if kind_of(key) == "state" and not all(subject_of(key).partition("/")[::2]):
         return "a state is of an agent, under a name"
     return ""
@@ -143,7 +156,7 @@ def _problem_with(kind: str, value: Any) -> str:
         return "" if is_good else "a rating is an object of good, bad and at_ms, numbers that are not negative"
     if kind == "moderator":
         return "" if isinstance(value, bool) else "a moderator is true or false"
-    if kind in ("agent", "rule", "state"):
+    if kind in ("agent", "rule", "state", "erased"):
         return "" if isinstance(value, dict) else f"what {kind}/… says is an object"
     says_why = value is True or (isinstance(value, str | dict) and bool(value))
     is_flag = says_why or (kind == "quarantine" and value is False)

@@ -1,9 +1,11 @@
 """Records of a journal that nothing can be made of: found before a node takes back the others, so that one does not end it.
 
-A journal finds the bits that flipped on its disk. What was damaged before it kept checksums is found here.
+A journal finds the bits that flipped on its disk. What was damaged before it kept checksums is found here, and what somebody
+has edited: a checksum is no secret, but the id of a fact follows from its content.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -11,6 +13,7 @@ from hive_mind.errors import WireError
 from hive_mind.hive.effects import Kept, Put, SetAside
 from hive_mind.hive.membership.membership import MEMBERSHIP
 from hive_mind.hive.node import CLOCK, META, OFFSET
+from hive_mind.hive.policy.admission import has_its_id
 from hive_mind.hive.policy.registry_service import REGISTRY
 from hive_mind.hive.replication.outbox import OUTBOX, Batch
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS
@@ -21,21 +24,30 @@ from hive_mind.hive.topology.log import TopologyLog
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import RegistryEntry
 
-Reader = Callable[[bytes], object]
+Reader = Callable[[bytes], Any]
 
 
 def _of(shape: object) -> Reader:
     return msgspec.msgpack.Decoder(shape).decode
 
 
+def _assertion(value: bytes) -> Sealed:
+    """With the id that its content has: two members that show different texts under one id would never find out."""
+    given: Sealed = _sealed(value)
+    if not has_its_id(given.assertion):
+        raise WireError("the id of an assertion is not that of its content")
+    return given
+
+
+_sealed = _of(Sealed)
 # What is not named here may be any bytes.
 _READERS: Mapping[str, Reader] = {
-    ASSERTIONS: _of(Sealed),
+    ASSERTIONS: _assertion,
     PROOFS: _of(Removal),
     HEADS: _of(Head),
     INCOMING: bytes.decode,
     OUTBOX: _of(Batch),
-    UNDELIVERED: _of(Sealed),
+    UNDELIVERED: _assertion,
     REGISTRY: _of(RegistryEntry),
     MEMBERSHIP: TopologyLog.of,
     SAID: _of(tuple[str, bytes]),

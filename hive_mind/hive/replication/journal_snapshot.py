@@ -12,6 +12,7 @@ import msgspec
 
 from hive_mind.hive.effects import Put
 from hive_mind.hive.node import ACTOR, META, OFFSET
+from hive_mind.hive.policy.admission import has_its_id
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY
 from hive_mind.hive.replication.app_messages import APPLICATION
@@ -109,9 +110,9 @@ class JournalMerger:
         return JournalSnapshot(vouched, self._registry.entries(), self._own, self._lost())
 
     def _take_assertion(self, known: _Known, record: Put) -> None:
-        # Replicas hold the same under the same dot; so it is read once.
-        if record.key not in self._sealed:
-            self._sealed[record.key] = _decode_sealed(record.value)
+        # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
+        if record.key not in self._sealed and has_its_id((given := _decode_sealed(record.value)).assertion):
+            self._sealed[record.key] = given
         known.live.add(record.key)
 
     def _take_head(self, record: Put) -> None:

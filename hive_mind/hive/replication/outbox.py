@@ -14,7 +14,7 @@ from hive_mind.hive.effects import Delete, Held, Put, Record, Send
 from hive_mind.hive.replication.exchange_steps import size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.replication.undelivered import Place, Undelivered
-from hive_mind.model.evidence import Dot
+from hive_mind.model.evidence import Assertion, Dot
 from hive_mind.model.messages import Changes, Replicate
 
 OUTBOX = "outbox"
@@ -59,10 +59,16 @@ class Batch(msgspec.Struct):
 class Outbox:
     """Parcels by id. Lookups of what a dot is go to the node's shares."""
 
-    def __init__(self, settings: DeliverySettings, chance: Chance, share_of: Callable[[str], PartitionReplica]) -> None:
+    def __init__(
+        self,
+        settings: DeliverySettings,
+        chance: Chance,
+        share_of: Callable[[str], PartitionReplica],
+        is_erased: Callable[[Assertion], bool] = lambda _: False,
+    ) -> None:
         self._settings, self._chance, self._share_of = settings, chance, share_of
         self._parcels: dict[str, Batch] = {}
-        self.undelivered = Undelivered()
+        self.undelivered = Undelivered(is_erased)
         self._next_due_ms: int | None = None
 
     def __len__(self) -> int:

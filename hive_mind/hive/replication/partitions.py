@@ -161,6 +161,11 @@ class Partitions:
                 if dots:
                     share.remove(id, dots, by, "redacted", stamp, self._policy, taken.setdefault(partition, Taken()))
 
+    def erased(self) -> set[str]:
+        """Facts of which something is to be erased."""
+        live = (given.assertion for share in self.shares.values() for given in share.all_sealed())
+        return {assertion.fact_id for assertion in live if self._policy.is_erased(assertion)}
+
     def first_said(self, fact_id: str, agent: str) -> Stamp | None:
         """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
         given = (one.assertion for share in self.shares.values() for one in share.assertions(fact_id))

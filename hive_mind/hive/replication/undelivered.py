@@ -5,13 +5,13 @@ others that it is gone. Kept until every parcel that names the dot has arrived.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.replication.partition_replica import Taken
-from hive_mind.model.evidence import Dot, Sealed
+from hive_mind.model.evidence import Assertion, Dot, Sealed
 
 UNDELIVERED = "undelivered"
 
@@ -25,7 +25,8 @@ Place = tuple[str, Dot]
 class Undelivered:
     """Which dots are in parcels, and what they stood for."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_erased: Callable[[Assertion], bool] = lambda _: False) -> None:
+        self._is_erased = is_erased
         self._parcels: Counter[Place] = Counter()
         self._kept: dict[Place, Sealed] = {}
 
@@ -57,10 +58,18 @@ class Undelivered:
                 if new is not None and given.dot not in new:
                     continue
                 place = (partition, given.dot)
-                if place in self._parcels:
+                # Of what is erased the proof alone is sent: who never sees it learns of its dot by the next exchange.
+                if place in self._parcels and not self._is_erased(given.assertion):
                     self._kept[place] = given
                     records.append(Put(UNDELIVERED, _key(place), _encode(given)))
         return records
+
+    def erase(self) -> list[Record]:
+        """Let go of what was kept before it was to be erased."""
+        gone = [place for place, given in self._kept.items() if self._is_erased(given.assertion)]
+        for place in gone:
+            del self._kept[place]
+        return [Delete(UNDELIVERED, _key(place)) for place in gone]
 
     def load(self, key: bytes, value: bytes) -> None:
         """Take back one journal record."""

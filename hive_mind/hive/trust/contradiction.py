@@ -32,6 +32,19 @@ def conflicts(a: Statement, b: Statement) -> bool:
     return one is not None and other is not None and _exclude(a, one, b, other)
 
 
+def excluding(own: Statement, others: Iterable[tuple[str, Statement]]) -> list[str]:
+    """Ids of those of the same concept that can't be true beside a statement: `conflicts`, without comparing concepts."""
+    if (one := wording(own.content, own.speaker)) is None:
+        return []
+    found = ((id, other, wording(other.content, other.speaker)) for id, other in others)
+    return [id for id, other, worded in found if worded is not None and _may(one, worded) and _exclude(own, one, other, worded)]
+
+
+def _may(one: Wording, other: Wording) -> bool:
+    """Quickly: whether they can exclude each other at all, whatever else they say."""
+    return one.frame == other.frame or _overlap(one, other) > OVERLAP_MIN
+
+
 def groups(facts: Iterable[HiveFact]) -> tuple[tuple[HiveFact, ...], ...]:
     """Facts that conflict, directly or through one another, together; by id. Those that conflict with none are in no group."""
     by_concept: defaultdict[str, list[HiveFact]] = defaultdict(list)

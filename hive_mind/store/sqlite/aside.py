@@ -40,5 +40,10 @@ def _sum(made: bytes) -> bytes:
     return crc32(made).to_bytes(_SUM_BYTES, "big")
 
 
+def remove(record: Path) -> None:
+    """Leave nothing there."""
+    _place(record).unlink(missing_ok=True)
+
+
 def _place(record: Path) -> Path:
     return record.with_name(f"{record.name}-aside")

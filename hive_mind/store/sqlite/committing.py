@@ -12,6 +12,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
 from hive_mind.store._batch import Batch, already_there, no_end, not_there
 from hive_mind.store.base import Link
+from hive_mind.store.sqlite.erasing import Erasing
 from hive_mind.store.sqlite.rows import (
     FACT,
     RELATION_NUMBERS,
@@ -44,6 +45,8 @@ class Commit:
         self._connection, self.tick, self._known = connection, tick, known
         self.places: dict[str, int] = {}
         """of the nodes this commit wrote or looked up"""
+        self.gone: set[int] = set()
+        """places of what was erased"""
         self._new: set[int] = set()
         # By kind, what to add to `total`.
         self._rows, self._sums = Counter[int](), Counter[int]()
@@ -61,10 +64,21 @@ class Commit:
             for (model, key), vector in batch.vectors.items()
         )
         self._connection.executemany(_PUT_VECTOR, vectors)
+        if batch.erased or batch.erased_texts:
+            self._erase(batch)
         named = (summed(NamedRow(key.encode(), value.encode(), self._next())) for key, value in batch.named.items())
         self._connection.executemany(_PUT_NAMED, named)
         totals = [(self._rows[kind], sums, kind) for kind, sums in self._sums.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
+
+    def _erase(self, batch: Batch) -> None:
+        erasing = Erasing(self._connection)
+        erasing.nodes(place for id in batch.erased if (place := self._place(id)) is not None)
+        erasing.embeddings(batch.erased_texts)
+        self._rows.subtract(erasing.rows)
+        self._sums.subtract(erasing.sums)
+        self.gone = erasing.gone
+        self.places = {id: place for id, place in self.places.items() if place not in self.gone}
 
     def _next(self) -> int:
         self.tick += 1

@@ -27,6 +27,7 @@ from hive_mind.store.sqlite.rows import (
     NamedRow,
     NodeRow,
     VectorRow,
+    is_itself,
     is_sound,
 )
 from hive_mind.store.sqlite.schema import EDGE_TOTAL, FORMAT, IDENTITY_KEY, PROBE_KEY
@@ -75,6 +76,14 @@ class Reading:
             else:
                 self._damage(row.label)
 
+    def themselves(self, rows: Iterable[NodeRow]) -> Iterator[tuple[NodeRow, Fact | Episode | str]]:
+        """Nodes with what they hold; content under an id that is not its own is damage."""
+        for row in rows:
+            if is_itself(row.id.decode(), value := row.value):
+                yield row, value
+            else:
+                self._damage(row.label)
+
     def newest_tick(self) -> int:
         """The highest number given out so far; 0 in an empty record."""
         # A flipped bit may have made bytes of a number, and bytes are greater than all numbers.
@@ -118,8 +127,8 @@ class Reading:
 
     def by_id(self, ids: Iterable[str], wanted: type[_Value]) -> dict[str, _Value]:
         """What exists of one kind among `ids`."""
-        values = ((id, row.value) for id in dict.fromkeys(ids) for row in self.rows(NodeRow, "WHERE id = ?", id))
-        return {id: value for id, value in values if isinstance(value, wanted)}
+        rows = ((id, self.rows(NodeRow, "WHERE id = ?", id)) for id in dict.fromkeys(ids))
+        return {id: value for id, of_id in rows for _, value in self.themselves(of_id) if isinstance(value, wanted)}
 
     def identity(self) -> str:
         """The record's own name, made with it; "" where that is lost."""
@@ -173,8 +182,8 @@ class RecordReader(Reading):
 
     def nodes_since(self, tick: int) -> Iterator[Node]:
         """What was added or revised after `tick`, in the order of its last change."""
-        for row in self.rows(NodeRow, "WHERE changed > ? ORDER BY changed", tick):
-            yield Node(row.changed, row.id.decode(), row.value)
+        for row, value in self.themselves(self.rows(NodeRow, "WHERE changed > ? ORDER BY changed", tick)):
+            yield Node(row.changed, row.id.decode(), value)
 
     def edges_since(self, tick: int) -> Iterator[Edge]:
         """Edges added after `tick`, in their order."""
@@ -188,7 +197,7 @@ class RecordReader(Reading):
         if self.damaged:
             return
         rows, sums = Counter[int](), Counter[int]()
-        for node in self.rows(NodeRow):
+        for node, _ in self.themselves(self.rows(NodeRow)):
             rows[node.kind] += 1
             sums[node.kind] += node.sum
         for edge in self.rows(EdgeRow):

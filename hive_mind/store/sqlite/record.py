@@ -1,6 +1,7 @@
 """One agent's record: the file, its writes, its readings, and how it is. Synchronous, and owned by one thread."""
 
 import logging
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import File
 from hive_mind.store._batch import Batch
 from hive_mind.store.base import Change, SetMeta
+from hive_mind.store.sqlite import aside
 from hive_mind.store.sqlite.committing import Commit
 from hive_mind.store.sqlite.reading import Reading
 from hive_mind.store.sqlite.repair import refuse_half_repaired
@@ -69,6 +71,9 @@ class Record:
     def write(self, items: Sequence[Change]) -> None:
         """All changes, durable, or none. Raises `InvalidInput` for what does not fit what is there."""
         batch = Batch().take(items)
+        if batch.erased:
+            # What was made of the record as it was is of another record.
+            batch.named[IDENTITY_KEY] = uuid4().hex
         try:
             with self._file.writing() as connection:
                 commit = Commit(connection, self.tick, self._known)
@@ -77,6 +82,8 @@ class Record:
             self._health.failure = str(error)
             raise
         self.tick, self._health.failure = commit.tick, ""
+        if commit.gone:
+            self._known = {id: place for id, place in self._known.items() if place not in commit.gone}
         self._remember(commit.places)
 
     def ask(self, query: Callable[[Reading], _Result]) -> _Result:
@@ -96,6 +103,15 @@ class Record:
         with self._file.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA shrink_memory")
+
+    def scrub(self) -> None:
+        """Leave nothing of what was erased, in the file and in what was made of it."""
+        path = self._health.path
+        aside.remove(path)
+        # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
+        for made in (made for made in path.parent.glob("graph.*") if made.suffix != ".lock"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        self._file.scrub()
 
     def close(self) -> None:
         """Write the log back and release the file."""

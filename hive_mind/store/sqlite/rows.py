@@ -14,6 +14,7 @@ import numpy as np
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.ids import episode_id, fact_id
 from hive_mind.sqlite.salvage import Value
 from hive_mind.store.base import Narrow
 
@@ -23,6 +24,7 @@ KIND_NAMES = {FACT: "fact", EPISODE: "episode", ENTITY: "entity"}
 RELATIONS: Sequence[Relation] = (Relation.DERIVES_FROM, Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.MENTIONS)
 RELATION_NUMBERS = {relation: number for number, relation in enumerate(RELATIONS)}
 
+_ID_CHARACTERS = 32
 _encode = msgspec.json.encode
 _fact_of = msgspec.json.Decoder(Fact).decode
 _episode_of = msgspec.json.Decoder(Episode).decode
@@ -147,6 +149,20 @@ def is_sound(row: Row) -> bool:
         return row.sum == row.checksum()
     except (TypeError, ValueError, struct.error):
         return False
+
+
+def is_itself(id: str, value: Fact | Episode | str) -> bool:
+    """Whether an id of ours is that of what stands under it. Who edits a file can make a checksum; such an id follows from the
+    content. What is called otherwise stands in nobody's place.
+    """
+    if len(id) != _ID_CHARACTERS:
+        return True
+    match value:
+        case Fact():
+            return id == value.id == fact_id(value.content)
+        case Episode():
+            return id == value.id == episode_id(value.text, value.source)
+    return True
 
 
 def row_of(rowid: int, values: Sequence[Value]) -> Row | None:

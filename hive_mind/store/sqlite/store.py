@@ -94,13 +94,20 @@ class SqliteStore:
     async def tidy(self) -> None:
         await self._worker.read(Record.tidy)
 
+    async def scrub(self) -> None:
+        self._close_at_once()
+        await self._worker.read(Record.scrub)
+
     async def close(self) -> None:
-        if self._at_once is not None:
-            self._at_once.close()
-            self._at_once = None
+        self._close_at_once()
         await self._worker.close()
         self._forgotten.detach()
         _return_freed_memory()
+
+    def _close_at_once(self) -> None:
+        if self._at_once is not None:
+            self._at_once.close()
+            self._at_once = None
 
     async def _ask(self, query: Callable[[Reading], _Answer]) -> _Answer:
         return await self._worker.read(lambda record: record.ask(query))
@@ -112,7 +119,7 @@ class SqliteStore:
             nonlocal rows, sums
             found = reading.nodes(kind, part)
             rows, sums = rows + len(found), sums + sum(row.sum for row in found)
-            return [row.value for row in found]
+            return [value for _, value in reading.themselves(found)]
 
         tick = await self._tick()
         async for values in self._pages(page):

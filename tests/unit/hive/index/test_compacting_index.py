@@ -92,4 +92,4 @@ def test_a_hive_that_takes_back_as_much_as_it_is_told_stays_as_small_as_it_is():
     replica = hive.nodes["n0"].replica
 
     assert places(replica._home) < 300
-    assert len(replica._concepts) == 0
+    assert not replica._concepts._ids
