@@ -43,7 +43,7 @@ class ToldLog:
         return [entry for _, entry in self._entries.values()]
 
     def write(self, told: Told) -> Sequence[Record]:
-        """Keep it: the handler of a `hive.replication.app_messages.AppMessages`."""
+        """Keep it: the handler of `AppMessages`."""
         entries = self._entries
         number, former = entries.get(told.id, (0, None))
         number = number or next(reversed(entries.values()), (0, None))[0] + 1

@@ -65,7 +65,7 @@ class Post:
         self._news = asyncio.Event()
 
     def write(self, told: Told) -> Sequence[Record]:
-        """Keep it: the handler of a `hive.replication.app_messages.AppMessages`. Raises `InvalidInput` for what is no letter though it says so."""
+        """Keep it: the handler of `AppMessages`. Raises `InvalidInput` for what is no letter though it says so."""
         if told.kind != KIND:
             return self._otherwise(told)
         letter = _checked(told)

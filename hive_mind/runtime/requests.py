@@ -98,7 +98,7 @@ class Requests(ABC):
     async def tell(self, to: Sequence[str], kind: str, data: bytes) -> Sequence[str]:
         """Tell other nodes, or `EVERYONE`, something of an application's own; who is told. Durable here when this returns.
 
-        It reaches each of them, is acted on once, and in the order in which it was said. Needs a `hive.replication.app_messages.AppMessages`.
+        It reaches each of them, is acted on once, and in the order in which it was said. Needs `AppMessages`.
         """
         request = next(self._ids)
         return cast("tuple[str, ...]", await self._answer(request, Say(request, tuple(to), kind, data)))
