@@ -15,7 +15,7 @@ from hive_mind.control.archive_file import HIVE, MANIFEST, Archived, Writer, wri
 from hive_mind.control.restoring import import_, settings_at
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.estate import Estate
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.estate_lines import lines_of
 from hive_mind.runtime.generations import estate_of
@@ -60,9 +60,9 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
     return Archived(fleet, tuple(agents), count, len(estate.vouched), len(estate.entries))
 
 
-async def _estate(folder: FleetFolder, state: FleetState) -> Estate:
+async def _estate(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
     if state.last_hive is None:
-        return Estate()
+        return JournalSnapshot()
     tuning = await asyncio.to_thread(_tuning, folder)
     return await estate_of(folder.home, state.last_hive, state.nodes, tuning, while_open=True)
 

@@ -5,7 +5,7 @@ Each function returns one text per trouble, with the place, the figure and what 
 
 from collections.abc import Iterable
 
-from hive_mind.hive.hive_time import HiveTimeSettings
+from hive_mind.hive.membership.clock import HiveClockSettings
 from hive_mind.runtime.room import Room
 from hive_mind.runtime.worker_status import NodeStatus, WorkerStatus
 
@@ -15,7 +15,7 @@ _FILES_LEFT = 1_000
 # Streams are trimmed every two seconds; a burst between two trims has to fit into the rest.
 _BROKER_SHARE = 0.9
 # From here on a hive decides differently by its own time and by this clock.
-_SKEW_MS = HiveTimeSettings().step_min_ms
+_SKEW_MS = HiveClockSettings().step_min_ms
 
 
 def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:

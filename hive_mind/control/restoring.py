@@ -21,7 +21,7 @@ from hive_mind.control.locking import fleet_lock
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendError, InvalidInput
-from hive_mind.hive.estate import Estate
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.examining import Lines
 from hive_mind.memory.importing import import_all
@@ -113,7 +113,7 @@ class _Import:
         moved = await self._settled(estate)
         return Archived(self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry)
 
-    async def _settled(self, estate: Estate) -> Moved:
+    async def _settled(self, estate: JournalSnapshot) -> Moved:
         """Journals of a hive that holds this, if there is anything."""
         tenants = sorted({one.assertion.tenant for one in estate.vouched})
         if len(tenants) > 1:
@@ -124,8 +124,8 @@ class _Import:
         tuning = HiveSettings(standing=replace(standing, tenant=tenants[0]) if tenants else standing)
         return await settle(self.staging, estate, self._hive(), {}, tuning)
 
-    def _estate(self) -> Estate:
-        return estate_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else Estate()
+    def _estate(self) -> JournalSnapshot:
+        return estate_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else JournalSnapshot()
 
     def _hive(self) -> HiveConfig:
         """One node that nobody will run: the next generation begins with its journal."""
@@ -201,7 +201,7 @@ async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
         raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
 
 
-def _without_former(estate: Estate, agent: str, former: frozenset[str]) -> Estate:
+def _without_former(estate: JournalSnapshot, agent: str, former: frozenset[str]) -> JournalSnapshot:
     """Without what an agent takes back: it will not know any more that the hive was ever told."""
     kept = [one for one in estate.vouched if one.assertion.agent != agent or one.assertion.fact_id not in former]
     return replace(estate, vouched=tuple(kept))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import Message, SearchRequest

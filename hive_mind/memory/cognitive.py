@@ -20,11 +20,11 @@ from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_dow
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
+from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id

@@ -7,8 +7,8 @@ interrupted loses nothing and goes on where it stopped.
 from collections.abc import Callable
 
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.opening import Awake, record, usable
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import Awake, record, usable
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import texts_to_embed
 from hive_mind.store.base import Change, DropVectors, SetMeta

@@ -6,8 +6,8 @@ It decides what to write as a memory does, and asks the store what is known of t
 from collections.abc import Iterable, Mapping, Sequence
 
 from hive_mind.memory.intake import take_in
+from hive_mind.memory.opening import MODEL_KEY, may_embed, record, tell_other_model
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import MODEL_KEY, may_embed, record, tell_other_model
 from hive_mind.model.fact import Fact
 from hive_mind.store.base import Change, FactStore
 

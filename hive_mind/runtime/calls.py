@@ -12,8 +12,8 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.rights import rating_key
-from hive_mind.hive.trust import rating_value
+from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
@@ -161,7 +161,7 @@ class AgentCalls:
             raise InvalidInput("say whether it was good: true or false")
         node, key = self._member.member.node, rating_key(self._agent.name, call.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
-        await self._write(key, rating_value(earlier, call.good, node.standing.hive_ms(), tuned))
+        await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(), tuned))
         return self._trust_in(call.to)
 
     async def _do_rule(self, call: Call) -> Any:
@@ -222,7 +222,7 @@ class AgentCalls:
             raise InvalidInput(refusal)
 
     def _trust_in(self, agent: str) -> Reply:
-        return {"agent": agent, "trust": self._member.member.node.standing.trust(agent)}
+        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent)}
 
     async def _runs(self) -> "RunCalls":
         if self._given_runs is None:
@@ -284,7 +284,7 @@ def _of_node(member: RunningMember) -> Reply:
     return {
         "epoch": node.topology.epoch,
         "outbox": len(node.outbox),
-        "unconfirmed": member.telling.unconfirmed,
+        "unconfirmed": member.app_messages.unconfirmed,
         "is_busy": member.is_busy,
         "silent": list(member.silent()),
         "figures": member.runner.figures._asdict(),

@@ -14,13 +14,13 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
@@ -217,7 +217,7 @@ def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: Flee
         agent=agent,
         gate=plan.gate,
         forgets=forgets,
-        has_lost=lambda: hosted.node.holdings.has_lost,
+        has_lost=lambda: hosted.node.partitions.has_lost,
     )
     hosted.attach(memory)
     return memory

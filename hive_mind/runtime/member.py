@@ -16,16 +16,16 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import Membership, MembershipSettings
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.membership.membership import Membership, MembershipSettings
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.telling import Telling
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -33,6 +33,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Beat, Receipt
+from hive_mind.runtime.app_message_log import ToldLog
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
 from hive_mind.runtime.keys import KeyFolder, Proof
@@ -42,7 +43,6 @@ from hive_mind.runtime.outgoing import OutgoingSettings
 from hive_mind.runtime.post import Post
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.told_log import ToldLog
 from hive_mind.runtime.wiring import memory_with
 
 __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
@@ -106,7 +106,7 @@ class RunningMember:
         self,
         plan: MemberPlan,
         member: Member,
-        telling: Telling,
+        app_messages: AppMessages,
         told: ToldLog,
         post: Post,
         runner: NodeRunner,
@@ -118,7 +118,14 @@ class RunningMember:
         self.signing = signing
         self.is_kept = is_kept
         """Whether its agents' memories outlive the process."""
-        self.plan, self.member, self.telling, self.told, self.post, self.runner = plan, member, telling, told, post, runner
+        self.plan, self.member, self.app_messages, self.told, self.post, self.runner = (
+            plan,
+            member,
+            app_messages,
+            told,
+            post,
+            runner,
+        )
         self.agents: dict[str, LearningAgent] = {}
         self._release, self._news = release, News(runner)
 
@@ -134,7 +141,7 @@ class RunningMember:
         return agent
 
     def _has_lost(self) -> bool:
-        return self.member.is_ready and self.member.node.holdings.has_lost
+        return self.member.is_ready and self.member.node.partitions.has_lost
 
     @property
     def agent(self) -> LearningAgent:
@@ -169,7 +176,7 @@ class RunningMember:
         if not self.member.is_ready:
             return True
         node = self.member.node
-        is_open = len(node.outbox) or self.telling.unconfirmed or node.replica.is_behind
+        is_open = len(node.outbox) or self.app_messages.unconfirmed or node.replica.is_behind
         return bool(is_open or self._news.is_busy or self.runner.is_busy)
 
     @property
@@ -269,19 +276,19 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
             ),
             membership,
         )
-        telling = Telling(
+        app_messages = AppMessages(
             member,
             lambda: membership.topology.nodes if membership.topology else (),
             chance,
             is_there=lambda name, now: name not in membership.suspects and membership.hears(name, now),
         )
-        told = ToldLog(lambda: telling.kept)
+        told = ToldLog(lambda: app_messages.kept)
         # Before anything can come.
-        post = Post(plan.name, told.write, lambda: telling.kept)
-        telling.handler = post.write
+        post = Post(plan.name, told.write, lambda: app_messages.kept)
+        app_messages.handler = post.write
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
-            telling,
+            app_messages,
             journal,
             opened,
             settings=replace(plan.runner, hive=plan.hive),
@@ -292,7 +299,9 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
     except BaseException:
         await release()
         raise
-    return RunningMember(plan, member, telling, told, post, runner, release, signing=signing, is_kept=settings.store != "memory")
+    return RunningMember(
+        plan, member, app_messages, told, post, runner, release, signing=signing, is_kept=settings.store != "memory"
+    )
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hive_mind.bus.base import Envelope, EventBus, Instant
 from hive_mind.errors import BackendThrottled, BackendTimeout, BackendUnavailable, HiveError
-from hive_mind.runtime.bell import Bell
+from hive_mind.runtime.wake_event import Bell
 
 _log = logging.getLogger(__name__)
 

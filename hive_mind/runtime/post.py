@@ -13,7 +13,7 @@ import msgspec
 
 from hive_mind.errors import BackendThrottled, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.hive.effects import Delete, Put, Record
-from hive_mind.hive.lanes import Act, Told
+from hive_mind.hive.replication.reliable_channels import Act, Told
 from hive_mind.judge.items import COMMENTED, DECIDED, OPENED, REOPENED, check, decision_of, item_of, reopening_of
 from hive_mind.model.entry import Entry
 

@@ -24,11 +24,11 @@ from hive_mind.hive.effects import (
     Say,
     Write,
 )
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.runtime.carrier import unique_ids
+from hive_mind.runtime.effect_executor import unique_ids
 from hive_mind.runtime.logs import hop
 from hive_mind.runtime.timings import Timings
 

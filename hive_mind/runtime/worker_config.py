@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from hive_mind.hive.seal import is_sealed
-from hive_mind.hive.share import Share
+from hive_mind.hive.policy.seal import is_sealed
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
@@ -48,7 +48,7 @@ def unfinished(world: World) -> str:
             return f"{machine.name} still waits for {', '.join(lacking)}"
     # Who has left may be the only one who has something, and only so stays until others have it.
     for machine in world.honest():
-        leaving = node_of(machine).holdings.leaving
+        leaving = node_of(machine).partitions.leaving
         if left := sorted(name for name in leaving if _still_owes(world, machine, name)):
             return f"{machine.name} still hands over {', '.join(left)}"
     return _unasked(world)
@@ -95,10 +95,10 @@ def _to_ask(machine: Machine, holder: Machine) -> list[str]:
     """Partitions about which an author has still to hear from a holder: also those that it hands over."""
     node = node_of(machine)
     unconfirmed = node.repair.authorship.unconfirmed(holder.name, node_of(holder).incarnation, machine.now.mono_ms)
-    return [*unconfirmed, *(name for name, to in node.holdings.leaving.items() if holder.name in to)]
+    return [*unconfirmed, *(name for name, to in node.partitions.leaving.items() if holder.name in to)]
 
 
-def _has_other_words(author: Share, holder: Share) -> bool:
+def _has_other_words(author: PartitionReplica, holder: PartitionReplica) -> bool:
     """Whether of what an author wrote other things are live at a holder. Otherwise there is nothing to hear."""
     own = {head.actor for head in author.own_heads()}
     return {dot for dot in author.members.live if actor_of(dot) in own} != {
@@ -149,7 +149,7 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
     return not _unproved(here, there) and not _unproved(there, here)
 
 
-def _unproved(share: Share, other: Share) -> list[Dot]:
+def _unproved(share: PartitionReplica, other: PartitionReplica) -> list[Dot]:
     """What another has seen, and this one has neither seen nor a proof of that it is gone."""
     known, seen = share.members.context, other.members.context
     up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
@@ -235,11 +235,11 @@ def _must_know(world: World, machine: Machine, partition: str, operation: Operat
 def _sane(world: World) -> Iterator[Violation]:
     """I5."""
     for machine in members(world):
-        standing = node_of(machine).standing
+        policy = node_of(machine).policy
         for _, given in assertions_of(machine):
             if not 0.0 <= given.assertion.confidence <= 1.0:
                 yield Violation("I5 confidence is from 0 to 1", f"{given.assertion.confidence} on {machine.name}")
-            if not 0.0 <= standing.trust(given.assertion.agent) <= 2.0:
+            if not 0.0 <= policy.trust(given.assertion.agent) <= 2.0:
                 yield Violation("I5 trust is from 0 to 2", f"{given.assertion.agent} on {machine.name}")
 
 

@@ -5,17 +5,17 @@ from typing import TypeVar
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED, Keyring
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.seal import UNSEALED, Keyring
+from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.standing import StandingSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.sim.workload import MODERATOR, agents_of
 
 TOPOLOGIES = ("flat", "federated", "sharded")
@@ -29,7 +29,7 @@ _MAX_AGE_HOURS = 4_000.0
 _SECRET = b"only a simulation"
 
 SETTINGS = HiveSettings(
-    standing=StandingSettings(moderators=(MODERATOR,), expiry=ExpirySettings(is_on=True, max_age_hours=_MAX_AGE_HOURS)),
+    standing=PolicySettings(moderators=(MODERATOR,), expiry=ExpirySettings(is_on=True, max_age_hours=_MAX_AGE_HOURS)),
     gossip=GossipSettings(period_ms=GOSSIP_MS),
 )
 

@@ -82,14 +82,14 @@ class Liar:
             case SyncOffer():
                 return msgspec.structs.replace(message, clock=self._false_clock(message.clock))
             case SyncState():
-                everything = tuple(share for share in node.holdings.shares)
+                everything = tuple(share for share in node.partitions.shares)
                 return msgspec.structs.replace(message, agrees=everything, clock=self._false_clock(message.clock))
             case _:
                 return message
 
     def _false_step(self, node: HiveNode, step: SyncStep) -> SyncStep:
         """Everything was seen and nothing is live: in a plain set of this kind that removes everything."""
-        share = node.holdings.shares[step.partition]
+        share = node.partitions.shares[step.partition]
         heads = tuple(Head(head.node, head.incarnation, _FAR, head.seal) for head in share.heads.values())
         return msgspec.structs.replace(
             step,
@@ -108,13 +108,13 @@ class Liar:
         if self._chance.random() > 0.1:
             return []
         # One that keeps nothing lies about what others keep.
-        partition = self._chance.choice(sorted(node.holdings.shares) or [node.topology.home(FACT_IDS[0], self._name)])
+        partition = self._chance.choice(sorted(node.partitions.shares) or [node.topology.home(FACT_IDS[0], self._name)])
         adds = tuple(self._forged_add(node, now) for _ in range(_FLOOD))
         forged = Changes(partition, adds, self._forged_removals(node), ())
         return [Replicate(f"{self._chance.getrandbits(64):016x}", (forged,)), Announce(self._forged_entries(now))]
 
     def _forged_adds(self, node: HiveNode) -> tuple[Sealed, ...]:
-        return (self._forged_add(node, node.standing.now),)
+        return (self._forged_add(node, node.policy.now),)
 
     def _forged_add(self, node: HiveNode, now: Now) -> Sealed:
         """One thing wrong with each: the author, the tenant, the confidence, the words under an id, the dot."""
@@ -140,7 +140,7 @@ class Liar:
 
     def _forged_removals(self, node: HiveNode) -> tuple[Removal, ...]:
         """Somebody else's assertions, taken back in the moderator's name and in its own."""
-        sealed = [given for share in node.holdings.shares.values() for given in share.all_sealed()]
+        sealed = [given for share in node.partitions.shares.values() for given in share.all_sealed()]
         if not sealed:
             return ()
         given = self._chance.choice(sorted(sealed, key=lambda one: one.dot))

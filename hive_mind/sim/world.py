@@ -23,7 +23,7 @@ from hive_mind.hive.effects import (
     Send,
 )
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.history import History, Operation
 from hive_mind.sim.hives import node_of as new_node_of
@@ -250,7 +250,7 @@ class World:
 
     def _expect_leavers(self, node: HiveNode) -> None:
         """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""
-        node.holdings.expect(self.machines.keys() - self.topology.nodes)
+        node.partitions.expect(self.machines.keys() - self.topology.nodes)
 
 
 def _place(defect: BaseException) -> str:

@@ -83,15 +83,15 @@ SETTINGS = Story(
         "spec.gossip.fanout": Sight(lambda f: f.node.repair.gossip._settings.fanout, 3, 4),
         "spec.gossip.beatS": Sight(lambda f: f.membership.settings.beat_ms, 200, 100),
         "spec.gossip.suspectAfterS": Sight(lambda f: f.membership._roll._silence_ms, 5_000, 3_000),
-        "spec.lifecycle.forget": Sight(lambda f: f.node.standing.may_expire(), False, True),
-        "spec.lifecycle.ttlHours": Sight(lambda f: f.node.standing.settings.expiry.max_age_hours, 48, 12),
-        "spec.lifecycle.decayPerHour": Sight(lambda f: f.node.standing.settings.expiry.decay_per_hour, 0.5, 0.25),
+        "spec.lifecycle.forget": Sight(lambda f: f.node.policy.may_expire(), False, True),
+        "spec.lifecycle.ttlHours": Sight(lambda f: f.node.policy.settings.expiry.max_age_hours, 48, 12),
+        "spec.lifecycle.decayPerHour": Sight(lambda f: f.node.policy.settings.expiry.decay_per_hour, 0.5, 0.25),
         "spec.lifecycle.gcPeriodS": Sight(lambda f: f.node.settings.housekeeping_ms, 30_000, 9_000),
         "spec.trust.moderators": Sight(
-            lambda f: [f.node.standing.is_moderator(n) for n in ("ada", "bob")], [True, False], [False, True]
+            lambda f: [f.node.policy.is_moderator(n) for n in ("ada", "bob")], [True, False], [False, True]
         ),
-        "spec.trust.halfLifeDays": Sight(lambda f: f.node.standing._book._settings.half_life_days, 7, 14),
-        "spec.trust.quarantineBelow": Sight(lambda f: f.node.standing._book._settings.quarantine_trust, 0.25, 0.5),
+        "spec.trust.halfLifeDays": Sight(lambda f: f.node.policy._book._settings.half_life_days, 7, 14),
+        "spec.trust.quarantineBelow": Sight(lambda f: f.node.policy._book._settings.quarantine_trust, 0.25, 0.5),
         "spec.retrieval.semanticWeight": Sight(lambda f: ranking(f).semantic_weight, 0.25, 0.75),
         "spec.retrieval.evidenceStrength": Sight(lambda f: ranking(f).evidence_strength, 0.25, 0.5),
         "spec.retrieval.depth": Sight(lambda f: ranking(f).depth, 50, 60),

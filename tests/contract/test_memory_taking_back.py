@@ -7,7 +7,7 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.expiry import ExpirySettings
+from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.content import Content
 from hive_mind.model.fact import FORGOTTEN

@@ -8,8 +8,8 @@ from dataclasses import replace
 from random import Random
 
 from hive_mind.hive.effects import Now, Promote, Promotion, Received, Retract, Write
-from hive_mind.hive.flat import ALL, Flat
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import ALL, Flat
 from hive_mind.model.messages import ClockSample, SyncState
 from hive_mind.sim.checks import members
 from hive_mind.sim.faults import CALM, HOUR_MS, MINUTE_MS, Weather
@@ -60,8 +60,8 @@ def a_clock_an_hour_behind_shortens_no_life() -> str:
     world.run(5 * MINUTE_MS)
     for machine in members(world):
         node = node_of(machine)
-        node.standing.now = machine.now
-        shown = [given for _, given in assertions_of(machine) if node.standing.is_visible(given)]
+        node.policy.now = machine.now
+        shown = [given for _, given in assertions_of(machine) if node.policy.is_visible(given)]
         if not operation.ended_ms or not shown:
             return f"after five minutes of twenty it is gone on {machine.name}"
     return ""
@@ -92,10 +92,10 @@ def a_reply_to_an_earlier_boot_is_dropped() -> str:
     stale = SyncState(
         b"s" * 16, peer.incarnation, earlier, ClockSample(now.wall_ms, now.mono_ms, now.mono_ms), (ALL,), complete=(ALL,)
     )
-    node.holdings.shares[ALL].is_complete = False
-    node.holdings.sources[ALL] = ("n1",)
+    node.partitions.shares[ALL].is_complete = False
+    node.partitions.sources[ALL] = ("n1",)
     node.handle(Received("n1", stale), now)
-    return "it believes to have everything" if node.holdings.shares[ALL].is_complete else ""
+    return "it believes to have everything" if node.partitions.shares[ALL].is_complete else ""
 
 
 def a_backup_gives_out_no_dot_twice() -> str:

@@ -24,8 +24,8 @@ from hive_mind.embed.base import Matrix
 from hive_mind.errors import HiveError
 from hive_mind.evals.arms.member_traffic import Counts, MemberTraffic
 from hive_mind.evals.arms.member_wire import LINE_BYTES_MAX, Found, Keep, Look, Reply, Request, Search, Start, State, Stop
-from hive_mind.hive.latencies import Latencies, ScatterSettings
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings

@@ -8,11 +8,11 @@ from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 
 # As in a fleet of one process that does not say how many groups it has.
 _GROUP_SIZE = 5
