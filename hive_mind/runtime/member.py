@@ -175,6 +175,11 @@ class RunningMember:
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
 
     @property
+    def ahead_ms(self) -> int:
+        """By how much the clock of this machine is ahead of those of the other members."""
+        return self.member.node.time.ahead_ms(system_clock()) if self.member.is_ready else 0
+
+    @property
     def is_busy(self) -> bool:
         """Whether something is under way that was begun here: to others, to the memory, or into an index."""
         if not self.member.is_ready:

@@ -143,6 +143,11 @@ class NodeRunner(Requests):
         """How its bus does."""
         return self._bus.health
 
+    @property
+    def refusal(self) -> str:
+        """Why nothing that it sends is taken; "" while it is."""
+        return self._outgoing.refusal
+
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def start(self) -> None:

@@ -74,6 +74,18 @@ class HiveClock:
         lower, upper = _middle(offsets)
         return len(offsets) < self.members and upper - lower > self._settings.step_min_ms
 
+    def ahead_ms(self, now: Now) -> int:
+        """By how much this machine's wall clock is ahead of those of the others, negative where it is behind.
+
+        0 while nobody has spoken, and where this clock is between the two in the middle of an even number.
+        """
+        offsets = self._offsets(now)
+        offsets.remove(0)
+        if not offsets:
+            return 0
+        lower, upper = _middle(offsets)
+        return -(lower if lower > 0 else min(upper, 0))
+
     def vote(self, peer: str, sample: ClockSample, now: Now) -> bool:
         """Take a member's sample; whether `offset_ms` changed and must be kept."""
         round_trip_ms = now.mono_ms - sample.answers_mono_ms

@@ -185,3 +185,24 @@ def test_a_member_that_left_has_no_vote():
     time.vote("c", sample(now), now)
 
     assert not time.is_synced
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "ahead"),
+    [
+        (0, (), 0),
+        (0, (0, 0), 0),
+        (HOUR_MS, (0, 0), HOUR_MS),
+        (-HOUR_MS, (0, 0), -HOUR_MS),
+        # One of the others is off: that is told of itself, not of this one.
+        (0, (0, HOUR_MS), 0),
+        (0, (0, 0, HOUR_MS), 0),
+        (HOUR_MS, (0, 0, -YEARS_10_MS), HOUR_MS),
+        # Of two nobody can say which: both say it.
+        (0, (HOUR_MS,), -HOUR_MS),
+    ],
+)
+def test_a_clock_is_as_far_off_as_it_is_from_the_middle_of_the_others(own: int, others: tuple[int, ...], ahead: int):
+    time, now = voted(own, *others)
+
+    assert time.ahead_ms(now) == ahead
