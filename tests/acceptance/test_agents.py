@@ -160,7 +160,7 @@ def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_pat
     ("arguments", "code", "text"),
     [
         (("--members", "ben,cleo"), 2, "--members must list every founding member, including ada"),
-        (("--members", "ada,ben", "--join"), 2, "give --join or --members"),
+        (("--members", "ada,ben", "--join"), 2, "mutually exclusive"),
         (("--members", "ada", "--topology", "ring"), 2, "known: flat, federated, sharded"),
         (("--members", "ada", "--bus", "pigeons://loft"), 2, "there is no bus back end"),
         (("--members", "ada", "--bus", "redis://127.0.0.1:1"), 1, "redis: not reachable"),

@@ -10,7 +10,7 @@ import pytest
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
 from tests.sim.storms import storm
-from tests.unit.hive import test_trust
+from tests.unit.hive.trust import test_trust_book as test_trust
 from tests.unit.identity import test_envelopes, test_keyring
 
 

@@ -166,11 +166,11 @@ def test_a_slow_replica_has_a_rival():
     ("arm", "fault", "mode", "why"),
     [
         (Arm("single", place="simulator"), Fault(), "lexical", "can't run in place 'simulator'"),
-        (ARMS[0], Fault(down=5), "lexical", "nobody is left"),
+        (ARMS[0], Fault(down=5), "lexical", "no node is left"),
         (ARMS[0], Fault(loss=1.5), "lexical", "between 0 and 1"),
         (ARMS[0], Fault(slow=-1), "lexical", "0 or more"),
         (Arm("federated", 3, groups=4, place="simulator"), Fault(), "lexical", "leave some empty"),
-        (ARMS[0], Fault(), "semantic", "no embedding model"),
+        (ARMS[0], Fault(), "semantic", "needs an embedding model"),
     ],
 )
 def test_what_can_not_be_is_refused_with_what_to_do(arm: Arm, fault: Fault, mode: str, why: str):

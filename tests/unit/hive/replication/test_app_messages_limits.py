@@ -109,7 +109,7 @@ def test_for_one_that_is_away_only_so_much_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "why"), [("note", b"x" * (DATA_BYTES_MAX + 1), "more than the"), ("k" * 1001, b"", "at most 1000")]
+    ("kind", "data", "why"), [("note", b"x" * (DATA_BYTES_MAX + 1), "fit one message"), ("k" * 1001, b"", "at most 1000")]
 )
 def test_what_is_larger_than_anybody_could_have_said_is_not_kept_until_its_turn(kind: str, data: bytes, why: str) -> None:
     town = Town("ann", "bob")

@@ -71,7 +71,7 @@ def test_what_is_worse_is_refused_with_the_evidence_and_changes_nothing(place, n
 
 
 def test_force_needs_a_reason(place):
-    with pytest.raises(InvalidInput, match="say why"):
+    with pytest.raises(InvalidInput, match="give --reason"):
         put(place, "worse", why=" ", force=True)
 
 

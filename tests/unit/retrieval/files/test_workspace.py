@@ -163,7 +163,7 @@ def test_a_golden_set_that_is_not_there_is_told_with_what_to_do(tmp_path):
     here = workspace(tmp_path)
     here.golden_file.unlink()
 
-    with pytest.raises(InvalidInput, match=r"there is no such file: write it \(see docs/howto/retrieval\.md\), or begin with"):
+    with pytest.raises(InvalidInput, match=r"does not exist: write it \(see docs/howto/retrieval\.md\), or begin with"):
         here.golden()
 
 
