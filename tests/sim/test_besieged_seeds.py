@@ -1,4 +1,4 @@
-"""Fifty hives of each topology in bad weather whose members lie, are robbed of their keys, and hear forgers, no broken promise."""
+"""Fifty hives of each topology in bad weather, with liars, thieves of keys and forgers, no broken promise."""
 
 import pytest
 
