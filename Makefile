@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check eval bench bench-check soak chaos chaos-fleet chaos-store clean redis-server chromium gcc
+.PHONY: help demo test check eval bench bench-check soak chaos chaos-fleet chaos-runs chaos-store clean redis-server chromium gcc
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -57,6 +57,9 @@ chaos-fleet: $(VENV)/.dev redis-server  ## change a fleet while it, and whoever 
 	$(BIN)/python -m tests.chaos.fleet_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),50)
 
 # Some hours. It writes below TMPDIR, which should be on a real disk.
+chaos-runs: $(VENV)/.dev redis-server  ## kill a fleet with runs in flight, its queen and its watcher: KILLS=200 SEED=
+	$(BIN)/python -m tests.chaos.run_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),200)
+
 chaos-store: $(VENV)/.dev gcc  ## kill writers of memories, fail their power, flip bits: KILLS=1000 LEARNS=100 HISTORIES=10000 FLIPS=1000 SEED=
 	$(BIN)/python -m tests.crash.store_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),1000)
 	$(BIN)/python -m tests.crash.learn_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(LEARNS),100)

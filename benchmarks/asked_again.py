@@ -19,9 +19,9 @@ from hive_mind.evals.arms.dealing import deal_by
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.hive.effects import Ask
-from hive_mind.hive.latencies import Latencies, ScatterSettings
-from hive_mind.hive.scatter import FOR_MORE, Scatter
-from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query.scatter import FOR_MORE, Scatter
+from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import Statement
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import PoolReply

@@ -22,9 +22,9 @@ from benchmarks.hive import Prose, RandomVectors, promotions
 from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings, EventBus
-from hive_mind.hive.placement import first_placement
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import Query

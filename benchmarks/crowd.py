@@ -9,10 +9,10 @@ from random import Random
 import msgspec
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.exchange import Exchanges
-from hive_mind.hive.gossip import Gossip, GossipSettings
-from hive_mind.hive.seal import UNSEALED, Seal
-from hive_mind.hive.share import Share, Taken
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.replication.exchange import Exchanges
+from hive_mind.hive.replication.gossip import Gossip, GossipSettings
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.model.evidence import Assertion, Reason, Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message, RegistryEntry, SyncOffer, SyncState, SyncStep
@@ -68,7 +68,7 @@ class Member:
     ) -> None:
         self.name, self.chance, self.settings = name, chance, settings or GossipSettings()
         self.authority = Authority(quota)
-        self.shares: dict[str, Share] = {}
+        self.shares: dict[str, PartitionReplica] = {}
         self._stamps = itertools.count(1)
         self.meetings = 0
         self.is_greedy = False
@@ -81,13 +81,13 @@ class Member:
         self.gossip = Gossip(self.name, self.settings, self.chance)
         self.exchanges = Exchanges(self.incarnation, self.settings)
         for partition in partitions or tuple(self.shares):
-            former, share = self.shares.get(partition), Share(partition, actor, self.name, self.incarnation)
+            former, share = self.shares.get(partition), PartitionReplica(partition, actor, self.name, self.incarnation)
             if former is not None:
                 _reload(share, former)
             self.shares[partition] = share
 
     @property
-    def share(self) -> Share:
+    def share(self) -> PartitionReplica:
         return next(iter(self.shares.values()))
 
     def say(self, *texts: str, confidence: float = 0.8, agent: str = "", partition: str = "") -> Taken:
@@ -146,7 +146,7 @@ class Member:
         return answer.messages
 
 
-def _reload(share: Share, former: Share) -> None:
+def _reload(share: PartitionReplica, former: PartitionReplica) -> None:
     """As from a journal."""
     for given in former.all_sealed():
         share.load("assertion", given.dot, PACK(given))

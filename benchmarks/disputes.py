@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hive_mind.hive.contradiction import conflicts
+from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.model.evidence import Statement
 
 FOLDER = Path(__file__).parents[1] / "tests/data/disputes"

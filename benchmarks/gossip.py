@@ -19,7 +19,7 @@ from random import Random
 import msgspec
 
 from benchmarks.crowd import Crowd, Member
-from hive_mind.hive.gossip import GossipSettings
+from hive_mind.hive.replication.gossip import GossipSettings
 
 PERIOD_MS = GossipSettings().period_ms
 # A sentence of the usual length: with its ids and stamp some 300 bytes, as a fact of a real hive without its vector.

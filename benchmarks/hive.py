@@ -21,10 +21,11 @@ import numpy as np
 from benchmarks.hive_query import DIMENSION, Language
 from hive_mind.embed.base import Matrix
 from hive_mind.hive.effects import Promotion
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.evidence import Statement
 from hive_mind.model.query import Method, Query
-from hive_mind.runtime.fleet import Fleet, FleetPlan, TopologyName, open_fleet
+from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 

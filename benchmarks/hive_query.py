@@ -17,9 +17,9 @@ import numpy as np
 
 from hive_mind import backends
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.latencies import Latencies, ScatterSettings
-from hive_mind.hive.scatter import Scatter
-from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query.scatter import Scatter
+from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest

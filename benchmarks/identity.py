@@ -18,9 +18,9 @@ from pathlib import Path
 from benchmarks.hive import Prose, promotions
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.seal import UNSEALED, Seal, is_sealed, sealed
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed, sealed
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.identity.seals import KeySeal
 from hive_mind.model.evidence import Assertion, Sealed, Stamp
 from hive_mind.model.ids import fact_id
@@ -29,7 +29,7 @@ from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 
 NAMES, QUESTIONS = ("ada", "bob", "cleo"), 200
-_ANY_NUMBER = HiveSettings(standing=StandingSettings(quota_per_agent=1 << 40))
+_ANY_NUMBER = HiveSettings(standing=PolicySettings(quota_per_agent=1 << 40))
 
 
 def facts(count: int) -> list[Assertion]:

@@ -23,11 +23,11 @@ from math import ceil
 from pathlib import Path
 from random import Random
 
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import PARTITIONS, REPLICAS, Placement, first_placement, moves
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS, Placement, first_placement, moves
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 
 COPIES = PARTITIONS * REPLICAS

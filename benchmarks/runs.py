@@ -1,4 +1,5 @@
-"""What runs cost: CPU of a turn without a model, of taking up a run of 1,000 steps, and memory and CPU of 1,000 that are parked.
+"""What runs cost: CPU of a turn without a model, of a question asked at once and as a run, of taking up a run of 1,000 steps, and
+memory and CPU of 1,000 that are parked.
 
 `python -m benchmarks.runs` prints a table; `--output json` the same as JSON.
 """
@@ -18,11 +19,15 @@ from hive_mind.agents.run_journal import RunJournal
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.judge.items import OPEN_MAX
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.answer import Question
+from hive_mind.model.content import Content
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.worker_runs import open_goal_seeking
 from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
-ROUNDS, PARKED = 200, 1_000
+ROUNDS, PARKED, FACTS, QUESTIONS = 200, 1_000, 1_000, 100
 Row = dict[str, str | float]
 
 LOOP = WorkerSpec.model_validate(
@@ -70,6 +75,22 @@ async def turn_ms(folder: Path) -> float:
     return spent / ROUNDS
 
 
+async def question_ms(folder: Path) -> tuple[float, float]:
+    """CPU of a question that is answered at once, and of the same one as a run whose steps are durable."""
+    settings = Settings(home=folder / "asked", embed="none")
+    async with open_goal_seeking(settings, "bench") as agent:
+        text = "\n".join(f"Pump {number} of hall {number % 7} has a pressure of {number} bar." for number in range(FACTS))
+        await agent.learn_from_content(Content(text, "log"))
+        asked = [Question(f"Which pressure has pump {number}?") for number in range(QUESTIONS)]
+        spent = []
+        for answered in (agent.answer_question, agent.pursue):
+            start = process_time()
+            for one in asked:
+                await answered(one)
+            spent.append((process_time() - start) * 1e3 / len(asked))
+    return spent[0], spent[1]
+
+
 async def resume_ms(folder: Path) -> tuple[float, int]:
     """From a closed run to its state, and how many steps that were."""
     ledger = await opened(folder / "turns.sqlite")
@@ -111,8 +132,11 @@ async def measured() -> list[Row]:
         turn = await turn_ms(folder)
         resumed, steps = await resume_ms(folder)
         megabytes, idle = await parked(folder)
+        at_once, as_run = await question_ms(folder)
     return [
         {"what": "a turn without a model, CPU ms", "measured": round(turn, 2), "at most": 5.0},
+        {"what": f"a question to {FACTS:,} facts, at once, CPU ms", "measured": round(at_once, 2), "at most": 5.0},
+        {"what": "the same as a run, CPU ms", "measured": round(as_run, 2), "at most": 25.0},
         {"what": f"a run of {steps:,} steps taken up, ms", "measured": round(resumed, 1), "at most": 100.0},
         {"what": f"{PARKED:,} parked runs, MB", "measured": round(megabytes, 1), "at most": 20.0},
         {"what": f"{PARKED:,} parked runs, CPU ms per s", "measured": round(idle, 1), "at most": 1.0},

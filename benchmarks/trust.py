@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hive_mind.hive.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
-from hive_mind.hive.voting import Claim, agreed, fused, shares
+from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
+from hive_mind.hive.trust.voting import Claim, agreed, fused, shares
 
 HONEST = 20
 QUESTIONS = 600

@@ -11,10 +11,10 @@ from hive_mind.crdt.orset import ORSet
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.hive.expiry import FactTTL
-from hive_mind.hive.gossip import convergence_check, run_gossip_round
 from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
+from hive_mind.hive.policy.expiry import FactTTL
+from hive_mind.hive.replication.gossip import convergence_check, run_gossip_round
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.bus.base import EVERYONE, Envelope
-from hive_mind.hive.rights import rating_key
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.identity.certificate import Certificate, Revocations, Revoked, issued
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import Keyring
@@ -21,7 +21,7 @@ from hive_mind.runtime.member import RunningMember
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, plan
 
-MODERATED = HiveSettings(standing=StandingSettings(moderators=("ada",)))
+MODERATED = HiveSettings(standing=PolicySettings(moderators=("ada",)))
 TRUE, FALSE = "Pump 4 leaks at the seal.", "Pump 4 is as good as new."
 DAY_MS = 24 * 3600 * 1000
 

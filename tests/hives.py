@@ -1,11 +1,11 @@
 """A hive for tests: nodes, a clock that tests move, journals, and a network that loses what a test wants lost."""
 
+import hmac
 from collections import deque
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from hive_mind.hive.delivery import DeliverySettings
 from hive_mind.hive.effects import (
     Ask,
     Done,
@@ -31,17 +31,18 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED, Keyring, Seal
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.seal import UNSEALED, Seal, Unsealed
+from hive_mind.hive.replication.outbox import DeliverySettings
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.share import Share, Taken
-from hive_mind.hive.standing import StandingSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.evidence import Assertion, HiveFact, Stamp, Statement, actor_id
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id
@@ -71,8 +72,8 @@ def sharded(count: int = 6, replicas: int = 3, partitions: int = 16) -> Sharded:
 
 
 def settings(*, quota: int = 1_000_000, expiry: ExpirySettings | None = None, **fields: Any) -> HiveSettings:
-    standing = StandingSettings(moderators=(MODERATOR,), quota_per_agent=quota, expiry=expiry or ExpirySettings())
-    return HiveSettings(standing=standing, **fields)
+    policy = PolicySettings(moderators=(MODERATOR,), quota_per_agent=quota, expiry=expiry or ExpirySettings())
+    return HiveSettings(standing=policy, **fields)
 
 
 FORGETFUL = settings(expiry=ExpirySettings(is_on=True))
@@ -258,12 +259,12 @@ class Hive:
     def who_has(self, content: str = PUMP) -> set[str]:
         """Nodes with a live assertion of it."""
         id = fact_id(content)
-        shares = ((name, share) for name, node in self.nodes.items() for share in node.holdings.shares.values())
+        shares = ((name, share) for name, node in self.nodes.items() for share in node.partitions.shares.values())
         return {name for name, share in shares if any(share.assertions(id))}
 
     def live(self, name: str) -> dict[str, dict[bytes, Assertion]]:
         """Everything live, by partition and dot."""
-        shares = self.nodes[name].holdings.shares.items()
+        shares = self.nodes[name].partitions.shares.items()
         return {
             partition: {given.dot: given.assertion for given in share.all_sealed()} for partition, share in shares if len(share)
         }
@@ -301,6 +302,25 @@ def ranked(gathered: Gathered, limit: int = 10) -> list[str]:
     return [one.id for one in rank(gathered.pool, evidence, limit, "keyword")]
 
 
+class Keyring(Unsealed):
+    """Seals by HMAC-SHA256 with one key per signer. `may_seal` says for whom a node seals; it checks everybody's."""
+
+    is_on = True
+
+    def __init__(self, secret: bytes, may_seal: Callable[[str], bool]) -> None:
+        self._secret, self._may_seal = secret, may_seal
+
+    def seal(self, signer: str, payload: bytes) -> bytes:
+        return self._digest(signer, payload) if self._may_seal(signer) else b""
+
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
+        del at_ms
+        return hmac.compare_digest(seal, self._digest(signer, payload))
+
+    def _digest(self, signer: str, payload: bytes) -> bytes:
+        return hmac.digest(self._secret + signer.encode("utf-8", "replace"), payload, "sha256")
+
+
 def keyring(*names: str) -> Seal:
     """Seals for these agents and nodes, and checks everybody's."""
     return Keyring(b"secret", frozenset(names).__contains__)
@@ -325,20 +345,20 @@ class Court:
         return given.dot in self.expired
 
 
-def share(node: str = "n0", incarnation: bytes = b"boot one") -> Share:
-    made = Share("all", actor_id(node, incarnation), node, incarnation)
+def share(node: str = "n0", incarnation: bytes = b"boot one") -> PartitionReplica:
+    made = PartitionReplica("all", actor_id(node, incarnation), node, incarnation)
     made.is_holder = True
     return made
 
 
-def said(into: Share, *assertions: Assertion, court: Court | None = None) -> Taken:
+def said(into: PartitionReplica, *assertions: Assertion, court: Court | None = None) -> Taken:
     """What a node's own agents assert."""
     taken = Taken()
     into.assert_all(assertions or (assertion(),), court or Court(), taken)
     return taken
 
 
-def reloaded(records: Iterable[Any], node: str = "n0", incarnation: bytes = b"boot two") -> Share:
+def reloaded(records: Iterable[Any], node: str = "n0", incarnation: bytes = b"boot two") -> PartitionReplica:
     """Another boot of a share, from the journal records of the former one."""
     made, up_to, beyond = share(node, incarnation), {}, []
     kept = {}

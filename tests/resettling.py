@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from random import Random
 
 from hive_mind.hive.effects import Put
-from hive_mind.hive.estate import Estate, Reading
-from hive_mind.hive.resettlement import Resettlement, attached_to
+from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot
+from hive_mind.hive.replication.resettlement import Resettlement, attached_to
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact
 from tests import hives
 from tests.hives import MODERATOR, Hive
 
 
-def read(hive: Hive, *missing: str) -> Estate:
+def read(hive: Hive, *missing: str) -> JournalSnapshot:
     """What the journals of a hive hold together, but for those that are missing."""
-    reading = Reading((MODERATOR,))
+    reading = JournalMerger((MODERATOR,))
     for name, kept in hive.kept.items():
         if name not in missing:
             reading.take(name, [Put(table, key, value) for (table, key), value in sorted(kept.items())])
@@ -39,7 +39,7 @@ def moved(hive: Hive, topology: Topology, tuned: HiveSettings | None = None, att
 def known(hive: Hive) -> dict[str, HiveFact]:
     """Every fact by id, as its home has it now: a node by itself judges by the time of its last event."""
     for node in hive.nodes.values():
-        node.standing.now = hive.clock()
-    nodes = ((node, node.standing) for node in hive.nodes.values())
+        node.policy.now = hive.clock()
+    nodes = ((node, node.policy) for node in hive.nodes.values())
     facts = [fact for node, judge in nodes for _, fact in node.replica.listed("", 10_000, judge)]
     return {fact.id: fact for fact in sorted(facts, key=lambda fact: len(fact.provenance))}

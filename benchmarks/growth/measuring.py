@@ -15,11 +15,12 @@ from benchmarks.table.asking import PATIENT_MS, searches
 from benchmarks.table.clocks import cpu_ms
 from benchmarks.table.searching import Ask, asking, by_bm25s
 from hive_mind import backends
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.recall import Recall
 from hive_mind.model.content import Candidate
-from hive_mind.runtime.fleet import Fleet, TopologyName
+from hive_mind.runtime.fleet import Fleet
 
 Values = dict[tuple[str, str], float]
 

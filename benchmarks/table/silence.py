@@ -10,9 +10,10 @@ from typing import cast
 
 from benchmarks.figure import Figure, Means
 from benchmarks.hive import Prose, fill, fleet_of, search
-from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.fleet import Fleet, TopologyName
+from hive_mind.runtime.fleet import Fleet
 
 AGENTS, FACTS, DEADLINE_MS, MOST_MS = 100, 20, 500, 550
 

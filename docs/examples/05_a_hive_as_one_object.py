@@ -5,12 +5,12 @@ import time
 
 from hive_mind import HiveSettings, InMemoryHiveGraph
 from hive_mind.hive.effects import Now
-from hive_mind.hive.standing import StandingSettings
+from hive_mind.hive.policy.node_policy import PolicySettings
 
 hive = InMemoryHiveGraph(
     clock=lambda: Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000),
     chance=random.Random(7),
-    settings=HiveSettings(standing=StandingSettings(moderators=("mo",))),
+    settings=HiveSettings(standing=PolicySettings(moderators=("mo",))),
 )
 for agent in ("ada", "bert", "mo"):
     hive.register_agent(agent, domain="network")

@@ -6,10 +6,12 @@ and what is wanted is wanted again.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from hive_mind.agents.budget import Budget
 from hive_mind.agents.run_effects import RunEffects
-from hive_mind.agents.run_journal import RunJournal, checked_name
+from hive_mind.agents.run_journal import RunJournal, checked_name, is_known
 from hive_mind.agents.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.run_tools import DELEGATE, RunTools
 from hive_mind.agents.shared_values import check_named
@@ -19,8 +21,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
-from hive_mind.runs.effects import Effect, Event, Plan, ToolResult, Word
-from hive_mind.runs.limits import part_of
+from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Plan, ToolResult, Word
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
@@ -49,6 +50,7 @@ class RunExecutor:
     ) -> None:
         self.run, self.parts, self._is_waiting, self._on_text = run, parts, is_waiting, on_text
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
+        self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
         self._words: list[Word] = []
         """Not heard yet: whom they are for may still be thinking."""
@@ -70,6 +72,8 @@ class RunExecutor:
             raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
         if (await self.journal.load()).seq:
             raise InvalidInput(f"there is a run {self.run} already; resume it")
+        if await is_known(self.parts.ledger, self.run):
+            raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
         check_price(spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         writing = Writing(self.state, Plan(spec))
@@ -101,8 +105,12 @@ class RunExecutor:
         used = UsedCredentials(self.parts.credential)
         fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
         tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
-        does = RunEffects(self.run, self.parts, tools, files, self._delegated, is_waiting=self._is_waiting, on_text=self._on_text)
         plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
+        self._budget = Budget(lambda: self.state)
+        delegate = partial(self._delegated, plan)
+        does = RunEffects(
+            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, on_text=self._on_text
+        )
         tasks: _Tasks = {}
         pending: set[str] = set()
         try:
@@ -119,6 +127,7 @@ class RunExecutor:
         ids = {effect.id for effect in effects}
         for gone in [id for id in tasks if id not in ids]:
             tasks.pop(gone).cancel()
+            self._budget.release(gone)
         for effect in effects:
             if effect.id not in tasks and effect.id not in pending:
                 tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
@@ -140,6 +149,7 @@ class RunExecutor:
                 pending.add(id)
             elif steps := accepted(self.state, plan, event):
                 await self.journal.append(steps)
+            self._budget.release(id)
         return True
 
     async def _told(self) -> bool:
@@ -156,16 +166,25 @@ class RunExecutor:
                 await self.journal.append(steps)
         self._words = [word for word in self._words if word.id not in self.state.heard]
 
-    async def _delegated(self, state: RunState, call: ToolCall, number: int) -> ToolResult | None:
+    def _unpaid(self, plan: Plan) -> int:
+        """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
+        effects = wanted(self.state, plan)
+        paid = [one for one in effects if isinstance(one, CallModel) or (isinstance(one, CallTool) and one.call.name == DELEGATE)]
+        return max(1, sum(not self._budget.holds(one.id) for one in paid))
+
+    async def _delegated(self, plan: Plan, state: RunState, effect: CallTool) -> ToolResult | None:
         """A run of its own, under a name that follows from the call: after a crash it is the same one."""
+        call, number = effect.call, effect.number
         name, task = call.arguments.get("name"), call.arguments.get("task")
         if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
             return ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
         child = RunExecutor(f"{self.run}.{call.id}", self.parts, is_waiting=self._is_waiting)
-        spec = sub_agent(state.spec, str(name), task, part_of(state, _sub_agents_at_work(state)))
-        if (await child.journal.load()).seq:
+        if (begun := await child.journal.load()).seq:
+            spec = begun.spec
+            self._budget.hold(effect.id, spec.limits)
             await child.resume()
         else:
+            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, self._unpaid(plan)))
             at = state.known_at(_place_of(state, call))
             known = {key: at.get(key) for key in spec.inputs}
             await child.start(spec, known, parent=self.run)
@@ -181,11 +200,6 @@ class RunExecutor:
 
 def _place_of(state: RunState, call: ToolCall) -> Place:
     return next(place for place in state.places.values() if call.id in place.calls)
-
-
-def _sub_agents_at_work(state: RunState) -> int:
-    calls = [call for place in state.places.values() for call in place.calls.values()]
-    return sum(one.call.name == DELEGATE and one.phase != "done" for one in calls)
 
 
 async def _stopped(tasks: _Tasks) -> None:

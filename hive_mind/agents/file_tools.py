@@ -32,12 +32,15 @@ def file_tools(files: RunFiles) -> Sequence[Tool]:
     @tool
     async def edit_data(filename: str, old: str, new: str) -> str:
         """Replace a text in a file of this run. It has to stand there exactly once."""
-        text = await asyncio.to_thread(files.whole, filename)
-        if (times := text.count(old)) != 1 or not old:
-            raise InvalidInput(f"that text stands {times} times in {filename}; give one that stands there once")
-        changed = text.replace(old, new)
-        _check(filename, changed)
-        await asyncio.to_thread(files.write, filename, changed)
+
+        def changed(text: str) -> str:
+            if (times := text.count(old)) != 1 or not old:
+                raise InvalidInput(f"that text stands {times} times in {filename}; give one that stands there once")
+            after = text.replace(old, new)
+            _check(filename, after)
+            return after
+
+        await asyncio.to_thread(files.change, filename, changed)
         return f"{filename} is changed"
 
     return [load_data, save_data, edit_data]

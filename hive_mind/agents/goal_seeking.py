@@ -1,30 +1,31 @@
 """`GoalSeekingAgent`: one loop for whatever comes in. What is told is learned, what is asked is answered, a task becomes a run.
 
-The agent never knows the topology behind its memory; that is its memory's business.
+`process` does it at once; `pursue` does the same as a run of the bundled workers `learn` and `answer`, which is journaled, goes
+on after a kill, and is judged by a goal. The agent never knows the topology behind its memory; that is its memory's business.
 """
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.executor import RunExecutor
 from hive_mind.agents.inputs import InputSource
-from hive_mind.agents.learning import Learned, LearningSettings
-from hive_mind.agents.loop import turn
+from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
+from hive_mind.agents.loop import Steps, turn
 from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.workers import worker_called
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
+from hive_mind.goals.goal import Goal
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
-from hive_mind.model.query import Hit
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
-
-_RECALLED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +37,35 @@ class Task:
 
 
 Given = Content | Question | Task | str
-Observed = Content | Question | Task
 Done = Learned | Answer | RunState
 
 
 @dataclass(frozen=True, slots=True)
-class Oriented:
-    """What came in, and what the agent remembers about it."""
+class Pass:
+    """One pass through the loop, as far as it has come: what is done, by which steps, and what the last of them gave."""
 
-    given: Observed
-    known: tuple[Hit, ...] = ()
+    action: Literal["learn", "answer", "run"]
+    steps: Steps[Any, Any, Any, Any, Done]
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """What to do, with a word for it: "learn", "answer" or "run"."""
+class _RunSteps:
+    """A task: nothing of it happens before `act`. What its worker has to know, it recalls itself."""
 
-    action: str
-    do: Callable[[], Awaitable[Done]]
+    run: Callable[[WorkerSpec, Mapping[str, Any]], Awaitable[RunState]]
+
+    async def observe(self, given: Task) -> Task:
+        return given
+
+    async def orient(self, observed: Task) -> Task:
+        return observed
+
+    async def decide(self, oriented: Task) -> Task:
+        return oriented
+
+    async def act(self, decided: Task) -> RunState:
+        return await self.run(decided.worker, decided.inputs)
 
 
 class GoalSeekingAgent(LearningAgent):
@@ -71,40 +83,43 @@ class GoalSeekingAgent(LearningAgent):
         super().__init__(name, memory, reader, settings, release)
         self._runs = runs
 
-    async def observe(self, given: Given) -> Observed:
-        """What it is: a text that ends with a question mark is a question, any other is something to learn."""
-        if not isinstance(given, str):
-            return given
-        text = given.strip()
-        if not text:
-            raise InvalidInput("there is nothing in it: tell something, or ask")
-        return Question(text) if text.endswith(("?", "？")) else Content(text, source="user")
+    async def observe(self, given: Given) -> Pass:
+        """What it is: a text that ends with a question mark is a question, any other is learned. Raises `InvalidInput`."""
+        match _understood(given):
+            case Task() as task:
+                return Pass("run", _RunSteps(self.run), task)
+            case Question() as question:
+                asking = AnsweringSteps(self.memory, self.reader)
+                return Pass("answer", asking, await asking.observe(question))
+            case Content() as content:
+                learning = LearningSteps(self.memory, self.reader, self._settings)
+                return Pass("learn", learning, await learning.observe(content))
 
-    async def orient(self, observed: Observed) -> Oriented:
-        """What is known about it."""
-        if isinstance(observed, Task):
-            about = " ".join(str(value) for value in observed.inputs.values() if isinstance(value, str))
-        else:
-            about = observed.text
-        return Oriented(observed, tuple(await self.memory.search_facts(about, _RECALLED)) if about.strip() else ())
+    async def orient(self, observed: Pass) -> Pass:
+        """What it means: what a question asks for, what a text says."""
+        return replace(observed, value=await observed.steps.orient(observed.value))
 
-    async def decide(self, oriented: Oriented) -> Decided:
-        """Which of the three it wants. Changes nothing yet."""
-        given = oriented.given
-        if isinstance(given, Task):
-            return Decided("run", lambda: self.run(given.worker, given.inputs))
-        if isinstance(given, Question):
-            return Decided("answer", lambda: self.answer_question(given))
-        return Decided("learn", lambda: self.learn_from_content(given))
+    async def decide(self, oriented: Pass) -> Pass:
+        """What to keep, or which evidence to answer from. Changes nothing yet."""
+        return replace(oriented, value=await oriented.steps.decide(oriented.value))
 
-    async def act(self, decided: Decided) -> Done:
+    async def act(self, decided: Pass) -> Done:
         """Do it."""
-        return await decided.do()
+        return await decided.steps.act(decided.value)
 
     async def process(self, given: Given) -> Done:
         """One pass through the loop."""
         done: Done = await turn(self, given)
         return done
+
+    async def pursue(self, given: Given, goal: Goal | None = None, *, name: str = "", is_waiting: bool = False) -> RunState:
+        """The same as a run, resumed by `name`; `goal` judges the whole of it. Raises `InvalidInput`.
+
+        A question whose answer is not known waits for a person, whose word is learned.
+        """
+        task = as_task(given)
+        worker = task.worker if goal is None else task.worker.model_copy(update={"goal": goal})
+        return await self.run(worker, task.inputs, name=name, is_waiting=is_waiting)
 
     async def serve(self, source: InputSource[Given]) -> AsyncIterator[tuple[Given, Done]]:
         """Each thing that a source gives, with what was done about it."""
@@ -145,3 +160,23 @@ class GoalSeekingAgent(LearningAgent):
         if self._runs is None:
             raise InvalidInput(f"agent {self.name!r} was opened without runs; open it with `open_goal_seeking`")
         return self._runs
+
+
+def as_task(given: Given) -> Task:
+    """What the bundled workers `learn` and `answer` are given for it; a task as it is. Raises `InvalidInput`."""
+    match _understood(given):
+        case Task() as task:
+            return task
+        case Question(text, asked_at):
+            return Task(worker_called("answer"), {"question": text, "asked_at": asked_at})
+        case Content() as content:
+            return Task(worker_called("learn"), asdict(content))
+
+
+def _understood(given: Given) -> Content | Question | Task:
+    if not isinstance(given, str):
+        return given
+    text = given.strip()
+    if not text:
+        raise InvalidInput("there is nothing in it: tell something, or ask")
+    return Question(text) if text.endswith(("?", "？")) else Content(text, source="user")

@@ -112,8 +112,11 @@ class LearningSteps:
             if self.progress:
                 self.progress(len(facts), len(decided.candidates))
         learned = {fact.id: fact for fact in facts}
-        added = sum(1 for fact in earlier.values() if fact is None)
-        confirmed = sum(1 for named, fact in earlier.items() if fact is not None and fact.sources != learned[named].sources)
+        added = sum(1 for named in learned if earlier[named] is None)
+        # What was erased is not kept: it is in neither.
+        confirmed = sum(
+            1 for named, fact in learned.items() if (was := earlier[named]) is not None and was.sources != fact.sources
+        )
         former = await self._supersede(decided.content, episode)
         return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
 

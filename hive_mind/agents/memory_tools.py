@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hive_mind.agents.answering import AnsweringSteps
-from hive_mind.agents.learning import LearningPlan, LearningSteps
+from hive_mind.agents.learning import Learned, LearningPlan, LearningSteps
 from hive_mind.agents.loop import turn
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.cognition.reader import LeftOut, Reader
@@ -33,7 +33,7 @@ _RESULT = re.compile(r"(?:recall|ask)_\d+\.txt")
 
 
 def memory_tools(memory: Memory, reader: Reader, run: str, files: RunFiles | None = None) -> Sequence[Tool]:
-    """All six, for one run. `files`: its folder, which knows what was recalled before a restart."""
+    """All seven, for one run. `files`: its folder, which knows what was recalled before a restart."""
     recalled = _Recalled(files or RunFiles(None))
     return [*_reading(memory, reader, recalled), *_writing(memory, reader, run, recalled)]
 
@@ -81,9 +81,9 @@ def _reading(memory: Memory, reader: Reader, recalled: _Recalled) -> Sequence[To
         return [_told_hit(hit) for hit in hits]
 
     @tool
-    async def ask(question: str) -> dict[str, Any]:
+    async def ask(question: str, asked_at: str = "") -> dict[str, Any]:
         """Ask what is remembered. Gives an answer that rests on facts alone, with them, or says that it is not known."""
-        answer = await turn(AnsweringSteps(memory, reader), Question(question))
+        answer = await turn(AnsweringSteps(memory, reader), Question(question, asked_at))
         recalled.add(answer.sources)
         return {"answer": answer.text, "is_known": answer.is_known, "facts": [_told_hit(hit) for hit in answer.sources]}
 
@@ -97,7 +97,15 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
         steps = LearningSteps(memory, reader)
         plan = await steps.decide(await steps.orient(await steps.observe(Content(text, source or source_of(run)))))
         learned = await steps.act(plan if source else await _news(plan, recalled))
-        return {"facts": [told(fact) for fact in learned.facts], "added": learned.added, "left_out": dict(learned.reasons)}
+        return _told_learned(learned)
+
+    @tool(timeout_s=3_600)
+    async def learn_content(
+        text: str, source: str, said_at: str = "", speaker: str = "", title: str = "", is_whole: bool = False
+    ) -> dict[str, Any]:
+        """Learn content that people give. `is_whole`: it is all that its source says now, in place of what it said before."""
+        learned = await turn(LearningSteps(memory, reader), Content(text, source, said_at, speaker, title, is_whole))
+        return _told_learned(learned)
 
     @tool
     async def remember(statement: str, about: str) -> dict[str, Any]:
@@ -118,7 +126,7 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
         """Take a fact back that is not true."""
         return told(await memory.retract_fact((await _known(memory, fact_id)).id))
 
-    return [learn, remember, correct, retract]
+    return [learn, learn_content, remember, correct, retract]
 
 
 async def _news(plan: LearningPlan, recalled: _Recalled) -> LearningPlan:
@@ -133,6 +141,11 @@ async def _known(memory: Memory, fact_id: str) -> Fact:
     if fact is None:
         raise InvalidInput(f"there is no fact {fact_id!r} of this agent's own; recall gives the ids")
     return fact
+
+
+def _told_learned(learned: Learned) -> dict[str, Any]:
+    facts = [told(fact) for fact in learned.facts]
+    return {"facts": facts, "added": learned.added, "former": learned.former, "left_out": dict(learned.reasons)}
 
 
 def _told_hit(hit: Hit) -> dict[str, Any]:

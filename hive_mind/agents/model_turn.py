@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import json
 from msgspec.structs import replace as changed
 
+from hive_mind.agents.budget import Budget
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.agents.run_tools import RunTools
@@ -31,6 +33,7 @@ class ModelTurns:
     model: LanguageModel
     tools: RunTools
     files: RunFiles
+    budget: Budget
     on_text: Callable[[str, str], None] | None = None
     """Gets the node and a piece of what the model says there, as it comes."""
 
@@ -41,8 +44,7 @@ class ModelTurns:
         around = Surroundings(self.files.adapt(), self.files.data_files(), self.files.conversations())
         told = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
-        most = min(_REPLY_TOKENS, max(1, state.spec.limits.tokens - state.tokens))
-        reply = await self._converse(Turn(told, messages(place), tuple(specs), most), node.id)
+        reply = await self._paid(effect.id, Turn(told, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
         return ModelSaid(effect.id, reply, self._usd_of(reply))
 
     async def choose(self, state: RunState, effect: Choose) -> Chose:
@@ -51,12 +53,20 @@ class ModelTurns:
         told = instructions(state, place, Surroundings(self.files.adapt()))
         spec = _choice(effect.among)
         turn = Turn(told, (*messages(place), Message("user", _CHOOSE)), (spec,), _REPLY_TOKENS, must_call=True)
-        reply = await self._converse(turn)
+        reply = await self._paid(effect.id, turn)
         for call in reply.calls:
             target = call.arguments.get("target")
             if target in [node for node, _ in effect.among]:
                 return Chose(effect.id, str(target), reply.input_tokens + reply.output_tokens, self._usd_of(reply))
         raise ModelOutputError(f"{self.model.name} did not choose one of {', '.join(node for node, _ in effect.among)}")
+
+    async def _paid(self, id: str, turn: Turn, node: str = "") -> Reply:
+        """Within what it may take while others are under way."""
+        prompt = _prompt_tokens(turn)
+        most = await self.budget.turn(
+            id, prompt, turn.max_output_tokens, lambda reply: self._usd_of(Reply("", (), prompt, reply))
+        )
+        return await self._converse(changed(turn, max_output_tokens=most), node)
 
     def _usd_of(self, reply: Reply) -> float:
         return usd_of(self.model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
@@ -75,8 +85,15 @@ def _counted(turn: Turn, reply: Reply) -> Reply:
     """With the tokens it took: estimated where its provider does not count, since a limit would bound nothing."""
     if reply.input_tokens or reply.output_tokens:
         return reply
-    taken = tokens_of([Message("user", turn.instructions), *turn.messages])
-    return changed(reply, input_tokens=taken + 1, output_tokens=tokens_of([Message("assistant", reply.text, reply.calls)]) + 1)
+    return changed(
+        reply, input_tokens=_prompt_tokens(turn) + 1, output_tokens=tokens_of([Message("assistant", reply.text, reply.calls)]) + 1
+    )
+
+
+def _prompt_tokens(turn: Turn) -> int:
+    """Rather too many than too few."""
+    tools = json.encode(turn.tools).decode()
+    return tokens_of([Message("user", turn.instructions), Message("user", tools), *turn.messages])
 
 
 def _choice(among: Sequence[tuple[str, str]]) -> ToolSpec:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from hive_mind.agents.budget import Budget
 from hive_mind.agents.hybrid_judge import JudgedTurn
 from hive_mind.agents.model_turn import ModelTurns
 from hive_mind.agents.run_files import RunFiles
@@ -14,7 +15,6 @@ from hive_mind.goals.goal import Goal
 from hive_mind.judge.item_context import fitted
 from hive_mind.judge.items import Item
 from hive_mind.judge.judgment import Judgment
-from hive_mind.model.dialogue import ToolCall
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
 from hive_mind.runs.compaction import told
@@ -30,7 +30,7 @@ _TITLE_CHARACTERS = 200
 class Delegation(Protocol):
     """Runs a sub-agent; None while it waits for a person."""
 
-    async def __call__(self, state: RunState, call: ToolCall, number: int) -> e.ToolResult | None:
+    async def __call__(self, state: RunState, effect: e.CallTool) -> e.ToolResult | None:
         """Its result."""
         ...
 
@@ -45,6 +45,7 @@ class RunEffects:
         tools: RunTools,
         files: RunFiles,
         delegate: Delegation,
+        budget: Budget,
         *,
         is_waiting: bool,
         on_text: Callable[[str, str], None] | None = None,
@@ -52,7 +53,7 @@ class RunEffects:
         self._run, self._parts, self._tools, self._files = run, parts, tools, files
         self._delegate, self._is_waiting = delegate, is_waiting
         self._desk = parts.desk
-        self._turns = ModelTurns(parts, parts.model, tools, files, on_text) if parts.model else None
+        self._turns = ModelTurns(parts, parts.model, tools, files, budget, on_text) if parts.model else None
 
     async def perform(self, effect: e.Effect, state: RunState) -> e.Event | None:
         """The event. Raises what ledger and disk raise."""
@@ -105,7 +106,7 @@ class RunEffects:
     async def _called(self, effect: e.CallTool, state: RunState) -> e.Event | None:
         node = state.spec.by_id[state.places[effect.place].node]
         if effect.call.name == DELEGATE and node.subagents:
-            result = await self._delegate(state, effect.call, effect.number)
+            result = await self._delegate(state, effect)
         else:
             result = await self._tools.call(node, effect.call, effect.number)
         return e.ToolGave(effect.id, result) if result else None

@@ -3,13 +3,14 @@
 A file is whole before the step that names it. Names are plain names in the folder; links are not followed.
 """
 
-import os
-import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hive_mind.agents.agent_memory import AgentMemory
+from hive_mind.agents.whole_file import write_whole
 from hive_mind.errors import InvalidInput
-from hive_mind.private import private_folder
 from hive_mind.runs import adapt, pointers
 
 _FILE_BYTES_MAX = 50_000_000
@@ -19,7 +20,8 @@ class RunFiles:
     """Of one run. Without a folder nothing is kept, and what is too long for a conversation is cut."""
 
     def __init__(self, folder: Path | None, memory: Path | None = None, identity: str = "", *, may_remember: bool = True) -> None:
-        self.folder, self._memory, self._identity, self._may_remember = folder, memory, identity, may_remember
+        self.folder, self._may_remember = folder, may_remember
+        self._memory = AgentMemory(memory, adapt.seeded(identity)) if memory else None
 
     def keep_result(self, tool: str, number: int, text: str) -> str:
         """The name of the file that has it now; "" where there is no folder."""
@@ -31,24 +33,27 @@ class RunFiles:
 
     def write(self, name: str, text: str) -> None:
         """All of it or nothing, durable. Raises `InvalidInput` for a name that leads out of the folder, and `OSError`."""
-        path = self._path(name)
-        private_folder(path.parent)
-        body = text.encode("utf-8", "replace")
+        if memory := self._memory_if(name):
+            memory.replace(text)
+            return
+        path, body = self._path(name), text.encode("utf-8", "replace")
         if len(body) > _FILE_BYTES_MAX:
             raise InvalidInput(f"{name} would have {len(body):,} bytes: at most {_FILE_BYTES_MAX:,}")
-        descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=".")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(waiting).replace(path)
-        except BaseException:
-            Path(waiting).unlink(missing_ok=True)
-            raise
+        write_whole(path, body)
+
+    def change(self, name: str, change: Callable[[str], str]) -> None:
+        """Replace what a file has by what `change` makes of it, whoever else changes it. Raises like `read` and `write`."""
+        if memory := self._memory_if(name):
+            self.adapt()
+            memory.change(change)
+        else:
+            self.write(name, change(self.read(name)))
 
     def read(self, name: str) -> str:
         """All of it. Raises `InvalidInput` for a file that is not there, with the names of those that are."""
+        if memory := self._memory_if(name):
+            self.adapt()
+            return _decoded(memory.path)
         path = self._path(name)
         if path.is_symlink() or not path.is_file():
             there = ", ".join((*self.data_files(), *self.conversations())) or "none"
@@ -67,41 +72,23 @@ class RunFiles:
 
     def adapt(self) -> str:
         """The agent's memory, seeded when it is asked for the first time; "" where there is none."""
-        if self._memory is None:
-            return ""
-        if not self._memory.exists() and self._may_remember:
-            self.write(adapt.FILE, adapt.seeded(self._identity))
-        return _decoded(self._memory)[: adapt.CHARACTERS_MAX] if self._memory.exists() else ""
-
-    def whole(self, name: str) -> str:
-        """All of a file that is to be changed. Raises `InvalidInput` for one that would not be the same when written back."""
-        path = self._path(name)
-        if path != self._memory:
-            return self.read(name)
-        self.adapt()
-        try:
-            return path.read_bytes().decode()
-        except UnicodeDecodeError:
-            raise InvalidInput(f"{name} is not UTF-8; save it as UTF-8") from None
+        return self._memory.shown(may_seed=self._may_remember) if self._memory else ""
 
     def remember_output(self, key: str, value: Any) -> None:
-        """Its line in the agent's memory."""
-        if self._memory is None or not self._may_remember:
-            return
-        try:
-            before = self.whole(adapt.FILE)
-        except InvalidInput:
-            # Somebody wrote there what this program can't write back.
-            return
-        after = adapt.with_output(before, key, value)
-        if after != before:
-            self.write(adapt.FILE, after)
+        """Its line in the agent's memory, unless somebody wrote there what this program can't write back."""
+        if self._memory is not None and self._may_remember:
+            self.adapt()
+            with suppress(InvalidInput):
+                self._memory.change(lambda now: adapt.with_output(now, key, value))
+
+    def _memory_if(self, name: str) -> AgentMemory | None:
+        if name != adapt.FILE or self._memory is None:
+            return None
+        if not self._may_remember:
+            raise InvalidInput(f"{adapt.FILE} belongs to the agent: a sub-agent reads it only")
+        return self._memory
 
     def _path(self, name: str) -> Path:
-        if name == adapt.FILE and self._memory is not None:
-            if not self._may_remember:
-                raise InvalidInput(f"{adapt.FILE} belongs to the agent: a sub-agent reads it only")
-            return self._memory
         if self.folder is None:
             raise InvalidInput("this run keeps no files")
         if not pointers.is_plain_name(name):

@@ -13,6 +13,8 @@ from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, step_of
 
+PRUNED = "pruned/"
+"""of the streams that say of a run that it was there: its name is not used again"""
 _JUDGEMENTS_TOLD = 5
 
 
@@ -79,6 +81,8 @@ async def run_called(ledger: Ledger, given: str) -> str:
         return given.strip()
     if len(ids) > 1:
         raise InvalidInput(f"{given!r} begins several runs ({', '.join(ids[:5])}): give more of it")
+    if not ids and given.strip() and await ledger.read(PRUNED + given.strip()):
+        raise InvalidInput(f"run {given.strip()} has ended and was pruned; its judgements are kept")
     if not ids:
         raise InvalidInput(f"there is no run {given!r}; `hive-mind runs list` shows them")
     return ids[0]
@@ -89,6 +93,11 @@ async def run_ids(ledger: Ledger) -> list[str]:
     heads = sorted(await ledger.heads(PREFIX), key=lambda head: -head.pos)
     names = [head.stream.removeprefix(PREFIX) for head in heads]
     return [name for name in names if "." not in name]
+
+
+async def is_known(ledger: Ledger, run: str) -> bool:
+    """Whether there is a run of this name, or was one before it was pruned."""
+    return bool(await ledger.read(PREFIX + run) or await ledger.read(PRUNED + run))
 
 
 async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> HealthSummary:
@@ -105,7 +114,7 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> Health
         steps=state.seq,
         without_accept=without,
         stall_ms=max(0, now_ms - state.at_ms),
-        is_idle=state.outcome is not None or state.is_waiting,
+        is_idle=not state.seq or state.outcome is not None or state.is_waiting,
         is_circling=any(is_circling(place) or place.is_warned for place in state.places.values()),
         accepts=sum(map(_is_accept, steps)),
         judgements=tuple(told),

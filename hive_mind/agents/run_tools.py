@@ -77,7 +77,7 @@ class RunTools:
     async def call(self, node: NodeSpec, call: ToolCall, number: int) -> ToolResult:
         """What it gives; whatever goes wrong is a result, too, and says so."""
         if node.kind == "loop" and call.name in self._built_in(node):
-            return self._built_in_call(node, call)
+            return await asyncio.to_thread(self._built_in_call, node, call)
         tool = self._allowed(node, call.name)
         if tool is None:
             there = ", ".join(one.name for one in self.offered(node))

@@ -131,7 +131,7 @@ class Delivery(Protocol):
 
     @property
     def attempt(self) -> int:
-        """The how-manieth delivery of it this is, from 1."""
+        """Number of this delivery of it, from 1."""
         ...
 
     async def ack(self) -> None:
@@ -183,6 +183,18 @@ class QueueState:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerVitals:
+    """How a broker does. `limit_bytes`: of its memory; what is more is refused."""
+
+    used_bytes: int = 0
+    limit_bytes: int = 0
+    ahead_ms: int = 0
+    """By how much the clock of this machine is ahead of the broker's."""
+    trouble: str = ""
+    """What a person has to mend there, and how; "" where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class BusHealth:
     """How a bus does, since it was opened."""
 
@@ -194,6 +206,8 @@ class BusHealth:
     dead_letters: int = 0
     last_error: str = ""
     """"" while nothing has failed."""
+    vitals: "BrokerVitals | None" = None
+    """What the broker said of itself lately; None for one that says nothing."""
 
 
 class Inbox(Protocol):

@@ -43,7 +43,7 @@ _decoder = msgspec.msgpack.Decoder(_Packed)
 
 
 def encode(envelope: Envelope) -> bytes:
-    """The bytes of an envelope. Raises `WireError` for what can't be written: half a character, a number beyond 64 bits."""
+    """The bytes of an envelope. Raises `WireError` for an unpaired surrogate, or a number beyond 64 bits."""
     try:
         return bytes([VERSION]) + _encoder.encode(_packed(envelope))
     except (ValueError, OverflowError, NotImplementedError) as error:
@@ -125,4 +125,4 @@ def _refuse(packed: _Packed) -> None:
     if len(packed.seal) > _SEAL_BYTES_MAX or len(packed.vouched) > _VOUCHED_MAX:
         raise WireError(f"an envelope has at most {_SEAL_BYTES_MAX} bytes of seal and {_VOUCHED_MAX} certificates")
     if not 0 <= packed.time < 1 << 53:
-        raise WireError("an envelope was sent at no time that there is")
+        raise WireError("an envelope has an invalid send time")

@@ -127,7 +127,7 @@ async def run(
     """Run one agent of a hive. All founders are started with the same --members; others --join."""
     founders = tuple(one.strip() for one in members.split(",") if one.strip())
     if join and founders:
-        raise InvalidInput("who joins learns who is there: give --join or --members, not both")
+        raise InvalidInput("--join and --members are mutually exclusive")
     proof = Proof("require", keys, name) if keys else None
     plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas, proof=proof)
     plan.founding()
@@ -209,6 +209,7 @@ async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), 1.0)
         if running.runner.failure is not None:
             raise CommandError(f"{running.plan.name} has stopped: {running.runner.failure}")
+        await running.erase()
         now = set(running.silent())
         for name in sorted(now ^ silent):
             say(f"{running.plan.name}: nothing is heard of {name}" if name in now else f"{running.plan.name}: {name} is back")

@@ -48,7 +48,7 @@ MODULES = {
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",
-    **{name: name for name in ("reembed", "agent", "backup")},
+    **{name: name for name in ("reembed", "agent", "erase", "receipt", "backup")},
     "restore": "backup",
     "broker": "bus.broker",
     "bus": "bus.check",

@@ -13,6 +13,7 @@ from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.copies import note_copy
 from hive_mind.runtime.wiring import database_path, is_kept
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
@@ -40,6 +41,7 @@ async def backup(
     path = database_path(settings, agent)
     if not path.exists():
         raise InvalidInput(f"{path} is not there: a memory of an older version is converted when it is first used")
+    note_copy(settings.home, file, "backup", agent)
     facts = await asyncio.to_thread(backends.load("store", settings.store).backup, path, file)
     if output is Format.JSON:
         show_json({"file": str(file), "agent": agent, "facts": facts, "bytes": file.stat().st_size})

@@ -21,6 +21,7 @@ from hive_mind.memory.exporting import write_records
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
 from hive_mind.memory.unindexed import Unindexed
 from hive_mind.model.fact import Fact
+from hive_mind.runtime.copies import note_copy
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store, unindexed
 from hive_mind.store.base import FactStore
@@ -55,7 +56,10 @@ async def export(
         )
     if file != STDIN:
         refuse_replacing(Path(file), force=force)
-    async with opened_store(for_copying(settings_for(home), agent), agent) as store:
+    settings = for_copying(settings_for(home), agent)
+    if file != STDIN and settings.store != "memory":
+        note_copy(settings.home, Path(file), "facts", agent)
+    async with opened_store(settings, agent) as store:
         export = _Export(store)
         if file == STDIN:
             await _to_stdout(export.lines())

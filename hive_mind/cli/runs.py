@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _HELP = "See the runs of an agent, go on with them, give them up."
 
+_DAY_MS = 86_400_000
+
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
 
 group = typer.Typer(name="runs", help=_HELP, no_args_is_help=True)
@@ -179,6 +181,38 @@ async def cancel(
         journal = RunJournal(ledger, await run_called(ledger, run))
         state = await journal.cancel(person(name))
         show(f"run {journal.run}: {state.outcome} — {state.reason}")
+
+
+@group.command(epilog=examples("hive-mind runs prune --dry-run", "hive-mind runs prune --days 90 --keep 20 --agent keeper"))
+@command
+async def prune(
+    days: Annotated[float, typer.Option("--days", min=0, help="Those that ended longer ago than this.")] = 30,
+    keep: Annotated[int, typer.Option("--keep", min=0, help="So many that ended last stay, however old they are.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Remove old runs that have ended, with their files. Judgements stay, and of each run that it was there.
+
+    A run that waits or is under way is never removed. A process that has the agent may go on meanwhile.
+    """
+    from hive_mind.agents.pruning import old_runs
+    from hive_mind.agents.pruning import prune as pruned
+    from hive_mind.agents.run_journal import wall_clock_ms
+    from hive_mind.runtime.wiring import database_path
+
+    async with _ledger(home, agent) as ledger:
+        found = await old_runs(ledger, wall_clock_ms() - round(days * _DAY_MS), keep)
+        if not dry_run:
+            folder = database_path(settings_for(home, embed="none"), agent).parent / "runs"
+            found = await pruned(ledger, folder, found, wall_clock_ms)
+    if output is Format.JSON:
+        show_json([{"run": one.run, "outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps} for one in found])
+        return
+    for one in found:
+        show(f"{one.run}: {one.outcome}, {counted(one.steps, 'step')}")
+    show(f"{counted(len(found), 'run')} {'would go' if dry_run else 'removed'}.")
 
 
 @asynccontextmanager

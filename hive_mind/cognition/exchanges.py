@@ -11,6 +11,7 @@ from hive_mind.cognition.blocks import Layout
 from hive_mind.cognition.cutting import Piece
 from hive_mind.cognition.statements import is_polite, is_question, is_statement
 
+_SPOKEN = (Layout.UTTERANCE, Layout.PROSE)
 # A longer answer stands by itself.
 _WORDS_MAX = 8
 _YES_OR_NO = re.compile(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
@@ -29,7 +30,7 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
             continue
         if asked is not None:
             yield asked
-        asked = piece if piece.block.layout is Layout.UTTERANCE and is_question(piece.sentences[-1]) else None
+        asked = piece if piece.block.layout in _SPOKEN and is_question(piece.sentences[-1]) else None
         if asked is None:
             yield piece
     if asked is not None:
@@ -38,7 +39,10 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def _answers(piece: Piece, asked: Piece) -> bool:
     block = piece.block
-    if block.layout is not Layout.UTTERANCE or block.headings != asked.block.headings or block.speaker == asked.block.speaker:
+    if block.layout is not asked.block.layout or block.headings != asked.block.headings:
+        return False
+    # Who writes a text answers what they ask; who talks waits for somebody else.
+    if (block.layout is Layout.UTTERANCE) == (block.speaker == asked.block.speaker):
         return False
     if is_question(piece.sentences[-1]) or len(piece.text.split()) > _WORDS_MAX:
         return False
@@ -49,4 +53,5 @@ def _answers(piece: Piece, asked: Piece) -> bool:
 
 def _together(asked: Piece, answer: Piece) -> Piece:
     block = replace(answer.block, speaker=asked.block.speaker)
-    return Piece(f"{asked.sentences[-1]} {answer.block.speaker}: {answer.text}", block, (answer.text,), is_reply=True)
+    said = f"{answer.block.speaker}: {answer.text}" if answer.block.layout is Layout.UTTERANCE else answer.text
+    return Piece(f"{asked.sentences[-1]} {said}", block, (answer.text,), is_reply=True)

@@ -60,14 +60,13 @@ class ExtractiveReader:
         dates = dates_of(content, layout)
         some = self._settings
         found = list(summed_up(list(exchanged(cut(layout, some.sentence_chars_max, some.utterance_chars_max)))))
-        vocabulary = vocabulary_of(sentence for piece in found for sentence in piece.sentences)
+        # Log lines like others have no words of their own, and are most of a long log.
+        vocabulary = vocabulary_of(sentence for piece in found if not _is_repeated(piece) for sentence in piece.sentences)
         kept: dict[str, Candidate] = {}
         left_out: list[LeftOut] = []
         for piece, candidate in self._candidates(found, content, dates, vocabulary):
             if candidate is None:
-                left_out += (
-                    [] if piece.is_told and piece.block.layout is not Layout.LOG else [LeftOut(piece.text, _why_not(piece))]
-                )
+                left_out += [] if piece.is_told and not _is_repeated(piece) else [LeftOut(piece.text, _why_not(piece))]
             elif (text := canonical(candidate.content)) in kept:
                 left_out.append(LeftOut(candidate.content, "said before"))
             else:
@@ -114,6 +113,10 @@ class ExtractiveReader:
                     labels=(*resolved_dates(said, said_at), *([piece.note] if piece.note else [])),
                 ),
             )
+
+
+def _is_repeated(piece: Piece) -> bool:
+    return piece.is_told and piece.block.layout is Layout.LOG
 
 
 class _Before:

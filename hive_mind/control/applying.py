@@ -37,6 +37,8 @@ class Applying:
     stop_timeout_s: float = 20.0
     allow_data_loss: bool = False
     problems: list[str] = field(default_factory=list)
+    issuing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One after the other: the first makes the root, and two that make one leave certificates of both."""
     is_halted: bool = False
     """Whether a process that was of use no longer was after a restart; no other such one is restarted then."""
 
@@ -112,7 +114,8 @@ class Applying:
 
     async def _started(self, config: WorkerConfig) -> None:
         self.report(f"start {config.process}")
-        await asyncio.to_thread(issue_for, config)
+        async with self.issuing:
+            await asyncio.to_thread(issue_for, config)
         await self.platform.start(config)
 
     async def _stopped(self, name: str) -> None:

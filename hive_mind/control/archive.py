@@ -15,10 +15,11 @@ from hive_mind.control.archive_file import HIVE, MANIFEST, Archived, Writer, wri
 from hive_mind.control.restoring import import_, settings_at
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.estate import Estate
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.estate_lines import lines_of
 from hive_mind.runtime.generations import estate_of
+from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.wiring import is_kept, open_memory
 from hive_mind.runtime.worker_config import read_config
 
@@ -56,13 +57,15 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
             if lines is not None:
                 agents.append(agent)
                 count += await asyncio.to_thread(_add_agent, writer, folder, agent, lines)
-        writer.finish(fleet, time.time_ns() // 1_000_000, hive_mind.__version__)
-    return Archived(fleet, tuple(agents), count, len(estate.vouched), len(estate.entries))
+        root = KeyFolder(folder.path / "keys", fleet).root_if_here()
+        writer.finish(fleet, time.time_ns() // 1_000_000, hive_mind.__version__, root)
+    told = root.id.hex() if root is not None else ""
+    return Archived(fleet, tuple(agents), count, len(estate.vouched), len(estate.entries), told)
 
 
-async def _estate(folder: FleetFolder, state: FleetState) -> Estate:
+async def _estate(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
     if state.last_hive is None:
-        return Estate()
+        return JournalSnapshot()
     tuning = await asyncio.to_thread(_tuning, folder)
     return await estate_of(folder.home, state.last_hive, state.nodes, tuning, while_open=True)
 

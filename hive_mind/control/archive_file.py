@@ -12,6 +12,7 @@ Names never become paths before they were checked, and nothing is read further t
 import os
 import re
 import zipfile
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import msgspec
 
 from hive_mind.control.files import checked_name
 from hive_mind.errors import InvalidInput
+from hive_mind.identity.keys import PrivateKey, is_signed, key_id
 
 VERSION = 1
 MANIFEST, HIVE, ABOUT = "manifest.yaml", "hive.jsonl", "archive.json"
@@ -47,6 +49,15 @@ class About(msgspec.Struct, frozen=True):
     made_ms: int = 0
     made_by: str = ""
     digests: dict[str, str] = {}
+    root: str = ""
+    """The public key of the fleet's root, in base64, where the fleet has identity and its root's key was there."""
+    signature: str = ""
+    """Of all the rest, by it."""
+
+    @property
+    def root_id(self) -> str:
+        """What that key is called, "" where nobody signed."""
+        return key_id(b64decode(self.root)).hex() if self.root else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,8 @@ class Archived:
     lines: int
     assertions: int
     registry: int
+    root: str = ""
+    """The root that signed it, "" where nobody did."""
 
 
 class Writer:
@@ -78,9 +91,12 @@ class Writer:
         self._digests[name] = digest.hexdigest()
         return count
 
-    def finish(self, fleet: str, made_ms: int, made_by: str) -> None:
-        """Nothing comes after this."""
+    def finish(self, fleet: str, made_ms: int, made_by: str, root: PrivateKey | None = None) -> None:
+        """Nothing comes after this. With a `root` it is signed: all members by their digests."""
         about = About(_FORMAT, VERSION, fleet, made_ms, made_by, self._digests)
+        if root is not None:
+            about = msgspec.structs.replace(about, root=b64encode(root.public).decode())
+            about = msgspec.structs.replace(about, signature=b64encode(root.sign(_signed(about))).decode())
         self._zip.writestr(ABOUT, msgspec.json.encode(about))
 
 
@@ -253,4 +269,20 @@ def _checked_about(path: Path, body: bytes, members: Iterable[str]) -> About:
     if set(about.digests) != set(members) - {ABOUT}:
         raise InvalidInput(f"{path} is not whole: {ABOUT} names other members than there are")
     checked_name(about.fleet, "fleet")
+    if about.root or about.signature:
+        _refuse_forged(path, about)
     return about
+
+
+def _refuse_forged(path: Path, about: About) -> None:
+    try:
+        is_genuine = is_signed(b64decode(about.root, validate=True), _signed(about), b64decode(about.signature, validate=True))
+    except ValueError:
+        is_genuine = False
+    if not is_genuine:
+        raise InvalidInput(f"{path} was changed since it was signed: what it says is nobody's word. Export it again")
+
+
+def _signed(about: About) -> bytes:
+    """What the signature is under."""
+    return b"hive-mind/archive/1/" + msgspec.json.encode(msgspec.structs.replace(about, signature=""), order="sorted")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from hive_mind.control.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
+from hive_mind.control.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.waiting import behind as late_nodes
@@ -18,6 +19,8 @@ View = ProcessView | AgentView
 
 _BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
 _NAMED_MAX = 5
+# What is False while agents answer, and has to be mended all the same.
+_TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
 
 
 def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) -> FleetStatus:
@@ -150,6 +153,7 @@ def _conditions(
 ) -> tuple[Condition, ...]:
     nodes = tuple(node for process in processes for node in process.nodes)
     views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes]
+    statuses = [seen.status for seen in running.values() if seen.status]
     is_known = bool(expected) and all(seen.status for seen in running.values()) and bool(running)
     dead = [one.name for one in processes if not one.pid]
     waiting = [one.name for one in views if not one.is_ready]
@@ -167,10 +171,22 @@ def _conditions(
         _told("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
         _told("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
         _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
+        _told("WritesAccepted", "WritesAccepted", "WritesRefused", refused_writes(statuses), is_known=is_known),
+        _told("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),
+        _broker_memory(nodes, is_known=is_known),
+        _told("ClockSkew", "ClocksAgree", "ClockOff", wrong_clocks(nodes), is_known=is_known),
         _identity(nodes, is_known=is_known),
         _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
         _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
     )
+
+
+def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
+    """Whether the broker has room for what is published; not known of one that doesn't say."""
+    asked = [node for node in nodes if node.broker_limit_bytes]
+    if not asked:
+        return Condition("BrokerMemory", "Unknown", "NotTold", "this bus does not say how much it holds")
+    return _told("BrokerMemory", "Enough", "NearlyFull", full_brokers(asked), is_known=is_known)
 
 
 def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
@@ -239,8 +255,12 @@ def _phase(
     if state.is_stopped:
         return "Progressing"
     late = [one.phase for one in _views(processes, agents) if not one.is_ready]
+    false = {one.type for one in conditions if one.status == "False"}
     if not late:
-        troubled = any(one.status == "False" and one.type in ("Connected", "Members", "WithinLimits") for one in conditions)
-        return "Degraded" if troubled else "Ready"
+        return "Degraded" if false & _TROUBLES else "Ready"
+    # What starts is not connected yet; what has tried in vain says why.
+    is_cut_off = any(node.error and not node.is_connected for process in processes for node in process.nodes)
+    if is_cut_off or "WritesAccepted" in false:
+        return "Degraded"
     # A process that is ready but for its nodes, or has agents that are still learning, is on its way.
     return "Progressing" if all(phase in _BUSY for phase in late) else "Degraded"

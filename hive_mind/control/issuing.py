@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hive_mind.errors import ConfigError
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.identity.seals import KeySeal
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.worker_config import WorkerConfig

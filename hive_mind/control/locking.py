@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from hive_mind.errors import ConfigError
+from hive_mind.errors import HiveError
 
 if sys.platform != "win32":
     import fcntl
@@ -21,7 +21,7 @@ _LOOK_S = 0.1
 _NOTE_MAX_BYTES = 20
 
 
-class FleetLocked(ConfigError):
+class FleetLocked(HiveError):
     """Somebody else changes this fleet. `holder_pid` is 0 where it is not known."""
 
     def __init__(self, fleet: str, holder_pid: int) -> None:
@@ -30,7 +30,7 @@ class FleetLocked(ConfigError):
         super().__init__(f"fleet {fleet!r} is being changed by {who}: wait until that has ended, or stop it")
 
 
-class FleetChanged(ConfigError):
+class FleetChanged(HiveError):
     """Somebody else changed the fleet while this one waited to; nothing was done, as it would undo what nobody here has seen."""
 
     def __init__(self, fleet: str, steps: str) -> None:

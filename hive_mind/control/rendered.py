@@ -7,8 +7,9 @@ newcomers that they join; so the folder belongs into version control, like the m
 import re
 from collections.abc import Mapping
 
-from hive_mind.control.planning.resettling import SINGLE, founders_of
+from hive_mind.control.planning.resettling import founders_of
 from hive_mind.control.state import FleetState
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.runtime.worker_config import WorkerConfig
 
 _GENERATION = re.compile(r"\.g([0-9]+)$")

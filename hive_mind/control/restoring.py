@@ -21,7 +21,7 @@ from hive_mind.control.locking import fleet_lock
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendError, InvalidInput
-from hive_mind.hive.estate import Estate
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.examining import Lines
 from hive_mind.memory.importing import import_all
@@ -36,12 +36,15 @@ _NODE = "archive"
 _COMPLETE = "complete"
 
 
-async def import_(path: Path, home: Path, fleet: str = "") -> Archived:
+async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Archived:
     """Restore a fleet into a home that has neither it nor its agents; `fleet`: under another name. It stays stopped.
+
+    `root`: the first digits of the key that must have signed it; without one anybody's archive is taken.
 
     Raises `HiveError`, and has changed nothing then.
     """
     with reading(path) as archive:
+        _refuse_other_root(archive, root)
         name = checked_name(fleet or archive.about.fleet, "fleet")
         manifest = _manifest(archive, name)
         folder = FleetFolder(home, name)
@@ -51,6 +54,13 @@ async def import_(path: Path, home: Path, fleet: str = "") -> Archived:
             return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
         except OSError as error:
             raise BackendError("archive", f"{folder.home}: {error.strerror or error}; check the folder and the disk") from error
+
+
+def _refuse_other_root(archive: Archive, root: str) -> None:
+    signer = archive.about.root_id
+    if root and not (signer and signer.startswith(root.lower())):
+        by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
+        raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
 
 
 async def _carried_out(work: "_Import", *, is_home_new: bool) -> Archived:
@@ -111,9 +121,11 @@ class _Import:
             if self.archive.has(f"agents/{agent}.sources"):
                 _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
         moved = await self._settled(estate)
-        return Archived(self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry)
+        return Archived(
+            self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry, self.archive.about.root_id
+        )
 
-    async def _settled(self, estate: Estate) -> Moved:
+    async def _settled(self, estate: JournalSnapshot) -> Moved:
         """Journals of a hive that holds this, if there is anything."""
         tenants = sorted({one.assertion.tenant for one in estate.vouched})
         if len(tenants) > 1:
@@ -124,8 +136,8 @@ class _Import:
         tuning = HiveSettings(standing=replace(standing, tenant=tenants[0]) if tenants else standing)
         return await settle(self.staging, estate, self._hive(), {}, tuning)
 
-    def _estate(self) -> Estate:
-        return estate_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else Estate()
+    def _estate(self) -> JournalSnapshot:
+        return estate_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else JournalSnapshot()
 
     def _hive(self) -> HiveConfig:
         """One node that nobody will run: the next generation begins with its journal."""
@@ -201,7 +213,7 @@ async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
         raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
 
 
-def _without_former(estate: Estate, agent: str, former: frozenset[str]) -> Estate:
+def _without_former(estate: JournalSnapshot, agent: str, former: frozenset[str]) -> JournalSnapshot:
     """Without what an agent takes back: it will not know any more that the hive was ever told."""
     kept = [one for one in estate.vouched if one.assertion.agent != agent or one.assertion.fact_id not in former]
     return replace(estate, vouched=tuple(kept))

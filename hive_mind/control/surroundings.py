@@ -17,7 +17,7 @@ from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
-from hive_mind.hive.seal import Seal
+from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime import generations
 from hive_mind.runtime.buses import purge, reach

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.runtime.fleet import TOPOLOGIES, TopologyName
+from hive_mind.hive.topology.spec import NAMES, TopologyName
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Arrangement:
     @property
     def arm(self) -> Arm:
         """The arm of an experiment. Raises `InvalidInput` for a topology that does not exist."""
-        if self.topology not in TOPOLOGIES:
-            raise InvalidInput(f"unknown topology {self.topology!r}; known: {', '.join(TOPOLOGIES)}")
+        if self.topology not in NAMES:
+            raise InvalidInput(f"unknown topology {self.topology!r}; known: {', '.join(NAMES)}")
         groups = -(-self.agents // max(self.group_size, 1)) if self.topology == "federated" else 0
         return Arm(self.topology, self.agents, groups, self.replicas, self.deal)
 

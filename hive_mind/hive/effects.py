@@ -1,4 +1,4 @@
-"""What a node can be told (events) and what it can want (effects).
+"""Events, which a node handles, and effects, which it asks for.
 
 A node never waits, reads a clock or opens a socket: an event comes in, effects go out, in the order they must be carried out. A
 `Persist` is a barrier: what follows it in the list may happen only once it is durable. So nothing is sent or acknowledged
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import Message, SearchRequest
@@ -197,7 +197,7 @@ class SetAside:
 
 Record = Put | Delete | SetAside
 Kept = Put | SetAside
-"""What a node is told of each record of its journal when it starts."""
+"""A record of the journal, handed to the node at start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """These facts are now kept by a holder of their partition; told once, to whoever hosts the node."""
+    """A holder of their partition keeps these facts now. Emitted once, for the node's host."""
 
     fact_ids: tuple[str, ...]
 

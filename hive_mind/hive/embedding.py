@@ -17,7 +17,7 @@ class GuardedEmbedder:
         self.dimension = 0 if first is None else len(first)
 
     def vector(self, text: str) -> Vector | None:
-        """The vector of a text, float32, shape (dimension,); None where there is none."""
+        """The vector of a text, float32, shape (dimension,); None without an embedding."""
         try:
             made = np.asarray(self._embed(text), dtype=np.float32)
             self._check(made)

@@ -30,13 +30,13 @@ from hive_mind.hive.effects import (
     Write,
 )
 from hive_mind.hive.embedding import GuardedEmbedder
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
 from hive_mind.hive.hosting import SynchronousHost
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.rights import rating_key, subject_of
+from hive_mind.hive.policy.rights import rating_key, subject_of
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import Announce, Replicate
@@ -72,7 +72,7 @@ class InMemoryHiveGraph:
         self.settings = settings or HiveSettings()
         self._clock, self._ranking = clock, ranking or RankingSettings()
         self._embedder = GuardedEmbedder(embed) if embed else None
-        # Taken again by whoever has it: public methods call each other.
+        # Re-entrant: public methods call each other.
         self._turn = RLock()
         self._later_ms = 0
         self._numbers, self._dealt = count(1), count()
@@ -103,14 +103,14 @@ class InMemoryHiveGraph:
             self._write(agent_id, _key(agent_id), "")
 
     def agents(self) -> Mapping[str, HiveAgent]:
-        """Who is registered, here or in a replica that was merged, by name."""
+        """Registered agents by name, of this replica and merged ones."""
         with self._turn:
             node = self._first
-            node.standing.now = self._now()
+            node.policy.now = self._now()
             entries = node.registry.with_prefix("agent/").items()
             known = ((subject_of(key), value) for key, value in entries)
             return {
-                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.standing.trust(name))
+                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name))
                 for name, value in known
             }
 
@@ -118,14 +118,14 @@ class InMemoryHiveGraph:
         """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
         with self._turn:
             self._write(by, f"trust/{agent_id}", repr(float(trust)))
-            return self._node(by).standing.trust(agent_id)
+            return self._node(by).policy.trust(agent_id)
 
     def rate(self, rater: str, subject: str, good: int, bad: int) -> float:
         """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
         with self._turn:
             value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": self._now().wall_ms}).decode()
             self._write(rater, rating_key(rater, subject), value)
-            return self._node(rater).standing.trust(subject)
+            return self._node(rater).policy.trust(subject)
 
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -181,8 +181,8 @@ class InMemoryHiveGraph:
         with self._turn:
             self._known(fact_id)
             for name, node in self.host.nodes.items():
-                # Whoever has its home, also where another replica asserted it; what is copied already stays one copy.
-                home = node.holdings.shares.get(self.topology.home(fact_id, name))
+                # The home group's replica, also where another one asserted it; existing copies stay single.
+                home = node.partitions.shares.get(self.topology.home(fact_id, name))
                 for one in [given.assertion for given in home.assertions(fact_id)] if home else ():
                     again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
                     self._promote(name, again)
@@ -258,17 +258,17 @@ class InMemoryHiveGraph:
                 for name, node in self.host.nodes.items():
                     self.host.tell(name, Received(sender, announced))
                     for partition, share in shares:
-                        if node.holdings.share(partition).is_holder:
+                        if node.partitions.share(partition).is_holder:
                             self.host.tell(name, Received(sender, share))
 
     def contents(self) -> list[tuple[str, Announce, list[tuple[str, Replicate]]]]:
-        """What each node would tell another one, to be told without having this hive's turn: nobody ever waits for two."""
+        """Each node's pending messages, collected so that no lock of two hives is ever held at once."""
         with self._turn:
             return [
                 (
                     node.name,
                     Announce(node.registry.entries()),
-                    [(partition, Replicate("", (share.everything(),))) for partition, share in node.holdings.shares.items()],
+                    [(partition, Replicate("", (share.everything(),))) for partition, share in node.partitions.shares.items()],
                 )
                 for node in self.host.nodes.values()
             ]
@@ -316,7 +316,7 @@ class InMemoryHiveGraph:
         return self.host.nodes[self.topology.nodes[0]]
 
     def _node(self, agent_id: str) -> HiveNode:
-        """Where an agent is at home; somebody who is not registered, or elsewhere, is heard by the first one."""
+        """The node of an agent; the first node for an unknown one."""
         known = self._first.registry.get(_key(agent_id)) or {}
         return self.host.nodes.get(known.get("node", ""), self._first)
 

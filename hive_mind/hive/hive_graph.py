@@ -1,4 +1,4 @@
-"""`HiveGraph`: what a hive can be asked to do, and what it tells of its agents and of itself.
+"""`HiveGraph`: the calls of a hive, and its views of agents and statistics.
 
 `hive/graph.py` has the one that lives in this process.
 """
@@ -21,7 +21,7 @@ class HiveAgent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HiveStatistics:
-    """Counts of what a hive holds: of facts that searches find, each once, whoever keeps it."""
+    """Counts of a hive. Searchable facts count once, however many nodes hold them."""
 
     agents: int
     facts: int
@@ -45,7 +45,7 @@ class HiveGraph(Protocol):
         ...
 
     def agents(self) -> Mapping[str, HiveAgent]:
-        """Who is registered, by name."""
+        """Registered agents by name."""
         ...
 
     def promote_fact(

@@ -6,7 +6,6 @@ What a journal would keep is kept in dictionaries, so that a node can be started
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from hive_mind.hive.arrangement import EVERYBODY
 from hive_mind.hive.effects import (
     Acknowledge,
     Done,
@@ -22,6 +21,7 @@ from hive_mind.hive.effects import (
     Shared,
 )
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.topology.codec import EVERYBODY
 from hive_mind.model.messages import Message
 
 Kept = dict[tuple[str, bytes], bytes]

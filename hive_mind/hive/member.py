@@ -22,10 +22,10 @@ from hive_mind.hive.effects import (
     Reconnected,
     Tick,
 )
-from hive_mind.hive.holdings import Holdings
-from hive_mind.hive.membership import MEMBERSHIP, Membership
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import Arrangement, ArrangementRequest, Beat, SearchReply, SearchRequest
 
 NewNode = Callable[[Topology, bool], HiveNode]
@@ -114,7 +114,7 @@ class Member:
         topology, suspects = self._node.topology, self.membership.suspected(now)
         if topology.nodes == (self.name,):
             return True
-        is_kept_elsewhere = not self._node.outbox.has_unkept() and _has_handed_over(self._node.holdings, suspects)
+        is_kept_elsewhere = not self._node.outbox.has_unkept() and _has_handed_over(self._node.partitions, suspects)
         return not self.membership.is_in and is_kept_elsewhere
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,7 +127,7 @@ class Member:
         return [Persist(records), *others] if records else others
 
     def _is_strange(self, name: str, now: Now) -> bool:
-        """Whether it is not answered. Who joins or leaves is: it needs to ask as members do."""
+        """Whether its questions go unanswered. A joining or leaving node gets answers: it must ask as members do."""
         return not self.membership.hears(name, now)
 
     def _follow(self, now: Now) -> list[Effect]:
@@ -136,7 +136,7 @@ class Member:
         if self._node is None:
             return self._build(now)
         self._node.questions.latencies.suspects = self.membership.suspects
-        self._node.holdings.expect(self.membership.outsiders(now))
+        self._node.partitions.expect(self.membership.outsiders(now))
         return [effect for step in news for effect in self._node.handle(Rearrange(step.topology, step.is_next), now)]
 
     def _build(self, now: Now) -> list[Effect]:
@@ -149,10 +149,10 @@ class Member:
         return self._node.start(kept, now)
 
 
-def _has_handed_over(holdings: Holdings, suspects: frozenset[str]) -> bool:
+def _has_handed_over(partitions: Partitions, suspects: frozenset[str]) -> bool:
     """Whether of everything that moved away all holders that live have it, and one at the very least."""
-    for partition, waiting in holdings.leaving.items():
-        holders = set(holdings.topology.holders(partition)) - {holdings.node}
+    for partition, waiting in partitions.leaving.items():
+        holders = set(partitions.topology.holders(partition)) - {partitions.node}
         if not waiting <= suspects or (holders and waiting >= holders):
             return False
     return True

@@ -1,7 +1,7 @@
 """One protocol machine of a hive: an event comes in, effects go out. It never waits, reads a clock or opens a socket.
 
 The same code runs under a broker, under the simulator and in a test. This file says who deals with which event; the rules are in
-`holdings` (what is kept), `standing` (who may what), `delivery` (outbox), `gossip` and `exchange` (anti-entropy), and `scatter`
+`partitions` (what is kept), `policy` (who may what), `delivery` (outbox), `gossip` and `exchange` (anti-entropy), and `scatter`
 (questions).
 """
 
@@ -11,12 +11,7 @@ import msgspec
 
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.admission import believable, bounded
-from hive_mind.hive.announcing import announced
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.conceding import Conceding
-from hive_mind.hive.council import REGISTRY, Council, facts_taken_back, record_of
-from hive_mind.hive.delivery import OUTBOX, Outbox
 from hive_mind.hive.effects import (
     Acknowledge,
     Ask,
@@ -41,18 +36,23 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.hive_time import HiveTime
-from hive_mind.hive.holdings import Holdings
-from hive_mind.hive.questions import Questions
-from hive_mind.hive.registry import Registry
-from hive_mind.hive.repair import Repair
-from hive_mind.hive.replica import Counted, Replica, tell
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.index.replica import Counted, Replica, tell
+from hive_mind.hive.membership.clock import HiveClock
+from hive_mind.hive.membership.clock_skew_retraction import ClockSkewRetraction
+from hive_mind.hive.policy.admission import believable, bounded
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.registry_chunks import announced
+from hive_mind.hive.policy.registry_service import REGISTRY, RegistryService, facts_taken_back, has_erasure, record_of
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.query.questions import Questions
+from hive_mind.hive.replication.anti_entropy import AntiEntropy
+from hive_mind.hive.replication.outbox import OUTBOX, Outbox
+from hive_mind.hive.replication.partition_replica import Taken
+from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.replication.undelivered import UNDELIVERED
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.share import Taken
-from hive_mind.hive.standing import Standing
-from hive_mind.hive.topology import Topology
-from hive_mind.hive.undelivered import UNDELIVERED
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (
     Announce,
@@ -75,10 +75,8 @@ from hive_mind.model.messages import (
 from hive_mind.ranking.vector import VectorArm
 
 META = "meta"
-CLOCK, OFFSET, ACTOR = b"clock", b"offset", b"actor/"
-
+CLOCK, OFFSET, ACTOR, REVOKED = b"clock", b"offset", b"actor/", b"revoked"
 _IDLE_MS = 60_000
-
 # About 5 ms: as long as anybody else in the process may have to wait for it.
 _INDEXED_AT_ONCE = 32
 
@@ -106,61 +104,64 @@ class HiveNode:
         self.incarnation = chance.getrandbits(64).to_bytes(8, "big")
         actor = actor_id(name, self.incarnation)
         self.clock = HybridClock(actor)
-        self.time = HiveTime(len(topology.nodes))
+        self.time = HiveClock(len(topology.nodes))
         self.registry = Registry(self.settings.standing.moderators)
-        self.standing = Standing(self.settings.standing, seal, self.registry, self.time)
-        self.holdings = Holdings(name, self.incarnation, actor, topology, self.standing)
-        self.replica = Replica(new_arm, self.settings.model, self.holdings.searchable())
-        self.outbox = Outbox(self.settings.delivery, chance, self.holdings.share)
-        self.repair = Repair(self.holdings, self.standing, self.settings.gossip, self.incarnation, chance)
-        self.council = Council(self.registry, self.standing, self.holdings, self.clock)
-        self.council.own_actors.add(actor)
-        self.conceding = Conceding(self.standing, self.holdings.shares, self.clock, self.council.own_actors)
-        self.questions = Questions(name, self.holdings, self.replica, self.standing, self.settings.scatter)
-        self._housekeeping_at_ms = 0
+        self.policy = NodePolicy(self.settings.standing, seal, self.registry, self.time)
+        self.partitions = Partitions(name, self.incarnation, actor, topology, self.policy)
+        self.replica = Replica(new_arm, self.settings.model, self.partitions.searchable())
+        self.outbox = Outbox(self.settings.delivery, chance, self.partitions.share, self.policy.is_erased)
+        self.repair = AntiEntropy(self.partitions, self.policy, self.settings.gossip, self.incarnation, chance)
+        self.registry_service = RegistryService(self.registry, self.policy, self.partitions, self.clock)
+        self.registry_service.own_actors.add(actor)
+        self.clock_skew = ClockSkewRetraction(self.policy, self.partitions.shares, self.clock, self.registry_service.own_actors)
+        self.questions = Questions(name, self.partitions, self.replica, self.policy, self.settings.scatter)
+        self._housekeeping_at_ms = self._revision = 0
         self.refused: dict[str, int] = {}
         """What was refused of others' messages, by reason."""
 
     @property
     def topology(self) -> Topology:
         """Who holds what, as far as this node knows."""
-        return self.holdings.topology
+        return self.partitions.topology
 
     # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept; what of it was lost is had from others again. Once, before the first event."""
-        self.standing.now = now
+        self.policy.now = now
         everything = list(kept)
         about_shares = [record for record in everything if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
         records = [record for record in everything if isinstance(record, Put)]
-        held = self.holdings.load(about_shares, is_founding=self._is_founding)
+        held = self.partitions.load(about_shares, is_founding=self._is_founding)
         for record in records:
             if record.table == OUTBOX:
                 self.outbox.load(record.value, now.mono_ms)
             elif record.table == UNDELIVERED:
                 self.outbox.undelivered.load(record.key, record.value)
             elif record.table == REGISTRY:
-                self.council.load(record.value)
+                self.registry_service.load(record.value)
             elif record.key == CLOCK:
                 self.clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
             elif record.key.startswith(ACTOR):
-                self.council.own_actors.add(record.key.removeprefix(ACTOR))
+                self.registry_service.own_actors.add(record.key.removeprefix(ACTOR))
+            elif record.key == REVOKED:
+                self.policy.seal.revoke(record.value)
             elif record.key == OFFSET:
-                self.time = self.standing.time = HiveTime(len(self.topology.nodes), int(record.value))
-        for share in self.holdings.shares.values():
-            self.standing.note_first_seen(share.all_sealed())
+                self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
+        for share in self.partitions.shares.values():
+            self.policy.note_first_seen(share.all_sealed())
             # What is lost may be its clock: it says nothing earlier than what is here.
             for given in share.all_sealed() if len(records) < len(everything) else ():
                 self.clock.take(given.assertion.stamp, now.wall_ms, None)
-        self.replica.rearrange(self.holdings.searchable())
+        self.replica.rearrange(self.partitions.searchable())
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
-        return [Persist([*held, *(Put(META, ACTOR + actor, b"") for actor in sorted(self.council.own_actors))])]
+        kept_too = (Put(META, ACTOR + actor, b"") for actor in sorted(self.registry_service.own_actors))
+        return [Persist([*held, *kept_too]), *(self._disown() if self.policy.seal.revision else [])]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """What is to be done about an event, in this order."""
-        self.standing.now = now
+        self.policy.now = now
         match event:
             case Received(sender, message, delivery):
                 return self._receive(sender, message) + ([Acknowledge(delivery)] if delivery else [])
@@ -187,28 +188,28 @@ class HiveNode:
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search this node's replica for a peer. None: not for a topology this node does not know."""
-        self.standing.now = now
+        self.policy.now = now
         return self.questions.answer(bounded(request))
 
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left; never necessary."""
-        self.standing.now = now
-        return self.replica.index_some(_INDEXED_AT_ONCE, self.standing)
+        self.policy.now = now
+        return self.replica.index_some(_INDEXED_AT_ONCE, self.policy)
 
     def fact(self, fact_id: str, now: Now) -> HiveFact | None:
         """A fact as this node's replica has it."""
-        self.standing.now = now
-        return self.replica.fact(fact_id, self.standing)
+        self.policy.now = now
+        return self.replica.fact(fact_id, self.policy)
 
     def counted(self, now: Now) -> Mapping[str, Counted]:
         """What searches of this node's replica can find, by id."""
-        self.standing.now = now
-        return self.replica.counted(self.standing)
+        self.policy.now = now
+        return self.replica.counted(self.policy)
 
     def collectable(self, now: Now) -> list[str]:
         """Facts that housekeeping would remove now: a dry run."""
-        self.standing.now = now
-        return self.holdings.collect(Stamp(0), {}, dry_run=True)
+        self.policy.now = now
+        return self.partitions.collect(Stamp(0), {}, dry_run=True)
 
     def keep_house_next(self) -> None:
         """Let the next `Tick` look for what has expired, however long ago that was done."""
@@ -228,23 +229,24 @@ class HiveNode:
     # ── agents write ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _promote(self, event: Promote) -> list[Effect]:
-        wall_ms = self.standing.hive_ms()
+        wall_ms = self.policy.hive_ms()
         taken: dict[str, Taken] = {}
-        held = self.holdings.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), taken)
-        self.conceding.note(taken)
+        held = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), taken)
+        self.clock_skew.note(taken)
         return [*self._written(taken), Done(event.request, self.outbox.noted(held, taken))]
 
     def _retract(self, event: Retract) -> list[Effect]:
         taken: dict[str, Taken] = {}
-        outcomes, entries = self.council.retract(event, taken)
-        self.council.apply(entries, taken, are_just_written=True)
+        outcomes, entries = self.registry_service.retract(event, taken)
+        self.registry_service.apply(entries, taken, are_just_written=True)
         return [*self._written(taken, entries), Done(event.request, tuple(outcomes))]
 
     def _write(self, event: Write) -> list[Effect]:
-        written, reasons = self.council.write(event.entries, event.by)
+        written, reasons = self.registry_service.write(event.entries, event.by)
         taken: dict[str, Taken] = {}
-        self.council.apply(written, taken, are_just_written=True)
-        return [*self._written(taken, written), Done(event.request, tuple(reasons))]
+        self.registry_service.apply(written, taken, are_just_written=True)
+        erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
+        return [*erased, *self._written(taken, written), Done(event.request, tuple(reasons))]
 
     def _written(self, taken: Mapping[str, Taken], entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
@@ -252,7 +254,7 @@ class HiveNode:
         records = tell(self.replica, taken) + [record_of(entry) for entry in known]
         if not records:
             return []
-        self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
+        self.policy.note_first_seen(given for some in taken.values() for given in some.adds)
         records.append(Put(META, CLOCK, msgspec.msgpack.encode(self.clock.last)))
         posted, sends = self._post(taken)
         return [Persist([*records, *posted]), *sends, *self._announced(known)]
@@ -262,7 +264,7 @@ class HiveNode:
         return [Send(others, some) for some in announced(entries, self.settings.gossip.step_bytes_max)] if others else []
 
     def _post(self, taken: Mapping[str, Taken]) -> tuple[list[Record], list[Send]]:
-        return self.outbox.deliver(taken, self.topology.holders, self.name, self.standing.now.mono_ms)
+        return self.outbox.deliver(taken, self.topology.holders, self.name, self.policy.now.mono_ms)
 
     # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -272,9 +274,10 @@ class HiveNode:
             case PoolRequest() | FactsRequest() | ListRequest():
                 return [SearchLocal(message, sender)]
             case PoolReply() | FactsReply() | ListReply():
-                told = message if sender == self.name else believable(message, self.standing.tenant)
+                told = message if sender == self.name else believable(message, self.policy.tenant)
                 if not isinstance(told, PoolReply):
-                    self.council.note_seen(told.facts)
+                    told = msgspec.structs.replace(told, facts=tuple(filter(self.policy.is_to_be_shown, told.facts)))
+                    self.registry_service.note_seen(told.facts)
                 return self.questions.take(sender, told)
             case Replicate():
                 return self._replicate(sender, message)
@@ -285,7 +288,7 @@ class HiveNode:
             case Announce():
                 return self._take_entries(message.entries)
             case SyncOffer():
-                records, answers = self.repair.on_offer(sender, message, self.standing.now)
+                records, answers = self.repair.on_offer(sender, message, self.policy.now)
                 return [*self._took({}, records), *answers]
             case SyncState():
                 return self._on_state(sender, message)
@@ -300,9 +303,9 @@ class HiveNode:
         taken: dict[str, Taken] = {}
         for changes in message.changes:
             if self.topology.holders(changes.partition):
-                some = self.holdings.share(changes.partition).take_changes(changes, self.standing)
+                some = self.partitions.share(changes.partition).take_changes(changes, self.policy)
                 taken.setdefault(changes.partition, Taken()).extend(some)
-        astray = {name: some for name, some in taken.items() if self.holdings.is_astray(name)}
+        astray = {name: some for name, some in taken.items() if self.partitions.is_astray(name)}
         posted, sends = self._post(astray) if astray else ([], [])
         return [*self._took(taken, posted), *sends, Send((sender,), Receipt(message.parcel))]
 
@@ -310,86 +313,92 @@ class HiveNode:
         """Make durable what came from others."""
         for some in taken.values():
             for given in some.adds:
-                self.clock.take(given.assertion.stamp, self.standing.hive_ms())
+                self.clock.take(given.assertion.stamp, self.policy.hive_ms())
             for reason, count in some.refused.items():
                 self.refused[reason] = self.refused.get(reason, 0) + count
-        self.standing.note_first_seen(given for some in taken.values() for given in some.adds)
+        self.policy.note_first_seen(given for some in taken.values() for given in some.adds)
         records = [*tell(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry]) -> list[Effect]:
-        changed = self.council.take(entries, self.refused)
+        changed = self.registry_service.take(entries, self.refused)
         taken: dict[str, Taken] = {}
-        self.council.apply(changed, taken)
+        self.registry_service.apply(changed, taken)
+        erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
-        return [*self._took(taken, [record_of(entry) for entry in changed]), *self._written(self.conceding.concede())]
+        erased += [record_of(entry) for entry in changed]
+        return [*self._took(taken, erased), *self._written(self.clock_skew.concede())]
 
     def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state)) is None:
             return []
         taken, records = self._hear_time(sender, state)
-        records += self.holdings.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
-        # Only now: whoever says that it agrees has written down that it has everything.
-        self.holdings.handed_over(sender, state.same_past)
+        records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
+        # Only now: a node that reports agreement has persisted everything.
+        self.partitions.handed_over(sender, state.same_past)
         entries = self._take_entries(state.registry)
-        return [*self._took(taken), *entries, *self._took(self.holdings.let_go(), records), *answers]
+        return [*self._took(taken), *entries, *self._took(self.partitions.let_go(), records), *answers]
 
     def _hear_time(self, sender: str, state: SyncState) -> tuple[dict[str, Taken], list[Record]]:
         """A member says what time it is. Once that is known, what was only hidden until then is removed."""
         taken: dict[str, Taken] = {}
         was_synced = self.time.is_synced
-        is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, self.standing.now)
+        is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, self.policy.now)
         if self.time.is_synced and not was_synced:
-            self.council.apply_all(taken)
+            self.registry_service.apply_all(taken)
         return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
 
     def _reconnected(self) -> list[Effect]:
         """Say again, and exchange, soon: what was said lately may be lost."""
-        self.outbox.hasten(self.standing.now.mono_ms)
-        self.repair.gossip.hasten(self.standing.now)
+        self.outbox.hasten(self.policy.now.mono_ms)
+        self.repair.gossip.hasten(self.policy.now)
         return []
 
     # ── time passes ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _tick(self) -> list[Effect]:
-        now = self.standing.now
-        effects: list[Effect] = []
-        effects += self.questions.tick()
+        now = self.policy.now
+        effects = [*(self._disown() if self.policy.seal.revision != self._revision else ()), *self.questions.tick()]
         records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
-        effects += [Persist(records)] if records else []
-        effects += sends
+        effects += [Persist(records), *sends] if records else sends
         effects += self.repair.offers(now)
         if now.mono_ms >= self._housekeeping_at_ms:
             self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
             effects += self._keep_house()
         return effects
 
+    def _disown(self) -> list[Effect]:
+        """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
+        seal, taken = self.policy.seal, dict[str, Taken]()
+        self._revision, gone = seal.revision, self.registry_service.disown(taken)
+        return self._took(taken, [Put(META, REVOKED, seal.revocations), *gone])
+
     def _keep_house(self) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
         taken: dict[str, Taken] = {}
-        hive_ms = self.time.trusted_ms(self.standing.now)
+        hive_ms = self.time.trusted_ms(self.policy.now)
         if hive_ms is None:
             return []
         self.clock.pull_back(hive_ms)
-        self.holdings.collect(self.clock.tick(hive_ms), taken)
+        self.partitions.collect(self.clock.tick(hive_ms), taken)
         # Before anything is removed: what is taken back by an entry written again goes in the same step.
-        again = self.council.mend(hive_ms)
-        self.council.apply_all(taken)
-        for partition, share in self.holdings.shares.items():
+        again = self.registry_service.mend(hive_ms)
+        self.registry_service.apply_all(taken)
+        for partition, share in self.partitions.shares.items():
             share.forget_proofs(
                 round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())
             )
-        self.standing.forget_first_seen(one for share in self.holdings.shares.values() for one in share.all_sealed())
+        self.policy.forget_first_seen(one for share in self.partitions.shares.values() for one in share.all_sealed())
         return [*self._took(taken, [record_of(entry) for entry in again]), *self._announced(again)]
 
     def _rearrange(self, topology: Topology, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:
             return []
         former = set(self.topology.nodes)
-        records = self.holdings.rearrange(topology, is_next=is_next)
+        records = self.partitions.rearrange(topology, is_next=is_next)
         self.questions.rearranged()
         self.time.members = len(topology.nodes)
         self.time.forget(former - set(topology.nodes))
-        self.replica.rearrange(self.holdings.searchable())
-        self.repair.rearranged(self.standing.now)
+        self.replica.rearrange(self.partitions.searchable())
+        self.repair.rearranged(self.policy.now)
         return [Persist(records)] if records else []

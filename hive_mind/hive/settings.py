@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from hive_mind.hive.delivery import DeliverySettings
-from hive_mind.hive.gossip import GossipSettings
-from hive_mind.hive.latencies import ScatterSettings
-from hive_mind.hive.standing import StandingSettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication.outbox import DeliverySettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class HiveSettings:
 
     model: str = ""
     """The embedding model whose vectors are compared; those of others are kept and not searched."""
-    standing: StandingSettings = field(default_factory=StandingSettings)
+    standing: PolicySettings = field(default_factory=PolicySettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
     gossip: GossipSettings = field(default_factory=GossipSettings)
     scatter: ScatterSettings = field(default_factory=ScatterSettings)

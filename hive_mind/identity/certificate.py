@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, PrivateKey, is_signed, key_id
+from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, Check, Signer, is_signed, key_id
 
 BYTES_MAX = 64 << 10
 EVERY_NAME = "*"
@@ -58,18 +58,18 @@ T = TypeVar("T", Certificate, Revocations)
 _KINDS: dict[type, bytes] = {Certificate: b"C", Revocations: b"R"}
 
 
-def issued(root: PrivateKey, made: Certificate | Revocations) -> bytes:
+def issued(root: Signer, made: Certificate | Revocations) -> bytes:
     """The same, signed by the root."""
     body = msgspec.msgpack.encode(made)
     return _KINDS[type(made)] + root.sign(_payload(_KINDS[type(made)], body)) + body
 
 
-def read(root: bytes, data: bytes, kind: type[T]) -> T:
+def read(root: bytes, data: bytes, kind: type[T], check: Check = is_signed) -> T:
     """What the root signed; `root` is its public key. Raises `InvalidInput` for anything else."""
     if not 1 + SIGNATURE_BYTES < len(data) <= BYTES_MAX or data[:1] != _KINDS[kind]:
         raise InvalidInput(f"this is no {kind.__name__.lower()}")
     signature, body = data[1 : 1 + SIGNATURE_BYTES], data[1 + SIGNATURE_BYTES :]
-    if not is_signed(root, _payload(data[:1], body), signature):
+    if not check(root, _payload(data[:1], body), signature):
         raise InvalidInput(f"this {kind.__name__.lower()} is not signed by the root of this fleet")
     try:
         made = msgspec.msgpack.decode(body, type=kind)

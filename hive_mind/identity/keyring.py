@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.certificate import Certificate, Revocations, Revoked, read
-from hive_mind.identity.keys import ID_BYTES, SIGNATURE_BYTES, PrivateKey, is_signed
+from hive_mind.identity.keys import ID_BYTES, SIGNATURE_BYTES, Check, Signer, is_signed
 
 SEAL_BYTES = ID_BYTES + SIGNATURE_BYTES
 
@@ -25,10 +25,12 @@ _SKEW_MS = 10 * 60 * 1000
 
 
 class Keyring:
-    """Of one process. `own` signs, and `certificate` says that it may."""
+    """Of one process. `own` signs, and `certificate` says that it may; `check` looks at signatures."""
 
-    def __init__(self, root: bytes, own: PrivateKey | None = None, certificate: bytes = b"") -> None:
-        self._root, self._own = root, own
+    def __init__(self, root: bytes, own: Signer | None = None, certificate: bytes = b"", check: Check = is_signed) -> None:
+        self._root, self._own, self._check = root, own, check
+        self.revision = 0
+        """Grows with every revocation that comes to be known."""
         self._known: dict[bytes, Certificate] = {}
         self._revoked: dict[bytes, int] = {}
         self._kept: dict[bytes, bytes] = {}
@@ -36,7 +38,7 @@ class Keyring:
         self._seen: set[bytes] = set()
         self.certificate, self.revocations = certificate, b""
         if certificate:
-            mine = read(root, certificate, Certificate)
+            mine = read(root, certificate, Certificate, check)
             if own is None or mine.key_id != own.id:
                 raise InvalidInput("this certificate is of another key: issue a new one, or use the key it was issued for")
             self.learn(certificate)
@@ -60,7 +62,7 @@ class Keyring:
         if not data or data in self._seen:
             return False
         try:
-            certificate = read(self._root, data, Certificate)
+            certificate = read(self._root, data, Certificate, self._check)
         except InvalidInput:
             return False
         self._seen.add(data)
@@ -78,16 +80,27 @@ class Keyring:
         if not data or data in self._seen:
             return False
         try:
-            told = read(self._root, data, Revocations)
+            told = read(self._root, data, Revocations, self._check)
         except InvalidInput:
             return False
         self._seen.add(data)
         news = list(self._newer(told.revoked))
         for one in news:
             self._revoked[one.key_id] = one.since_ms
+        self.revision += bool(news)
         if news and len(told.revoked) >= len(self._revoked):
             self.revocations = data
         return bool(news)
+
+    def speaks_for(self, seal: bytes, name: str) -> bool:
+        """Whether the key of a seal may say things under this name."""
+        certificate = self._known.get(seal[:ID_BYTES])
+        return certificate is not None and certificate.speaks_for(name)
+
+    def is_revoked(self, seal: bytes, at_ms: int) -> bool:
+        """Whether the key of a seal is revoked for what it stamped then."""
+        since_ms = self._revoked.get(seal[:ID_BYTES]) if self._revoked else None
+        return since_ms is not None and at_ms >= since_ms
 
     def refusal(self, name: str, payload: bytes, seal: bytes, at_ms: int | None, *, is_present: bool) -> str:
         """Why it is not believed that `name` says this: one of `REASONS`, or "" where it is.
@@ -101,7 +114,7 @@ class Keyring:
         certificate = self._known.get(key)
         if certificate is None or len(seal) != SEAL_BYTES:
             return UNKNOWN
-        if not certificate.speaks_for(name) or not is_signed(certificate.public, payload, seal[ID_BYTES:]):
+        if not certificate.speaks_for(name) or not self._check(certificate.public, payload, seal[ID_BYTES:]):
             return FORGED
         if (since_ms := self._revoked.get(key)) is not None and (is_present or at_ms is None or at_ms >= since_ms):
             return REVOKED

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from hashlib import sha256
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -11,6 +12,27 @@ from hive_mind.errors import InvalidInput
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 ID_BYTES = 16
+
+
+class Signer(Protocol):
+    """A key that signs."""
+
+    @property
+    def id(self) -> bytes:
+        """What it is called."""
+        ...
+
+    def sign(self, payload: bytes) -> bytes:
+        """The signature under a payload."""
+        ...
+
+
+class Check(Protocol):
+    """Whether the owner of a public key signed exactly this."""
+
+    def __call__(self, public: bytes, payload: bytes, signature: bytes, /) -> bool:
+        """True for exactly these three."""
+        ...
 
 
 class PrivateKey:

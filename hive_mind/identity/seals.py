@@ -26,3 +26,25 @@ class KeySeal:
         if not seal:
             return not self._is_required
         return not self._keyring.refusal(signer, self._domain + payload, seal, at_ms, is_present=False)
+
+    def speaks_for(self, seal: bytes, name: str) -> bool:
+        """Whether its certificate names this name; or nothing has to be sealed."""
+        return self._keyring.speaks_for(seal, name) if seal else not self._is_required
+
+    @property
+    def revision(self) -> int:
+        """How often revocations came to be known."""
+        return self._keyring.revision
+
+    @property
+    def revocations(self) -> bytes:
+        """As the root signed them."""
+        return self._keyring.revocations
+
+    def revoke(self, revocations: bytes) -> bool:
+        """Take in what was kept, if the root signed it."""
+        return self._keyring.revoke(revocations)
+
+    def is_revoked(self, seal: bytes, at_ms: int) -> bool:
+        """Whether its key is revoked, from then on or from earlier."""
+        return self._keyring.is_revoked(seal, at_ms)

@@ -32,6 +32,10 @@ class Journal(Protocol):
         """
         ...
 
+    async def scrub(self) -> None:
+        """Leave no byte of what was deleted or set aside. Reads and writes it whole; writes wait meanwhile."""
+        ...
+
     async def close(self) -> None:
         """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
         ...

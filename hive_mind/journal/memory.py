@@ -39,6 +39,10 @@ class MemoryJournal:
             else:
                 self._kept.pop((record.table, record.key), None)
 
+    async def scrub(self) -> None:
+        """Nothing is left anyway."""
+        self._refuse_if_closed()
+
     async def close(self) -> None:
         """Nothing to release; what was kept is gone for the caller."""
         self._is_closed = True

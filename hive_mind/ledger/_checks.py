@@ -24,6 +24,13 @@ def check(stream: str, seq: int, entries: Sequence[Entry]) -> None:
             raise InvalidInput(f"an entry of time {entry.at_ms} for stream {stream!r}: give milliseconds since 1970")
 
 
+def check_drop(stream: str, entries: Sequence[Entry]) -> None:
+    """Raises `InvalidInput` for a drop that would leave no trace: the last position could be given again."""
+    check(stream, 0, entries)
+    if not entries:
+        raise InvalidInput(f"streams are dropped together with an entry that says so: give one for stream {stream!r}")
+
+
 def beyond_end(stream: str, seq: int, length: int) -> InvalidInput:
     """The error for an entry that would leave a hole."""
     return InvalidInput(f"stream {stream!r} has {length:,} entries: entry {seq:,} can't be appended before entry {length:,}")

@@ -2,7 +2,7 @@
 
 `append` names the sequence number it expects. Whoever comes second is told so and nothing of his is kept, so there is one
 executor of a run, one decision that counts and no question that is asked twice, whatever was killed in between. A ledger knows
-nothing of what its entries mean, and never changes or drops one.
+nothing of what its entries mean, never changes one, and drops none but whole streams, when somebody says so.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -46,6 +46,14 @@ class Ledger(Protocol):
 
         Raises `DatabaseUnreadable`, naming the entry, where one is not as it was written: a stream with a hole would mean
         something else.
+        """
+        ...
+
+    async def drop(self, heads: Sequence[Head], stream: str, entries: Sequence[Entry]) -> bool:
+        """Drop whole streams and append `entries` to `stream`, all at once; durable when it returns.
+
+        False, and nothing is done, where one of them does not end (any more) as `heads` says. `stream` may be one of those that
+        go: it then begins anew. Positions are never given again, so there have to be entries. Raises as `append`.
         """
         ...
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.ledger._checks import beyond_end, check
+from hive_mind.ledger._checks import beyond_end, check, check_drop
 from hive_mind.ledger._following import Arrivals, followed
 from hive_mind.ledger.base import Ledger, Page
 from hive_mind.model.entry import Entry, Head
@@ -27,7 +27,8 @@ class _MemoryLedger:
     """See `base.Ledger`."""
 
     def __init__(self) -> None:
-        self._all: list[Entry] = []
+        self._all: list[Entry | None] = []
+        """By position; None where the stream was dropped."""
         self._streams: dict[str, list[Entry]] = {}
         self._arrivals = Arrivals()
 
@@ -40,13 +41,28 @@ class _MemoryLedger:
             raise beyond_end(stream, seq, length)
         if seq < length:
             return False
+        self._keep(stream, seq, entries)
+        return True
+
+    async def drop(self, heads: Sequence[Head], stream: str, entries: Sequence[Entry]) -> bool:
+        """All of it or nothing, as for `append`."""
+        self._refuse_if_closed()
+        check_drop(stream, entries)
+        if any(len(self._streams.get(head.stream, ())) != head.seq + 1 for head in heads):
+            return False
+        for head in heads:
+            for entry in self._streams.pop(head.stream, ()):
+                self._all[entry.pos - 1] = None
+        self._keep(stream, len(self._streams.get(stream, ())), entries)
+        return True
+
+    def _keep(self, stream: str, seq: int, entries: Sequence[Entry]) -> None:
         first_pos = len(self._all) + 1
         kept = [replace(e, stream=stream, seq=seq + n, pos=first_pos + n) for n, e in enumerate(entries)]
         if kept:
             self._all += kept
             self._streams.setdefault(stream, []).extend(kept)
             self._arrivals.tell()
-        return True
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
         """The entries of a stream."""
@@ -63,7 +79,8 @@ class _MemoryLedger:
         """The next ones."""
         self._refuse_if_closed()
         found = self._all[max(since_pos, 0) : max(since_pos, 0) + _PAGE_ENTRIES]
-        return Page([entry for entry in found if entry.stream.startswith(prefix)], found[-1].pos if found else since_pos)
+        upto = max(since_pos, 0) + len(found) if found else since_pos
+        return Page([entry for entry in found if entry is not None and entry.stream.startswith(prefix)], upto)
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         """What is there, and what comes."""

@@ -5,7 +5,7 @@ and wakes by itself when it is used.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from tempfile import SpooledTemporaryFile
@@ -14,17 +14,18 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
-from hive_mind.memory.commits import Commits, Plan
+from hive_mind.memory.commits import Commits, Outcome, Plan
 from hive_mind.memory.editions import edits_of
+from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
+from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.memory.waking import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
@@ -36,10 +37,6 @@ from hive_mind.tracing import operation
 
 Clock = Callable[[], int]
 Listener = Callable[[Fact], None]
-
-
-def _wall_clock_us() -> int:
-    return time.time_ns() // 1000
 
 
 class CognitiveMemory:
@@ -55,13 +52,13 @@ class CognitiveMemory:
         *,
         ranking: RankingSettings | None = None,
         new_arm: NewVectorArm = ExactVectors,
-        clock: Clock = _wall_clock_us,
+        clock: Clock = lambda: time.time_ns() // 1000,
     ) -> None:
         self._open_store, self._new_arm, self._clock = open_store, new_arm, clock
         self._ranking = ranking or RankingSettings()
         self._vectors = VectorSource(embedder)
         self._commits = Commits()
-        self._listener: Listener = _no_listener
+        self._listener: Listener = lambda _: None
         self._state: Awake | None = None
         self._times_woken = self._revision = 0
         self._transition = Transition()
@@ -79,13 +76,13 @@ class CognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
-        return (await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))[0]
+        return the_one(await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))
 
     @operation("create_memory")
     async def store_facts(
         self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None, *, held_back: str = ""
     ) -> list[Fact]:
-        """Keep many statements of one source, all or none, with the episode they derive from.
+        """Keep many statements of one source, all or none, with the episode they derive from; none of what was erased.
 
         `held_back` says why they should not be shared, where the memory is part of a hive.
         """
@@ -93,11 +90,12 @@ class CognitiveMemory:
         return await self._keep(said, episode)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
-        """Keep content verbatim. The same text from the same source is kept once."""
+        """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
         refuse_source(content.source)
         episode = self.episode_of(content, summary)
         async with self.awake() as awake:
-            await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
+            if kept_episode(episode, awake.erasures):
+                await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
         return episode
 
     def episode_of(self, content: Content, summary: str = "") -> Episode:
@@ -162,6 +160,7 @@ class CognitiveMemory:
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
         async with self.awake() as awake:
+            refuse_erased([newer], awake.erasures)
             new = await self._new_vectors(awake, [newer])
 
             def plan() -> Plan[Fact]:
@@ -233,8 +232,8 @@ class CognitiveMemory:
         Raises `InvalidInput` naming the bad lines; then nothing was taken in. Whoever is stopped takes in the same again.
         """
         async with self.awake() as awake:
-            meta, embeds = await awake.store.meta(), awake.embeds_with(self._vectors)
-        batch = BATCH_EMBEDDED if embeds else BATCH_RECORDS
+            meta = await awake.store.meta()
+            batch = BATCH_EMBEDDED if awake.embeds_with(self._vectors) else BATCH_RECORDS
         return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
     async def reembed(self, progress: Progress | None = None) -> int:
@@ -242,11 +241,16 @@ class CognitiveMemory:
 
         Interrupted, it goes on where it stopped the next time. `progress` gets (done, total) in texts.
         """
+        return await self.overhaul(lambda awake: reembed(awake, self._vectors, progress))
+
+    async def overhaul(self, work: Callable[[Awake], Awaitable[Outcome]]) -> Outcome:
+        """Do something to all that is kept while nobody writes; then sleep, for what is in RAM is as it was before."""
         async with self.awake() as awake:
             await self._commits.finish()
-            embedded = await reembed(awake, self._vectors, progress or _no_progress)
+            done = await work(awake)
+        self._vectors.forget_recent()
         await self.sleep()
-        return embedded
+        return done
 
     async def tidy(self) -> None:
         """Let the store put itself in order, for one that is awake and will not be written to for a while."""
@@ -289,10 +293,13 @@ class CognitiveMemory:
 
     async def _keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         async with self.awake() as awake:
-            new = await self._new_vectors(awake, said)
+            kept, known = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
+            extra = await kept_changes(awake.store, kept, extra, awake.erasures)
+            new = await self._new_vectors(awake, kept)
 
             def plan() -> Plan[list[Fact]]:
-                intake = take_in(said, awake.recall.facts.get, episode)
+                refuse_erased(kept, awake.erasures)
+                intake = take_in(kept, awake.recall.facts.get, known)
                 return Plan([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
@@ -384,14 +391,6 @@ class CognitiveMemory:
                 await self._transition.run(self._wake_up())
             assert self._state is not None  # noqa: S101 - a transition that fails raises
             return self._state
-
-
-def _no_listener(fact: Fact) -> None:
-    del fact
-
-
-def _no_progress(done: int, total: int) -> None:
-    del done, total
 
 
 def _fact_in(awake: Awake, fact_id: str) -> Fact:

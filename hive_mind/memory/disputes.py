@@ -10,9 +10,9 @@ from dataclasses import replace
 from itertools import combinations
 
 from hive_mind.counted import counted
-from hive_mind.hive.contradiction import conflicts
-from hive_mind.hive.voting import DEFAULT, vote
-from hive_mind.memory.travel import statement_of
+from hive_mind.hive.trust.contradiction import conflicts
+from hive_mind.hive.trust.voting import DEFAULT, vote
+from hive_mind.memory.conversion import statement_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit

@@ -15,16 +15,19 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.conversion import fact_of
+from hive_mind.memory.erased_from import erase_from
+from hive_mind.memory.erasing import Found, the_one
 from hive_mind.memory.forgotten import mark_forgotten
-from hive_mind.memory.home import Home
+from hive_mind.memory.opening import Awake
 from hive_mind.memory.outbox import Outbox
+from hive_mind.memory.private_index import Home
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.memory.reembedding import Progress
 from hive_mind.memory.review import Review
 from hive_mind.memory.summary import concept_matches
-from hive_mind.memory.travel import fact_of
-from hive_mind.memory.waking import Awake
 from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.erasure import Erasure
 from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Query
@@ -92,7 +95,7 @@ class DistributedCognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns, and shared if it may be. Raises `InvalidInput`."""
-        return (await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))[0]
+        return the_one(await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))
 
     @operation("create_memory")
     async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
@@ -231,7 +234,7 @@ class DistributedCognitiveMemory:
     ) -> Fact:
         """Keep one statement for this agent alone, until `store_fact` stores it again. What is shared already stays shared."""
         said = Candidate(content, concept, confidence, said_at, labels=labels)
-        return (await self._local.store_facts([said], source, held_back=KEPT_HOME))[0]
+        return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
 
     async def local_search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
         """The best of this agent's own facts."""
@@ -244,6 +247,19 @@ class DistributedCognitiveMemory:
     async def local_search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
         """This agent's own current facts about a concept, newest first."""
         return await self._local.search_by_concept(concept, limit)
+
+    @property
+    def local(self) -> CognitiveMemory:
+        """This agent's own memory."""
+        return self._local
+
+    async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+        """Let go of what is meant for good, here; the hive hears anew of what stays in another form."""
+        self._home = None
+        found = await erase_from(self._local, wanted, at_us, everything=everything)
+        if found.revised:
+            await self._settle_after_waking()
+        return found
 
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""

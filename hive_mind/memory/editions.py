@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.edited import successors
 from hive_mind.memory.known import KnownFacts
-from hive_mind.memory.waking import Awake
+from hive_mind.memory.opening import Awake
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store.base import Link

@@ -70,13 +70,18 @@ _FORMS = {
     r"(?=[A-Z-]{0,30}\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,6}\b",
     # "passw0rd", "p@ssword"
     "a password all know": r"(?i:\bp(?!assword)[a@4][s5$]{2}w[o0]rd)",
-    "an HTTP header": r"\b(?:[Bb]earer|[Bb]asic|BEARER|BASIC) {1,3}(?=[A-Za-z+/._~-]{0,40}\d)[\w+/.~-]{16}",
+    "an HTTP header": r"\b(?:[Bb]earer|[Bb]asic|BEARER|BASIC) {1,3}(?=[A-Za-z+/._~-]{0,40}\d)[\w+/.~-]{12}",
+    "a hash of a password": r"\$(?:\d|2[abxy]|y|argon2\w{1,2})\$[\w./$=,+-]{20}",
+    "network devices": r"\bsnmp-server community \S{4}|\benable (?:secret|password) \S",
+    # Twelve words and more, none of them short, as no sentence has them.
+    "wallets": r"(?i:\b(?:seed|recovery|mnemonic|wallet)\b[^\n]{0,40}?)\b(?:[a-z]{3,8}[ ,]{1,2}){11}[a-z]{3,8}\b",
     "a command": r"\bcurl\b.{0,100}\s-u ?[\w.@-]{1,60}:[^\s$]{4}|\bmysql\w{0,6}\b.{0,100}\s-p[^\s$]{4}|\bsshpass -p ?[^\s$]{3}",
 }
 _ANY = re.compile("|".join(f"(?:{form})" for form in _FORMS.values()))
 # All of the above have one of these; looking for it first takes a tenth of the time.
 _MAY_BE = re.compile(
     r"\S{16}|://|eyJ"
+    r"|(?i:snmp|enable |seed|recovery|mnemonic|wallet)"
     r"|(?i:private key|licen[cs]|lizenz|activation|product key|bearer|basic|curl|mysql|sshpass|p[a@4][s5$]{2}w[o0]rd)"
 )
 

@@ -14,6 +14,8 @@ from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.effects import Held, Promotion
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.conversion import promotions_of
+from hive_mind.memory.opening import Awake
 from hive_mind.memory.promotion import PromotionSettings, decide
 from hive_mind.memory.review import AWAITING, Review
 from hive_mind.memory.sharing import (
@@ -27,8 +29,6 @@ from hive_mind.memory.sharing import (
     roots_to_offer,
     taken_back,
 )
-from hive_mind.memory.travel import promotions_of
-from hive_mind.memory.waking import Awake
 from hive_mind.model.fact import Fact, Sharing
 
 _log = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hive_mind.memory.instructions import instruction_in
 from hive_mind.memory.sensitive import credential_in, personal_data_in
 from hive_mind.memory.small_talk import is_small_talk
 from hive_mind.model.fact import KEPT_HOME, Fact
@@ -33,6 +34,10 @@ class PromotionSettings:
     """Keys, tokens, passwords, connection strings."""
     hold_back_personal: bool = True
     """E-mail addresses, telephone, card, bank account and identity numbers; names are fine."""
+    hold_back_instructions: bool = True
+    """What is made to be obeyed, or speaks in another's name, by the rules of `memory.instructions`."""
+    allowed_instructions: tuple[str, ...] = ()
+    """Names of rules that don't count here."""
     is_open: bool = False
     """Everything passes, secrets too: for measuring topologies against one another, not for use."""
 
@@ -54,7 +59,9 @@ def decide(fact: Fact, settings: PromotionSettings) -> Decision:
         return Decision(False, KEPT_HOME)
     if settings.is_open:
         return SHARED
-    reason = _too_private(fact, settings) or _too_doubtful(fact, settings) or _too_poor(fact, settings)
+    reason = (
+        _too_private(fact, settings) or _too_bossy(fact, settings) or _too_doubtful(fact, settings) or _too_poor(fact, settings)
+    )
     return Decision(False, reason) if reason else SHARED
 
 
@@ -92,6 +99,17 @@ def _too_private(fact: Fact, settings: PromotionSettings) -> str:
             return f"{what} holds {kind}"
         if settings.hold_back_personal and (kind := personal_data_in(plain)):
             return f"{what} holds {kind}"
+    return ""
+
+
+def _too_bossy(fact: Fact, settings: PromotionSettings) -> str:
+    """A model that is given it might do what it says."""
+    if not settings.hold_back_instructions:
+        return ""
+    for what, text in _travelling(fact):
+        said = text.removeprefix(f"{fact.speaker}: ") if fact.speaker else text
+        if rule := instruction_in(_plain(said), settings.allowed_instructions):
+            return f"{what} looks like an instruction (rule {rule})"
     return ""
 
 

@@ -7,8 +7,8 @@ interrupted loses nothing and goes on where it stopped.
 from collections.abc import Callable
 
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.opening import Awake, record, usable
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import Awake, record, usable
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import texts_to_embed
 from hive_mind.store.base import Change, DropVectors, SetMeta
@@ -20,21 +20,22 @@ _BEGUN_KEY = "embedding.begun"
 Progress = Callable[[int, int], None]
 
 
-async def reembed(awake: Awake, vectors: VectorSource, progress: Progress) -> int:
+async def reembed(awake: Awake, vectors: VectorSource, progress: Progress | None = None) -> int:
     """Make every text's vector be that of the model at hand. Raises `InvalidInput` without one, `BackendError` when it fails."""
     if not vectors.is_on:
         raise InvalidInput("there is no embedding model to embed with: `hive-mind doctor` says how to get one")
+    tell = progress or (lambda _done, _total: None)
     begun = (await awake.store.meta()).get(_BEGUN_KEY, "")
     await awake.store.write([*_dropped({begun} - {awake.recorded, vectors.model}), SetMeta(_BEGUN_KEY, vectors.model)])
     cached = {key async for batch in awake.store.vectors(vectors.model) for key in usable(batch, vectors.dimension)}
     texts = dict.fromkeys(text for fact in awake.recall.facts.values() for text in texts_to_embed(fact))
     missing = [text for text in texts if vector_key(vectors.model, text) not in cached]
     for start in range(0, len(missing), _BATCH_TEXTS):
-        progress(start, len(missing))
+        tell(start, len(missing))
         await awake.store.write(await vectors.of_texts(missing[start : start + _BATCH_TEXTS]))
     await awake.store.write([*record(vectors), SetMeta(_BEGUN_KEY, ""), *_dropped({awake.recorded} - {vectors.model})])
     awake.recorded = vectors.model
-    progress(len(missing), len(missing))
+    tell(len(missing), len(missing))
     return len(missing)
 
 

@@ -21,6 +21,8 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _MARK_INSIDE = re.compile(r"[^\W_][^\s/]*[!@#$%^&*~?+=|][^\s/]*[^\W_]|\w*\d\w*[!$]$")
 _STRONG = re.compile(r"[^\W\d_]{3}[!@#$%&*_-]\d")
 _DASHED_WORDS = re.compile(r"[a-z]+(?:-[a-z]+){3,8}")
+# Chinese and Japanese have no spaces: what has such letters is a sentence.
+_SPACELESS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _FIELD = re.compile(r"[a-z]+(?:_[a-z]+)+\d?|[A-Z]{2,5}-\d{1,5}")
 # "admin/admin123", "tester / Shop4tests", "ann@portal Spring!25"
 _PAIR = re.compile(r"[\w.@-]{2,30}(?:\s?[/:]\s?(?=\S{0,60}\d)|\s(?=\S{0,60}[!#$%&*]))(?P<value>[^\s/]{4,60})")
@@ -70,7 +72,7 @@ def _is_password(said: Said, name: str) -> bool:
 def _is_word(said: Said, value: str) -> bool:
     """Whether a word of the language is meant as a password: nothing follows it, and it says nothing about one."""
     plain = value.rstrip("!").lower()
-    if plain in words.ORDINARY or said.how not in ("sign", "is", "with"):
+    if plain in words.ORDINARY or said.how not in ("sign", "is", "with") or _SPACELESS.search(plain):
         return False
     is_last = bool(_CONJUNCTION.match(said.rest)) or value != said.value
     return said.how == "sign" or (is_last and plain.isalpha() and not plain.endswith(words.ADJECTIVES))
@@ -86,7 +88,7 @@ def _is_phrase(said: Said, name: str) -> bool:
 
 def _is_made(value: str) -> bool:
     """Letters and digits, or marks between letters, as nobody writes a word."""
-    if _TECHNICAL.fullmatch(value) or not any(c.isalpha() for c in value):
+    if _TECHNICAL.fullmatch(value) or _SPACELESS.search(value) or not any(c.isalpha() for c in value):
         return False
     return any(c.isdigit() for c in value) or bool(_MARK_INSIDE.fullmatch(value) or _DASHED_WORDS.fullmatch(value))
 

@@ -1,15 +1,18 @@
-"""What secrets are called and what is said about them, in six languages of Europe and a bit of others.
+"""What secrets are called and what is said about them, in six languages of Europe; in others what a password is called.
 
 Only words; `told_secrets` knows what to do with them. To tune, add a sentence to `tests/data/gate/development.jsonl` first.
 """
 
 PASSWORDS = (
     r"pass(?:word|wort|wörter|wd|phrase)|kennw[oö]rt|losungswort|geheimwort|wachtwoord|mots? de passe|phrase secr[èe]te"
-    r"|contrase[ñn]as?|palavras?-passe|parola d'ordine|has[łl]o|парол[ьяюе]|パスワード|暗証|密码|密碼|비밀번호"
+    r"|contrase[ñn]as?|palavras?-passe|parola d'ordine|has[łl]o|парол[ьяюе]|парола|パスワード|暗証|密码|密碼|비밀번호"
+    r"|lösenord|passord|adgangskode|kodeord|salasana|jelszó|heslo|lozinka|contrasenya|mật khẩu|kata sandi"
+    r"|şifre|κωδικ[όο]|סיסמ|كلمة (?:ال)?(?:مرور|سر)"
+    r"|पासवर्ड|parola(?= \w{2,20}(?:ului|ei)\b)|(?:secret|security) answer|community string"
     r"|(?<![a-zà-ü])(?:pwd|pw|mdp|senhas?|pass)(?![a-zà-ü])"
 )
 CODES = (
-    r"(?<![a-zà-ü])(?:pin|puk|cvv|cvc|otp)(?![a-zà-ü])|geheimzahl|digicode|passcode"
+    r"(?<![a-zà-ü])(?:pin(?:[ -]?code)?|puk|cvv|cvc|otp)(?![a-zà-ü])|geheimzahl|digicode|passcode"
     r"|[ck][oó]d(?:es?|igos?|ice|ici)(?![a-zà-ü])"
     r"|[ck]omb(?:o|ination|inaison|inación|inazione|inação)(?![a-zà-ü])"
 )
@@ -21,13 +24,15 @@ KEYS = (
 LOGINS = (
     r"credential|(?<![a-z])creds|zugangsdaten|anmeldedaten|identifiants"
     r"|credenciales|credenziali|credenciais|anmeldung|zugang:|acc[eè]s:|acceso|accesso|acesso"
-    r"|(?<![a-zà-ü])(?:log(?:in|ged in|s? in)|sign(?:s|ed)? in|anmelde\w{0,2}|einloggen|connecte[rz]?|user(?:name)?"
+    r"|(?<![a-zà-ü])(?:log(?:in|ged in|s? in)|sign(?:s|ed)? in|gets? in(?:to)?|anmelde\w{0,2}"
+    r"|einloggen|connecte[rz]?|user(?:name)?"
     r"|s?ftp|ssh|vnc|rdp|telnet|sandbox"
     r"|benutzer(?:name)?|utente|usu[aá]rio|utilizador|identifiant|inicia\w{0,3} sesión|accedere|entrar)(?![a-zà-ü])"
 )
 TYPED = (
-    r"(?<![a-zà-ü])(?:unlocks?|unlocked|opens?|öffnet|geht|ouvre|abres?|apre|disarms?|key ?pad|enter|type|punch in|key in|press"
-    r"|dial|use|try|eingeben|eintippen|tippe?n?|gib|nimm|tapez|taper|composez?|utilise[rz]?|teclea|marca|introduce|pulsa|usa|digita|inserisci"
+    r"(?<![a-zà-ü])(?:unlocks?|unlocked|opens?|öffnet|geht|ouvre|abres?|apre|disarms?|key ?pad"
+    r"|enter(?:ing)?|type|typing|punch(?:ing)? in|key(?:ing)? in|press(?:ing)?"
+    r"|dial(?:l?ing)?|use|try|eingeben|eintippen|tippe?n?|gib|nimm|tapez|taper|composez?|utilise[rz]?|teclea|marca|introduce|pulsa|usa|digita|inserisci"
     r"|digite|insira|marque)(?![a-zà-ü])"
 )
 LOCKS = (
@@ -85,7 +90,7 @@ ORDINARY = frozenset(
     "long lost may minimum missing must my necessary needed never new next no none not now of off old on one only open "
     "optional or our out part per personal plain please private public ready required reset right rotated safe same "
     "second secret secure see sensitive set short should simple so some something stored strong such temporary that the "
-    "their then there this to too true two unique unknown unsafe up use used useless valid very weak what when where "
+    "their then there this to too true two unique unknown unsafe up use used useless valid very void weak what when where "
     "which will with without work wrong you your abgelaufen alt anders bekannt bei da das dem der die ein eine einfach "
     "falsch fest für geheim gleich gut im in kurz lang leer mindestens nicht nie neu noch richtig schwach sehr sicher "
     "stark unbekannt ungültig unter vom von weg wie zu à au aux bon chez correct court dans de des du en encore facile "

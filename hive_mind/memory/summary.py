@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from hive_mind.memory.base import MemoryStatistics
+from hive_mind.memory.opening import Awake
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import Awake
 from hive_mind.model.fact import Fact, is_about
 
 _CONCEPTS_SHOWN = 10

@@ -19,11 +19,14 @@ _NAME = re.compile(
     rf"(?P<password>{words.PASSWORDS})|(?P<code>{words.CODES})|(?P<key>{words.KEYS})|(?P<login>{words.LOGINS})"
     rf"|(?P<typed>{words.TYPED})|(?P<lock>{words.LOCKS})"
 )
+# Lines with bars between cells; a table of Markdown and what looks like one.
+_TABLE = re.compile(r"^[^\n|]{0,200}\|[^\n|]{0,200}(?:\|[^\n]{0,2000})?(?:\n[^\n|]{0,200}\|[^\n]{0,2000}){1,1000}", re.MULTILINE)
 _COMPOUND = re.compile(rf"[ -]?{words.ABOUT_IT}", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[.!?;]+(?=\s)|[\n。]")
+# "Summer2024! as the password" goes on; so does "Password:" at the end of a line.
+_CLAUSE_END = re.compile(r"(?:[.?;]|(?<!\d)!)+(?=\s)|(?<![:=])\n|。")
 # The rest of a compound and what closes it: "_X", "s", '"', ")".
-_TAIL = re.compile(r"[\w-]{0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
-_SIGN = re.compile(r"\s{0,3}(?:=>|->|→|:=|=|:|は|—|\?(?=\s))\s{0,3}")
+_TAIL = re.compile(r"(?:(?![はが是为為])[\w-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
+_SIGN = re.compile(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為](?=[!-~]{4})|—|\?(?=\s))\s{0,3}")
 _IS = re.compile(rf"(?:^|(?<=[\s,]))(?:{words.IS})(?=\s)|['’]s(?=\s)", re.IGNORECASE)
 _TO = re.compile(rf"(?<=\s)(?:{words.TO})(?=\s)", re.IGNORECASE)
 _WITH = re.compile(rf"(?<=\s)(?:{words.WITH})(?=\s)", re.IGNORECASE)
@@ -31,7 +34,8 @@ _ENDS_WITH = re.compile(rf"\b(?:{words.WITH})\s(?:[\w']{{1,8}}\s)?$", re.IGNOREC
 _CHANGED = re.compile(words.CHANGED, re.IGNORECASE)
 _FILLERS = re.compile(rf"[\s,]{{0,3}}(?:(?:{words.FILLERS})\s{{1,3}}){{0,2}}", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"'`„“”«‹「]\s?([^\"'`„“”«»‹›「」]{1,80}?)\s?[\"'`“”»›」]")
-_BARE = re.compile(r"[^\s\"'`„“”«»]{1,200}")
+# Behind a word of Chinese or Japanese what is typed needs no space before or after it.
+_BARE = re.compile(r"(?<=[はが是为為])[!#-&(-_a-~]{1,200}|[^\s\"'`„“”«»]{1,200}")
 _OF_IT = re.compile(
     rf"(?P<value>[^\s\"'`„“”«»]{{4,60}}|[\"'`„“”«][^\"'`„“”«»]{{3,60}}[\"'`“”»])\s{{1,3}}(?:{words.IS}|=|as|als|comme|como|come)"
     r"\s{1,3}(?:[\w'’-]{1,15}\s{1,2}){0,7}[\w-]{0,20}$",
@@ -49,7 +53,15 @@ def tells_secret(text: str) -> bool:
     lower = text.lower()
     # Some letters of Turkish become two.
     text = text if len(text) == len(lower) else lower
-    return any(_tells(name, text) for name in _NAME.finditer(lower))
+    return any(_tells(name, text) for name in _NAME.finditer(lower)) or any(map(tells_secret, _cells(text)))
+
+
+def _cells(text: str) -> Iterator[str]:
+    """The cells of a table whose column has a secret's name, each behind that name: "password: Summer2024!"."""
+    for table in _TABLE.finditer(text):
+        names, *rows = ([cell.strip() for cell in line.strip("| \r").split("|")] for line in table[0].splitlines())
+        named = [at for at, name in enumerate(names) if _NAME.search(name.lower())]
+        yield from (f"{names[at]}: {row[at]}" for row in rows for at in named if at < len(row) and row[at].strip(":- "))
 
 
 def _tells(name: re.Match[str], text: str) -> bool:
@@ -88,7 +100,8 @@ def _all_said(kind: str, before: str, after: str) -> Iterator[Said]:
     start = tail.end() if tail else 0
     clause = after[start:] if after[start:].startswith("?") else _clause(after[start:])
     sign = _SIGN.match(clause)
-    yield _value(clause, sign.end() if sign else 0, "sign" if sign else "next")
+    # A list often follows a line that ends in a colon, so a word there is one only where nothing follows it.
+    yield _value(clause, sign.end() if sign else 0, ("is" if "\n" in sign[0] else "sign") if sign else "next")
     yield from (_value(clause, found.end(), "is") for found in _IS.finditer(clause))
     yield from (_value(clause, found.end(), "is" if "=" in found[0] else "far sign") for found in _SIGN.finditer(clause, 1))
     if _CHANGED.search(before) or _CHANGED.search(clause):

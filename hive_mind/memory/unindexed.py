@@ -5,9 +5,10 @@ It decides what to write as a memory does, and asks the store what is known of t
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from hive_mind.memory.erasing import erasures_in, kept_changes, kept_of
 from hive_mind.memory.intake import take_in
+from hive_mind.memory.opening import MODEL_KEY, may_embed, record, tell_other_model
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import MODEL_KEY, may_embed, record, tell_other_model
 from hive_mind.model.fact import Fact
 from hive_mind.store.base import Change, FactStore
 
@@ -17,7 +18,7 @@ class Unindexed:
 
     def __init__(self, store: FactStore, vectors: VectorSource, meta: Mapping[str, str]) -> None:
         self.store, self.meta, self._vectors = store, meta, vectors
-        self._recorded = meta.get(MODEL_KEY, "")
+        self._recorded, self._erasures = meta.get(MODEL_KEY, ""), erasures_in(meta)
         tell_other_model(self._recorded, vectors)
 
     @property
@@ -27,6 +28,8 @@ class Unindexed:
 
     async def keep(self, said: Sequence[Fact], changes: Sequence[Change] = ()) -> int:
         """Write facts as they were said and other changes, all or none. How many more current facts there are then."""
+        changes = await kept_changes(self.store, said, changes, self._erasures)
+        said = kept_of(said, self._erasures)
         known = await self.store.find({fact.id for fact in said})
         intake = take_in(said, known.get, None)
         await self.store.write([*intake.changes, *await self._new_vectors(said, known), *changes])

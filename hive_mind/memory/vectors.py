@@ -130,6 +130,10 @@ class VectorSource:
         own, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))
         return None if own is None else mixed_vector(own, before[0] if before else None)
 
+    def forget_recent(self) -> None:
+        """Keep no vector in RAM that a store has let go of."""
+        self._recent.clear()
+
     async def close(self) -> None:
         """Release the model."""
         await self._embedder.close()

@@ -33,7 +33,7 @@ def actor_of(dot: Dot) -> Actor:
 
 
 def counter_of(dot: Dot) -> int:
-    """The how-manieth write of its actor it is."""
+    """Sequence number of the actor's write."""
     return int.from_bytes(dot[ACTOR_BYTES:], "big")
 
 
@@ -92,7 +92,7 @@ class Sealed(msgspec.Struct, frozen=True, array_like=True):
     seal: bytes = b""
 
 
-Reason = Literal["retracted", "superseded", "expired", "quota", "redacted"]
+Reason = Literal["retracted", "superseded", "expired", "quota", "redacted", "revoked"]
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):

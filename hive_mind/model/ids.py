@@ -41,6 +41,11 @@ def judgment_id(goal: str, case_digest: str, iteration: int) -> str:
     return _digest("judgment", goal, case_digest, str(iteration))
 
 
+def erasure_digest(kind: str, name: str, tenant: str = DEFAULT_TENANT) -> str:
+    """32 hexadecimal digits: what is to be forgotten, without its name."""
+    return _digest("erasure", tenant, kind, name)
+
+
 def vector_key(model: str, text: str) -> str:
     """Where the embedding of `text` by `model` is cached: 32 hexadecimal digits."""
     return _digest("vector", model, text)

@@ -163,7 +163,7 @@ class ArrangementRequest(msgspec.Struct, frozen=True, tag="arrangement?"):
 
 
 class Arranged(msgspec.Struct, frozen=True, array_like=True):
-    """A topology as its maker told of it. Whoever tells of it later hands this on as it is."""
+    """A topology as its maker announced it. Relays forward it unchanged."""
 
     topology: bytes
     """As `hive.arrangement` packs it."""

@@ -14,7 +14,7 @@ from hive_mind.runs.arguments import resolved
 from hive_mind.runs.deciding import answered, gave_up, judged, judged_whole, on
 from hive_mind.runs.plain import plain
 from hive_mind.runs.repetition import TURNS, WARNING
-from hive_mind.runs.state import RunState
+from hive_mind.runs.state import Place, RunState
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
 
@@ -113,6 +113,10 @@ def _done(writing: Writing, effect: e.Effect, _: e.Done) -> None:
             _proceed(writing, effect)
 
 
+def _arguments(state: RunState, place: Place) -> dict[str, Any]:
+    return resolved(state.spec.by_id[place.node], state.known_at(place), state.spec.optional_inputs)
+
+
 def _proceed(writing: Writing, effect: e.Proceed) -> None:
     if effect.kind == "finish":
         writing.end("accepted", "every node did what it has to")
@@ -121,7 +125,7 @@ def _proceed(writing: Writing, effect: e.Proceed) -> None:
     match effect.kind:
         case "call":
             node = writing.state.spec.by_id[place.node]
-            call = ToolCall(f"{place.id}.{place.attempt}.0.0", node.tool, resolved(node, writing.state.known_at(place)))
+            call = ToolCall(f"{place.id}.{place.attempt}.0.0", node.tool, _arguments(writing.state, place))
             writing.add(s.Replied(place.id, calls=(call,), is_model=False))
         case "intend":
             writing.add(s.Intended(place.id, effect.call))

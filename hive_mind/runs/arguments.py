@@ -1,14 +1,18 @@
 """The arguments of a tool node: as they stand in its worker, with `$key` for what the run knows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from hive_mind.runs.spec import NodeSpec
 
 
-def resolved(node: NodeSpec, known: Mapping[str, Any]) -> dict[str, Any]:
-    """With the values of its inputs; None for what nobody set. "$$" at the beginning is a dollar sign."""
-    return {key: _value(given, node, known) for key, given in node.args.items()}
+def resolved(node: NodeSpec, known: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+    """With the values of its inputs; None for what nobody set. "$$" at the beginning is a dollar sign.
+
+    An argument that is an `optional` input of the run is left out where it was not given: the tool's own default counts.
+    """
+    left_out = {f"${key}" for key in optional if key not in known}
+    return {key: _value(given, node, known) for key, given in node.args.items() if _not_in(left_out, given)}
 
 
 def keys_in(given: Any) -> Iterator[str]:
@@ -21,6 +25,10 @@ def keys_in(given: Any) -> Iterator[str]:
     elif isinstance(given, list):
         for value in given:
             yield from keys_in(value)
+
+
+def _not_in(left_out: Collection[str], given: Any) -> bool:
+    return not isinstance(given, str) or given not in left_out
 
 
 def _value(given: Any, node: NodeSpec, known: Mapping[str, Any]) -> Any:

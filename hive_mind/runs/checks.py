@@ -123,7 +123,13 @@ def _reached(spec: WorkerSpec) -> Iterator[Finding]:
 
 
 def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
-    known = {*spec.inputs, *spec.scopes, "feedback_context", *(key for node in spec.nodes for key in node.may_write)}
+    known = {
+        *spec.inputs,
+        *spec.optional_inputs,
+        *spec.scopes,
+        "feedback_context",
+        *(key for node in spec.nodes for key in node.may_write),
+    }
     for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
         for number, node in enumerate(nodes):
             for place, key in enumerate(node.inputs):

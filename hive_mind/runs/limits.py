@@ -1,11 +1,26 @@
 """What a run may spend: turns, tokens, money and time. The last turn of a budget can only report what is known."""
 
+from typing import NamedTuple
+
 from hive_mind.runs.spec import Limits, NodeSpec
 from hive_mind.runs.state import Place, RunState
 
 _ALMOST = 0.9
 """From this share of the tokens or the money on, a turn may be the last that can be paid."""
 _LEAST_USD = 1e-6
+
+
+class Left(NamedTuple):
+    """Tokens and US dollars; None where these have no limit."""
+
+    tokens: int
+    usd: float | None
+
+
+def left_of(state: RunState) -> Left:
+    """What has not been counted as used."""
+    limits = state.spec.limits
+    return Left(limits.tokens - state.tokens, None if limits.usd is None else limits.usd - state.usd)
 
 
 def is_spent(state: RunState) -> str:
@@ -20,11 +35,10 @@ def is_spent(state: RunState) -> str:
     return ""
 
 
-def part_of(state: RunState, among: int) -> Limits:
-    """What one of so many sub-agents that work at once may spend: an equal part of what is left, and never nothing."""
-    limits = state.spec.limits
-    tokens = max(1, (limits.tokens - state.tokens) // among)
-    usd = None if limits.usd is None else max(_LEAST_USD, (limits.usd - state.usd) / among)
+def part_of(limits: Limits, left: Left, among: int) -> Limits:
+    """What one of so many that work at once may spend: an equal part of what is left, and never nothing."""
+    tokens = max(1, left.tokens // among)
+    usd = None if left.usd is None else max(_LEAST_USD, left.usd / among)
     return limits.model_copy(update={"tokens": tokens, "usd": usd})
 
 

@@ -88,6 +88,9 @@ class WorkerSpec(Part):
     identity: str = Field("", description="Who it is: the beginning of each of its prompts.")
     goal: Goal | None = Field(None, description="What a run is to reach, as in a file of kind Goal.")
     inputs: Sequence[str] = Field((), description="What a run has to be given.")
+    optional_inputs: Sequence[str] = Field(
+        (), description="What it may be given, too. A tool's argument that is one of these is left out where it was not given."
+    )
     entry: str = Field(description="The node to begin with.")
     nodes: Sequence[NodeSpec] = Field(min_length=1, description="What there is to do.")
     edges: Sequence[EdgeSpec] = Field((), description="In which order.")

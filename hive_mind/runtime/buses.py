@@ -1,12 +1,14 @@
 """Opening the bus of a process: one, or two as one where questions go over another than what must not be lost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.bus.base import BusSettings, Envelope, EventBus
+from hive_mind.errors import BackendError
+from hive_mind.runtime.receipts import Owed
 from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.routes import Routed
 from hive_mind.runtime.settings import secret
@@ -51,6 +53,21 @@ async def purge(config: BusConfig, hives: Sequence[str], home: Path) -> list[str
         elif address.backend != "memory":
             left.append(str(address))
     return left
+
+
+async def scrub(config: BusConfig, hives: Sequence[str], home: Path, is_meant: Callable[[Envelope], bool]) -> list[Owed]:
+    """Leave nothing of what is meant on the bus of a worker and on that of its searches; where that can't be done, and why."""
+    owed: list[Owed] = []
+    for address, given in _named_in(config, home):
+        clean = getattr(backends.load("bus", address.backend), "scrub", None)
+        try:
+            if clean is not None:
+                await clean(address, given, hives, is_meant)
+            elif address.backend != "memory":
+                owed.append(Owed(str(address), "keeps what was sent until it expires: wait for that, or empty its queues"))
+        except BackendError as error:
+            owed.append(Owed(str(address), str(error)))
+    return owed
 
 
 def _named_in(config: BusConfig, home: Path) -> list[tuple[BusAddress, BusSettings]]:

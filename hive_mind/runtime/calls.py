@@ -12,14 +12,16 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.rights import rating_key
-from hive_mind.hive.trust import rating_value
+from hive_mind.hive.policy.rights import rater_of, rating_key
+from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.erased_from import would_erase
 from hive_mind.memory.former import former_of, former_told
 from hive_mind.model.content import Content
+from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Method, Query
@@ -66,6 +68,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     inputs: dict[str, Any] = {}
     run: str = ""
     stream: str = ""
+    erasures: tuple[str, ...] = ()
 
 
 class AgentCalls:
@@ -140,6 +143,27 @@ class AgentCalls:
         del call
         return {"lines": [line async for line in cast(CognitiveMemory, self._agent.memory).export()]}
 
+    async def _do_would_erase(self, call: Call) -> Any:
+        """What an erasure would take of what this agent holds."""
+        wanted, shared = _erasures(call), self._shared
+        memory = shared.local if shared else cast(CognitiveMemory, self._agent.memory)
+        found = await would_erase(memory, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
+        return {"facts": [fact.content for fact in found.facts], "episodes": len(found.episodes)}
+
+    async def _do_erase(self, call: Call) -> Any:
+        """Say in the hive what is to be forgotten for good; all nodes carry it out and confirm it."""
+        for one in _erasures(call):
+            await self._write(f"erasure/{one.key}", msgspec.json.encode({"by": self._agent.name}).decode())
+        return {}
+
+    async def _do_erased(self, call: Call) -> Any:
+        """Who has confirmed, as far as this node knows: by node the last confirmation, None where one is missing."""
+        node, wanted = self._member.member.node, _erasures(call)
+        names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
+        told = {rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in wanted] for name in names}
+        confirmed = {name: values[-1] if all(values) else None for name, values in told.items()}
+        return {"confirmed": confirmed, "members": list(node.topology.nodes)}
+
     async def _do_sleep(self, call: Call) -> Any:
         del call
         if not self._is_kept:
@@ -161,7 +185,7 @@ class AgentCalls:
             raise InvalidInput("say whether it was good: true or false")
         node, key = self._member.member.node, rating_key(self._agent.name, call.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
-        await self._write(key, rating_value(earlier, call.good, node.standing.hive_ms(), tuned))
+        await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(), tuned))
         return self._trust_in(call.to)
 
     async def _do_rule(self, call: Call) -> Any:
@@ -222,7 +246,7 @@ class AgentCalls:
             raise InvalidInput(refusal)
 
     def _trust_in(self, agent: str) -> Reply:
-        return {"agent": agent, "trust": self._member.member.node.standing.trust(agent)}
+        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent)}
 
     async def _runs(self) -> "RunCalls":
         if self._given_runs is None:
@@ -270,6 +294,13 @@ class AgentCalls:
         return {"completeness": completeness, "asked": list(gathered.asked), "silent": list(gathered.silent)}
 
 
+def _erasures(call: Call) -> list[Erasure]:
+    found = [one for key in call.erasures if (one := read_key(key)) is not None]
+    if len(found) != len(call.erasures) or not found:
+        raise InvalidInput("`erasures` are keys such as subject/2/3f…, at least one")
+    return found
+
+
 def _held(fact: Fact) -> Reply:
     told = {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
     return told | {"held_back": fact.held_back}
@@ -284,7 +315,7 @@ def _of_node(member: RunningMember) -> Reply:
     return {
         "epoch": node.topology.epoch,
         "outbox": len(node.outbox),
-        "unconfirmed": member.telling.unconfirmed,
+        "unconfirmed": member.app_messages.unconfirmed,
         "is_busy": member.is_busy,
         "silent": list(member.silent()),
         "figures": member.runner.figures._asdict(),

@@ -10,7 +10,7 @@ import logging
 from hive_mind.agents.decided_facts import case_of, is_decided
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import HiveError
-from hive_mind.hive.registry import Registry
+from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.calibration import TARGET
 from hive_mind.judge.hive_rules import KIND, key_of, known, taken_back, value_of
 from hive_mind.judge.items import ItemView

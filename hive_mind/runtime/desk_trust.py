@@ -12,8 +12,8 @@ import msgspec
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.fact_items import AUDIT
 from hive_mind.errors import HiveError
-from hive_mind.hive.rights import rating_key
-from hive_mind.hive.trust import rating_value
+from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
@@ -53,11 +53,11 @@ class DeskTrust:
     def _meant(self, view: ItemView, *, is_right: bool) -> list[tuple[str, str]]:
         node, subject = self._member.member.node, view.item.agent
         entries = []
-        if not is_right and node.standing.is_moderator(self._agent):
+        if not is_right and node.policy.is_moderator(self._agent):
             entries.append((f"retracted/{view.item.subject}", "true"))
         if subject != self._agent:
             key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
-            entries.append((key, rating_value(node.registry.get(key), is_right, node.standing.hive_ms(), tuned)))
+            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(), tuned)))
         return entries
 
     async def _tell(self, entries: list[tuple[str, str]]) -> None:

@@ -10,10 +10,10 @@ from typing import Annotated
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.admission import refusal
-from hive_mind.hive.estate import Estate, Vouched
-from hive_mind.hive.rights import problem_with
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.policy.admission import refusal
+from hive_mind.hive.policy.rights import problem_with
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot
 from hive_mind.model.messages import RegistryEntry
 
@@ -61,7 +61,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def lines_of(estate: Estate) -> Iterator[bytes]:
+def lines_of(estate: JournalSnapshot) -> Iterator[bytes]:
     """One line each, without line ends: assertions in the order of their stamps, then entries."""
     for one in estate.vouched:
         yield _encode(_line(one))
@@ -69,7 +69,7 @@ def lines_of(estate: Estate) -> Iterator[bytes]:
         yield _encode(_EntryLine(entry.key, entry.value, _time(entry.stamp), entry.by))
 
 
-def estate_in(lines: Iterable[bytes]) -> Estate:
+def estate_in(lines: Iterable[bytes]) -> JournalSnapshot:
     """What `lines_of` wrote. Raises `InvalidInput` that names the first bad lines and what is wrong with each."""
     vouched: list[Vouched] = []
     entries: list[RegistryEntry] = []
@@ -89,7 +89,7 @@ def estate_in(lines: Iterable[bytes]) -> Estate:
     if problems:
         raise InvalidInput("\n  ".join(["what the hive held can't be read:", *problems]))
     once = {(one.assertion.fact_id, one.assertion.agent, one.assertion.root): one for one in sorted(vouched, key=_stamp)}
-    return Estate(tuple(sorted(once.values(), key=_stamp)), tuple(entries))
+    return JournalSnapshot(tuple(sorted(once.values(), key=_stamp)), tuple(entries))
 
 
 def _stamp(one: Vouched) -> Stamp:

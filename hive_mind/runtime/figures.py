@@ -38,5 +38,5 @@ def _lag_of(node: HiveNode) -> int:
 
 
 def _facts_of(node: HiveNode) -> int:
-    held = (share.members.items() for share in node.holdings.shares.values() if share.is_holder)
+    held = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
     return len(set[str]().union(*held))

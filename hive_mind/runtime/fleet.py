@@ -7,20 +7,19 @@ no hive at all. The agents are the same in each of them and can't tell.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.spec import SINGLE, Founding, TopologyName, spec_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
@@ -31,9 +30,6 @@ from hive_mind.runtime.nodes import Borrowed, News, make_node, open_journal
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
-
-TopologyName = Literal["single", "flat", "federated", "sharded"]
-TOPOLOGIES: tuple[TopologyName, ...] = get_args(TopologyName)
 
 # The one node of a flat hive in one process.
 _SHARED_NODE = "hive"
@@ -50,9 +46,9 @@ class FleetPlan:
     group_size: int = 5
     domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Words by group; questions with such words are put to that group first."""
-    broadcast_threshold: float = 0.9
-    replicas: int = 3
-    partitions: int = 1024
+    broadcast_threshold: float = BROADCAST_THRESHOLD
+    replicas: int = REPLICAS
+    partitions: int = PARTITIONS
     gate: PromotionSettings = field(default_factory=PromotionSettings)
     hive: HiveSettings = field(default_factory=HiveSettings)
     runner: RunnerSettings = field(default_factory=RunnerSettings)
@@ -67,26 +63,29 @@ class FleetPlan:
 
     def node_of(self, agent: str) -> str:
         """The node an agent is attached to."""
-        match self.topology:
-            case "federated":
+        match self._node_per:
+            case "group":
                 return next((group for group, members in self.grouped().items() if agent in members), "")
-            case "sharded":
+            case "agent":
                 return agent
-            case _:
+            case "hive":
                 return _SHARED_NODE
 
     def arranged(self) -> Topology | None:
         """The nodes and who holds what; None where there is no hive. Raises `InvalidInput` for what can't be."""
-        match self.topology:
-            case "single":
-                return None
-            case "flat":
-                return Flat((_SHARED_NODE,))
-            case "federated":
-                groups = {group: (group,) for group in self.grouped()}
-                return Federated(groups, self.domains, broadcast_threshold=self.broadcast_threshold)
-            case "sharded":
-                return Sharded(first_placement(self.agents, self.replicas, self.partitions))
+        if self.topology == SINGLE:
+            return None
+        groups: Mapping[str, tuple[str, ...]] = {"": (_SHARED_NODE,)}
+        if self._node_per == "group":
+            groups = {group: (group,) for group in self.grouped()}
+        elif self._node_per == "agent":
+            groups = {"": self.agents}
+        founding = Founding(groups, self.domains, self.broadcast_threshold, replicas=self.replicas, partitions=self.partitions)
+        return spec_of(self.topology).build(founding)
+
+    @property
+    def _node_per(self) -> Literal["hive", "group", "agent"]:
+        return "hive" if self.topology == SINGLE else spec_of(self.topology).node_per
 
 
 class Fleet:
@@ -217,7 +216,7 @@ def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: Flee
         agent=agent,
         gate=plan.gate,
         forgets=forgets,
-        has_lost=lambda: hosted.node.holdings.has_lost,
+        has_lost=lambda: hosted.node.partitions.has_lost,
     )
     hosted.attach(memory)
     return memory
@@ -226,7 +225,7 @@ def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: Flee
 def _refuse(plan: FleetPlan) -> None:
     if not plan.agents or len(set(plan.agents)) < len(plan.agents):
         raise InvalidInput("a fleet needs at least one agent, and each name once")
-    strays = [agent for agent in plan.agents if plan.topology == "federated" and not plan.node_of(agent)]
+    strays = [agent for agent in plan.agents if not plan.node_of(agent)]
     if strays:
         raise InvalidInput(f"these agents are in no group: {', '.join(strays[:5])}")
 

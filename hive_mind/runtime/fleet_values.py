@@ -7,8 +7,8 @@ import msgspec
 
 from hive_mind.agents.shared_values import Values
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.registry import Registry
-from hive_mind.hive.rights import state_key
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.rights import state_key
 from hive_mind.runtime.member import RunningMember
 
 KEYS_MAX = 100

@@ -15,15 +15,12 @@ from typing import Any
 from hive_mind import backends
 from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
-from hive_mind.hive.estate import Estate, Reading
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.resettlement import Journal, Resettlement, attached_to, facts_of
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot
+from hive_mind.hive.replication.resettlement import Journal, Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.spec import SINGLE, Founding, spec_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.nodes import fresh_chance
@@ -44,17 +41,10 @@ class Moved:
 
 def founded(hive: HiveConfig) -> Topology | None:
     """The topology a hive begins with; None for one that is "single". Raises `InvalidInput`."""
-    names = [node for nodes in hive.founders.values() for node in nodes]
-    match hive.topology:
-        case "single":
-            return None
-        case "flat":
-            return Flat(tuple(names))
-        case "federated":
-            return Federated(hive.founders, hive.domains, broadcast_threshold=hive.broadcast_threshold)
-        case "sharded":
-            return Sharded(first_placement(names, hive.replicas, hive.partitions))
-    raise InvalidInput(f"there is no topology {hive.topology!r}; known: single, flat, federated, sharded")
+    if hive.topology == SINGLE:
+        return None
+    founding = Founding(hive.founders, hive.domains, hive.broadcast_threshold, replicas=hive.replicas, partitions=hive.partitions)
+    return spec_of(hive.topology).build(founding)
 
 
 async def move(
@@ -88,7 +78,7 @@ async def move(
 
 async def settle(
     home: Path,
-    estate: Estate,
+    estate: JournalSnapshot,
     new: HiveConfig,
     attached: Mapping[str, str],
     tuning: HiveSettings,
@@ -130,13 +120,13 @@ async def held(
 
 async def estate_of(
     home: Path, hive: HiveConfig, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False
-) -> Estate:
+) -> JournalSnapshot:
     """What the journals of a hive hold together, those of nodes that nobody names too. A missing one is fine, a damaged one not.
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
     folder = home / "hives" / hive.id
-    reading = Reading(tuning.standing.moderators)
+    reading = JournalMerger(tuning.standing.moderators)
     names = {*nodes, *(path.stem for path in folder.glob("*.sqlite"))}
     async for name, records in _journals(folder, sorted(names), while_open=while_open):
         try:

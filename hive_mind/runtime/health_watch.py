@@ -12,6 +12,7 @@ from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.fleet_tools import Fleet, fleet_tools
+from hive_mind.agents.run_journal import is_known
 from hive_mind.agents.watcher import Watcher
 from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput
@@ -111,7 +112,7 @@ class HealthWatch:
 
     async def _take(self, item: Item) -> None:
         run = f"q-{item.id[:12]}"
-        if item.kind != "ticket" or await self._ledger.read(f"run/{run}"):
+        if item.kind != "ticket" or await is_known(self._ledger, run):
             return
         spec = self._keeper.worker or worker_of(text_of("queen"), "queen")
         try:

@@ -11,7 +11,7 @@ from hive_mind.bus.base import Delivery, Envelope, Inbox
 from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
 from hive_mind.identity.envelopes import Signing
-from hive_mind.runtime.carrier import Carrier, PutAside, unique_ids
+from hive_mind.runtime.effect_executor import Carrier, PutAside, unique_ids
 from hive_mind.runtime.timings import Timings
 
 _log = logging.getLogger(__name__)

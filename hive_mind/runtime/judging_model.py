@@ -84,7 +84,7 @@ class _Confirmations:
         return {one.id: 1.0 - 0.5**k for one in found if (k := self._sources(one, own.get(one.id, set()))) > 0.0}
 
     def _sources(self, fact: HiveFact, own: set[str]) -> float:
-        trust = self._member.member.node.standing.trust
+        trust = self._member.member.node.policy.trust
         roots: dict[str, float] = {}
         for row in fact.provenance:
             if row.agent != self._agent and row.root not in own:

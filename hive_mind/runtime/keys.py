@@ -76,7 +76,9 @@ class KeyFolder:
                 self._write(f"{_file(name)}.{former.key_id.hex()[:12]}.cert", self._read(f"{_file(name)}.cert"))
             self._write(f"{_file(name)}.key", own.raw)
         now_ms = time.time_ns() // 1_000_000
-        made = Certificate(self.fleet, names, own.public, now_ms, now_ms + days * _DAY_MS, voucher)
+        # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
+        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms
+        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher)
         self._write(f"{_file(name)}.cert", issued(root, made))
         return made
 
@@ -165,6 +167,11 @@ class KeyFolder:
         made = issued(root, Certificate(self.fleet, ("*",), own.public, 0, now_ms + _DAY_MS))
         self._write(f"moved-{own.id.hex()[:12]}.cert", made)
         return Keyring(root.public, own, made)
+
+    def root_if_here(self) -> PrivateKey | None:
+        """The root's key, where it was not brought to a safer place. Raises `ConfigError` where it is broken."""
+        raw = self._read("root.key")
+        return self._private(raw, "root.key") if raw else None
 
     def _root(self) -> PrivateKey:
         raw = self._read("root.key")

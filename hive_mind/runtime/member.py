@@ -16,16 +16,15 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import Membership, MembershipSettings
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.membership.membership import Membership, MembershipSettings
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.telling import Telling
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.spec import Founding, spec_of
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -33,8 +32,10 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Beat, Receipt
+from hive_mind.runtime.app_message_log import ToldLog
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
+from hive_mind.runtime.erasing import Eraser
 from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
@@ -42,7 +43,6 @@ from hive_mind.runtime.outgoing import OutgoingSettings
 from hive_mind.runtime.post import Post
 from hive_mind.runtime.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.told_log import ToldLog
 from hive_mind.runtime.wiring import memory_with
 
 __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
@@ -67,11 +67,11 @@ class MemberPlan:
     group: str = ""
     is_joining: bool = False
     searches: str = ""
-    replicas: int = 3
-    partitions: int = 1024
+    replicas: int = REPLICAS
+    partitions: int = PARTITIONS
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Federated: words by group."""
-    broadcast_threshold: float = 0.9
+    broadcast_threshold: float = BROADCAST_THRESHOLD
     routes_by_domain: bool = False
     """Federated: questions with a group's words are put to that group first."""
     proof: Proof | None = None
@@ -88,15 +88,18 @@ class MemberPlan:
             return None
         names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
         if self.name not in names or len(names) < len(self.members):
-            raise InvalidInput(f"--members names every founder once, {self.name} too; who comes later gives --join instead")
-        match self.topology:
-            case "flat":
-                return Flat(names)
-            case "sharded":
-                return Sharded(first_placement(names, self.replicas, self.partitions))
-            case "federated":
-                return Federated(_groups(self.members), self.domains, broadcast_threshold=self.broadcast_threshold)
-        raise InvalidInput(f"there is no topology {self.topology!r}; known: flat, federated, sharded")
+            raise InvalidInput(f"--members must list every founding member, including {self.name}; later members use --join")
+        spec = spec_of(self.topology)
+        groups = _groups(self.members) if "groups" in spec.settings else {"": names}
+        return spec.build(
+            Founding(
+                groups,
+                self.domains,
+                self.broadcast_threshold,
+                replicas=self.replicas,
+                partitions=self.partitions,
+            )
+        )
 
 
 class RunningMember:
@@ -106,7 +109,7 @@ class RunningMember:
         self,
         plan: MemberPlan,
         member: Member,
-        telling: Telling,
+        app_messages: AppMessages,
         told: ToldLog,
         post: Post,
         runner: NodeRunner,
@@ -118,9 +121,16 @@ class RunningMember:
         self.signing = signing
         self.is_kept = is_kept
         """Whether its agents' memories outlive the process."""
-        self.plan, self.member, self.telling, self.told, self.post, self.runner = plan, member, telling, told, post, runner
+        self.plan, self.member, self.app_messages, self.told, self.post, self.runner = (
+            plan,
+            member,
+            app_messages,
+            told,
+            post,
+            runner,
+        )
         self.agents: dict[str, LearningAgent] = {}
-        self._release, self._news = release, News(runner)
+        self._release, self._news, self._eraser = release, News(runner), Eraser(plan.name, runner)
 
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
@@ -134,7 +144,7 @@ class RunningMember:
         return agent
 
     def _has_lost(self) -> bool:
-        return self.member.is_ready and self.member.node.holdings.has_lost
+        return self.member.is_ready and self.member.node.partitions.has_lost
 
     @property
     def agent(self) -> LearningAgent:
@@ -151,6 +161,12 @@ class RunningMember:
         if self.plan.proof is not None and self.signing is not None:
             KeyFolder(self.plan.proof.folder, self.plan.hive).refresh(self.signing)
 
+    async def erase(self) -> None:
+        """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
+        if self.is_in:
+            agents = {name: cast(DistributedCognitiveMemory, agent.memory) for name, agent in self.agents.items()}
+            await self._eraser.look(self.member.node.registry, agents, system_clock().wall_ms)
+
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""
         states = self.member.membership.view(system_clock())
@@ -159,12 +175,17 @@ class RunningMember:
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
 
     @property
+    def ahead_ms(self) -> int:
+        """By how much the clock of this machine is ahead of those of the other members."""
+        return self.member.node.time.ahead_ms(system_clock()) if self.member.is_ready else 0
+
+    @property
     def is_busy(self) -> bool:
         """Whether something is under way that was begun here: to others, to the memory, or into an index."""
         if not self.member.is_ready:
             return True
         node = self.member.node
-        is_open = len(node.outbox) or self.telling.unconfirmed or node.replica.is_behind
+        is_open = len(node.outbox) or self.app_messages.unconfirmed or node.replica.is_behind
         return bool(is_open or self._news.is_busy or self.runner.is_busy)
 
     @property
@@ -264,19 +285,19 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
             ),
             membership,
         )
-        telling = Telling(
+        app_messages = AppMessages(
             member,
             lambda: membership.topology.nodes if membership.topology else (),
             chance,
             is_there=lambda name, now: name not in membership.suspects and membership.hears(name, now),
         )
-        told = ToldLog(lambda: telling.kept)
+        told = ToldLog(lambda: app_messages.kept)
         # Before anything can come.
-        post = Post(plan.name, told.write, lambda: telling.kept)
-        telling.handler = post.write
+        post = Post(plan.name, told.write, lambda: app_messages.kept)
+        app_messages.handler = post.write
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
-            telling,
+            app_messages,
             journal,
             opened,
             settings=replace(plan.runner, hive=plan.hive),
@@ -287,7 +308,9 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
     except BaseException:
         await release()
         raise
-    return RunningMember(plan, member, telling, told, post, runner, release, signing=signing, is_kept=settings.store != "memory")
+    return RunningMember(
+        plan, member, app_messages, told, post, runner, release, signing=signing, is_kept=settings.store != "memory"
+    )
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:

@@ -9,9 +9,9 @@ from typing import cast
 from hive_mind import backends
 from hive_mind.embed.base import Embedder
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.journal.base import Journal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.runner import NodeRunner
@@ -58,26 +58,26 @@ class News:
 
     def __init__(self, runner: NodeRunner) -> None:
         self._runner = runner
-        self._telling: set[asyncio.Task[None]] = set()
+        self._app_messages: set[asyncio.Task[None]] = set()
 
     def attach(self, memory: DistributedCognitiveMemory) -> None:
         """From now on."""
 
         def tell(fact_ids: tuple[str, ...]) -> None:
             task = asyncio.ensure_future(memory.on_shared(fact_ids))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._app_messages.add(task)
+            task.add_done_callback(self._app_messages.discard)
 
         self._runner.on_shared(tell)
 
     @property
     def is_busy(self) -> bool:
         """Whether a memory is being told."""
-        return bool(self._telling)
+        return bool(self._app_messages)
 
     async def finish(self) -> None:
         """Return when all have been told."""
-        await asyncio.gather(*self._telling)
+        await asyncio.gather(*self._app_messages)
 
 
 class Borrowed:

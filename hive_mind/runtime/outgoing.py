@@ -15,13 +15,15 @@ from typing import NamedTuple
 
 from hive_mind.bus.base import Envelope, EventBus, Instant
 from hive_mind.errors import BackendThrottled, BackendTimeout, BackendUnavailable, HiveError
-from hive_mind.runtime.bell import Bell
+from hive_mind.runtime.wake_event import Bell
 
 _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.05, 1.0
 # Of the usual wait: what is granted to somebody who had no room the last time.
 _STUCK_SHARE = 1 / 20
+# One full queue among many that take messages is no refusal of the bus.
+_REFUSING_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Outgoing:
         # Targets whose queue was full the last time.
         self._stuck: set[str] = set()
         self._failures = 0
+        self._refused_since_s: float | None = None
+        self._refusal = ""
         # Such a bus needs no line, as long as nothing stands in it. Its very class must say so: whoever extends or wraps a bus,
         # to see or hold up what is published, is not passed by.
         self._offer = bus.offer if isinstance(bus, Instant) and "offer" in vars(type(bus)) else None
@@ -64,6 +68,12 @@ class Outgoing:
     def __len__(self) -> int:
         """How many the bus has not accepted yet."""
         return len(self._waiting) + self._under_way
+
+    @property
+    def refusal(self) -> str:
+        """Why the bus has taken nothing for some time, though it was tried; "" while it takes messages."""
+        is_long = self._refused_since_s is not None and monotonic() - self._refused_since_s > _REFUSING_S
+        return self._refusal if is_long else ""
 
     def add(self, envelope: Envelope) -> None:
         """Send it, behind those that wait. Never waits."""
@@ -168,6 +178,7 @@ class Outgoing:
                 self._accepted([one])
 
     async def _try_later(self, batch: Sequence[_Waiting], error: HiveError) -> None:
+        self._note_refusal(error)
         if not self._failures:
             _log.warning("node %s can't send, and goes on by itself until the bus is back: %s", self._node, error)
         pause_s = min(_FIRST_PAUSE_S * 2.0 ** min(self._failures, 16), _LAST_PAUSE_S)
@@ -179,7 +190,13 @@ class Outgoing:
         except TimeoutError:
             self._waiting.extendleft(reversed(batch))
 
+    def _note_refusal(self, error: HiveError) -> None:
+        self._refusal = str(error)
+        if self._refused_since_s is None:
+            self._refused_since_s = monotonic()
+
     def _accepted(self, batch: Sequence[_Waiting]) -> None:
+        self._refused_since_s = None
         if self._stuck:
             self._stuck.difference_update(*(one.envelope.target for one in batch))
         if self._failures:
@@ -188,6 +205,7 @@ class Outgoing:
             self._on_back()
 
     def _refused(self, envelope: Envelope, error: HiveError) -> None:
+        self._note_refusal(error)
         if isinstance(error, BackendThrottled):
             self._stuck.update(envelope.target)
         self._lose(1, str(error))

@@ -13,7 +13,7 @@ import msgspec
 
 from hive_mind.errors import BackendThrottled, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.hive.effects import Delete, Put, Record
-from hive_mind.hive.lanes import Act, Told
+from hive_mind.hive.replication.reliable_channels import Act, Told
 from hive_mind.judge.items import COMMENTED, DECIDED, OPENED, REOPENED, check, decision_of, item_of, reopening_of
 from hive_mind.model.entry import Entry
 
@@ -65,7 +65,7 @@ class Post:
         self._news = asyncio.Event()
 
     def write(self, told: Told) -> Sequence[Record]:
-        """Keep it: the handler of a `hive.telling.Telling`. Raises `InvalidInput` for what is no letter though it says so."""
+        """Keep it: the handler of `AppMessages`. Raises `InvalidInput` for what is no letter though it says so."""
         if told.kind != KIND:
             return self._otherwise(told)
         letter = _checked(told)

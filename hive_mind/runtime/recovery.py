@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hive_mind import backends
 from hive_mind.errors import DatabaseUnreadable
-from hive_mind.hive.estate import Vouched
+from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.runtime.generations import REPLACED, UNFINISHED, estate_of

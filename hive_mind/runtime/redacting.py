@@ -31,7 +31,12 @@ def redaction_of(config: WorkerConfig) -> Redaction:
 def redacted_status(status: WorkerStatus, hidden: Redaction) -> WorkerStatus:
     """The same with errors and notices that hold no value."""
     nodes = (
-        msgspec.structs.replace(node, error=hidden.text(node.error), findings=tuple(map(hidden.text, node.findings)))
+        msgspec.structs.replace(
+            node,
+            error=hidden.text(node.error),
+            refusal=hidden.text(node.refusal),
+            findings=tuple(map(hidden.text, node.findings)),
+        )
         for node in status.nodes
     )
     return msgspec.structs.replace(
@@ -39,7 +44,10 @@ def redacted_status(status: WorkerStatus, hidden: Redaction) -> WorkerStatus:
         error=hidden.text(status.error),
         notices=tuple(map(hidden.text, status.notices)),
         nodes=tuple(nodes),
-        agents=tuple(msgspec.structs.replace(agent, error=hidden.text(agent.error)) for agent in status.agents),
+        agents=tuple(
+            msgspec.structs.replace(agent, error=hidden.text(agent.error), refusal=hidden.text(agent.refusal))
+            for agent in status.agents
+        ),
     )
 
 

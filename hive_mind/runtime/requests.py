@@ -24,11 +24,11 @@ from hive_mind.hive.effects import (
     Say,
     Write,
 )
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.runtime.carrier import unique_ids
+from hive_mind.runtime.effect_executor import unique_ids
 from hive_mind.runtime.logs import hop
 from hive_mind.runtime.timings import Timings
 
@@ -98,7 +98,7 @@ class Requests(ABC):
     async def tell(self, to: Sequence[str], kind: str, data: bytes) -> Sequence[str]:
         """Tell other nodes, or `EVERYONE`, something of an application's own; who is told. Durable here when this returns.
 
-        It reaches each of them, is acted on once, and in the order in which it was said. Needs a `hive.telling.Telling`.
+        It reaches each of them, is acted on once, and in the order in which it was said. Needs `AppMessages`.
         """
         request = next(self._ids)
         return cast("tuple[str, ...]", await self._answer(request, Say(request, tuple(to), kind, data)))

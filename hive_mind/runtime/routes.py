@@ -61,6 +61,7 @@ class Routed:
             one.duplicates + other.duplicates,
             one.dead_letters + other.dead_letters,
             one.last_error or other.last_error,
+            one.vitals or other.vitals,
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
@@ -134,6 +135,11 @@ class Lines:
     def lost(self) -> int:
         """How many were never accepted."""
         return sum(line.lost for line in self._lines)
+
+    @property
+    def refusal(self) -> str:
+        """Why a bus takes nothing now; "" while all of them do."""
+        return next((line.refusal for line in self._lines if line.refusal), "")
 
     def add(self, envelope: Envelope) -> None:
         """Send it, behind those that wait for the same bus."""

@@ -3,7 +3,7 @@
 import asyncio
 
 from hive_mind.hive.member import Member
-from hive_mind.hive.registry import Registry
+from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.hive_rules import KIND, RulesAtWork, together
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 

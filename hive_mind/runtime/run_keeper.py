@@ -11,7 +11,7 @@ from typing import Any
 
 from hive_mind.agents.assigning import ASSIGNED, TASKS, task_of
 from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_journal import RunJournal, RunTaken, run_ids
+from hive_mind.agents.run_journal import RunJournal, RunTaken, is_known, run_ids
 from hive_mind.agents.run_parts import RunParts
 from hive_mind.agents.words import say_to
 from hive_mind.errors import HiveError, InvalidInput
@@ -168,7 +168,7 @@ class RunKeeper:
     async def _take(self, entry: Entry) -> None:
         """A task begins one run, however often it is seen. One that can't begin is told in the log, and never again."""
         run, inputs = task_of(entry)
-        if not await self.parts.ledger.read(f"run/{run}"):
+        if not await is_known(self.parts.ledger, run):
             try:
                 await self.start(None, inputs, run)
             except InvalidInput as error:

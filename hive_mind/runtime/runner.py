@@ -13,7 +13,6 @@ from typing import Any, get_args
 from hive_mind import tracing
 from hive_mind.bus.base import BusHealth, EventBus, Inbox
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
-from hive_mind.hive.damage import sifted
 from hive_mind.hive.effects import (
     Ask,
     Done,
@@ -29,17 +28,18 @@ from hive_mind.hive.effects import (
     SetAside,
     Tick,
 )
+from hive_mind.hive.replication.damage import sifted
 from hive_mind.identity.envelopes import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
-from hive_mind.runtime.alarm import Alarm
-from hive_mind.runtime.barrier import Barrier
-from hive_mind.runtime.bell import Bell
-from hive_mind.runtime.carrier import Carrier, SharedListener, Work
+from hive_mind.runtime.effect_executor import Carrier, SharedListener, Work
+from hive_mind.runtime.group_commit import Barrier
 from hive_mind.runtime.intake import Intake
 from hive_mind.runtime.node import Clock, Figures, Node, RunnerSettings, system_clock
 from hive_mind.runtime.requests import Requests
 from hive_mind.runtime.routes import Lines
+from hive_mind.runtime.timer import Alarm
+from hive_mind.runtime.wake_event import Bell
 
 __all__ = ["Node", "NodeRunner", "RunnerSettings", "system_clock"]
 
@@ -143,6 +143,11 @@ class NodeRunner(Requests):
         """How its bus does."""
         return self._bus.health
 
+    @property
+    def refusal(self) -> str:
+        """Why nothing that it sends is taken; "" while it is."""
+        return self._outgoing.refusal
+
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def start(self) -> None:
@@ -158,6 +163,10 @@ class NodeRunner(Requests):
         self.damaged = len(aside.records)
         with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
         await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
+
+    async def scrub(self) -> None:
+        """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
+        await self._journal.scrub()
 
     async def close(self, *, drain_s: float = 5.0) -> None:
         """Take no more requests, finish those there are, at the latest after `drain_s`; close the journal. Twice is fine."""

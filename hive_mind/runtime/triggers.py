@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from hive_mind.agents.run_journal import is_known
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.event_streams import Ended, ServerEvent, events_from, shown_url
@@ -134,7 +135,7 @@ class Triggers:
         try:
             return await self._keeper.start(None, {**trigger.inputs, **inputs}, run, _name(trigger))
         except InvalidInput:
-            if await self._keeper.parts.ledger.read(f"run/{run}"):
+            if await is_known(self._keeper.parts.ledger, run):
                 return run
             raise
 

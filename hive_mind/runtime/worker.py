@@ -26,6 +26,7 @@ from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.member import Report, open_node
 from hive_mind.runtime.metrics import NodeFigures
 from hive_mind.runtime.redacting import redact_error, redacted_status, redaction_of
+from hive_mind.runtime.room import rooms
 from hive_mind.runtime.transitions import Transitions
 from hive_mind.runtime.worker_agents import WorkerAgent
 from hive_mind.runtime.worker_config import AgentConfig, WorkerConfig
@@ -89,8 +90,14 @@ class Worker:
             memory_bytes=memory_bytes,
             cpu_s=times.user + times.system,
             error=self._error or "; ".join(troubles),
+            rooms=rooms(self._folders()) if self.config.models.store != "memory" else (),
             notices=(*(self._parts.notices if self._parts else ()), *(node.notice for node in nodes if node.notice)),
         )
+
+    def _folders(self) -> list[Path]:
+        """Where it writes."""
+        home = Path(self.config.home)
+        return [home, home / "hives" / self.config.hive.id, *(home / "agents" / agent.name for agent in self.config.agents)]
 
     def figures(self) -> list[NodeFigures]:
         """For Prometheus."""
@@ -230,6 +237,7 @@ class Worker:
                 if node.is_ready and not was_ready[name]:
                     self._begin(self._settle(name))
                 was_ready[name] = node.is_ready
+                self._begin(node.erase())
             self._note_failures()
             self._node_statuses()
             for agent in self._agents.values():
@@ -291,7 +299,8 @@ class Worker:
     def _nodes_to_come(self) -> tuple[NodeStatus, ...]:
         if self.config.hive.topology == "single":
             return ()
-        return tuple(NodeStatus(node.name, node.group, is_connected=self._bus is not None) for node in self.config.nodes)
+        is_open, error = self._bus is not None, self._error
+        return tuple(NodeStatus(node.name, node.group, is_connected=is_open, error=error) for node in self.config.nodes)
 
     def _status_of(self, config: AgentConfig) -> AgentStatus:
         if (agent := self._agents.get(config.name)) is not None:

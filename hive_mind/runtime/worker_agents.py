@@ -110,6 +110,7 @@ class WorkerAgent:
             pending=self._pending,
             learned=dict(self._sources.digests),
             error=error,
+            refusal=self._local.trouble,
         )
 
     @property

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 
@@ -73,11 +75,13 @@ class HiveConfig(msgspec.Struct, frozen=True):
     topology: str = "flat"
     founders: dict[str, tuple[str, ...]] = {}
     domains: dict[str, tuple[str, ...]] = {}
-    broadcast_threshold: float = 0.9
-    replicas: int = 3
-    partitions: int = 1024
+    broadcast_threshold: float = BROADCAST_THRESHOLD
+    replicas: int = REPLICAS
+    partitions: int = PARTITIONS
     is_sealed: bool = False
     """Whether every fact in it bears its author's seal."""
+    quota_per_agent: int = 1_000_000
+    """Facts that each of its agents may share, unless the manifest says otherwise."""
 
 
 class IdentityConfig(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from pathlib import Path
 
+from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, ConfigError
 from hive_mind.runtime.figures import figures_of
 from hive_mind.runtime.keys import Proof
@@ -79,7 +80,7 @@ class WorkerNode:
     @property
     def is_ready(self) -> bool:
         """Whether it can share and ask."""
-        return self.has_entered and self.running.is_in and self.is_connected and not self.running.runner.failure
+        return self.has_entered and self.running.is_in and self.is_connected and not self._refusal
 
     async def enter(self) -> None:
         """Return when it is a member. Tried until it works."""
@@ -94,6 +95,11 @@ class WorkerNode:
             else:
                 self.has_entered, self._error = True, ""
                 _log.info("%s: a member%s", self.name, f"; nothing is heard of {', '.join(silent)}" if silent else "")
+
+    async def erase(self) -> None:
+        """Carry out what the hive is to forget, once it is known here."""
+        if self.has_entered:
+            await self.running.erase()
 
     def look(self) -> None:
         """Note what a person should be told."""
@@ -123,6 +129,7 @@ class WorkerNode:
         running, figures = self.running, next(iter(self.figures()), None)
         topology = running.member.membership.topology
         received = running.runner.timings.of.get("received")
+        vitals = running.runner.health.vitals or BrokerVitals()
         return NodeStatus(
             name=self.name,
             group=self.config.group,
@@ -141,19 +148,29 @@ class WorkerNode:
             damaged=running.runner.damaged,
             identity=running.plan.proof.mode if running.plan.proof else "off",
             unproven=dict(running.runner.figures.unproven),
+            refusal=self._refusal or vitals.trouble,
+            broker_used_bytes=vitals.used_bytes,
+            broker_limit_bytes=vitals.limit_bytes,
+            ahead_of_members_ms=running.ahead_ms,
+            ahead_of_broker_ms=vitals.ahead_ms,
         )
 
     async def close(self) -> None:
         """Finish what is under way. Its agents are closed before."""
         await self.running.close()
 
-    def _trouble(self) -> str:
+    @property
+    def _refusal(self) -> str:
+        """Why nothing can be written by it; "" while something can."""
         runner = self.running.runner
         if runner.failure:
             return f"node {self.name} has stopped: {runner.failure}"
-        if not self.is_connected:
-            return f"the bus can't be reached: {runner.health.last_error or 'no answer'}"
-        return self._error
+        return f"the bus takes nothing: {runner.refusal}" if self.is_connected and runner.refusal else ""
+
+    def _trouble(self) -> str:
+        if not self.is_connected and not self.running.runner.failure:
+            return f"the bus can't be reached: {self.running.runner.health.last_error or 'no answer'}"
+        return self._refusal or self._error
 
     def _tell(self, error: str) -> None:
         if error != self._error:

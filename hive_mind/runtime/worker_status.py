@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from hive_mind.runtime.room import Room
+
 Phase = Literal["starting", "ready", "draining", "failed"]
 AgentPhase = Literal["starting", "learning", "ready", "asleep", "failed"]
 
@@ -40,6 +42,14 @@ class NodeStatus(msgspec.Struct, frozen=True):
     identity: str = "off"
     unproven: dict[str, int] = {}
     """Messages not proven to be from whom they say, by reason, since it was started."""
+    refusal: str = ""
+    """Why what it writes, to its journal or to the bus, is not taken; "" while it is."""
+    broker_used_bytes: int = 0
+    broker_limit_bytes: int = 0
+    """0: the broker doesn't say."""
+    ahead_of_members_ms: int = 0
+    """By how much the clock of this machine is ahead of those of the other members; behind where it is negative."""
+    ahead_of_broker_ms: int = 0
 
     @property
     def notice(self) -> str:
@@ -51,7 +61,10 @@ class NodeStatus(msgspec.Struct, frozen=True):
 
 
 class AgentStatus(msgspec.Struct, frozen=True):
-    """One agent. `pending`: facts that the hive has not confirmed. `learned`: digests by path."""
+    """One agent. `pending`: facts that the hive has not confirmed. `learned`: digests by path.
+
+    `refusal`: why its memory can't be written, "" while it can.
+    """
 
     name: str
     node: str = ""
@@ -64,6 +77,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     error: str = ""
     since_ms: int = 0
     """When its phase began."""
+    refusal: str = ""
 
 
 class WorkerStatus(msgspec.Struct, frozen=True):
@@ -82,6 +96,7 @@ class WorkerStatus(msgspec.Struct, frozen=True):
     error: str = ""
     notices: tuple[str, ...] = ()
     """What a person should know and what stops nothing."""
+    rooms: tuple[Room, ...] = ()
 
     @property
     def is_ready(self) -> bool:

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from hive_mind.hive.seal import is_sealed
-from hive_mind.hive.share import Share
+import msgspec
+
+from hive_mind.hive.policy.registry_service import REGISTRY, record_of
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, PartitionReplica
 from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
 from hive_mind.sim.history import Operation, Voice
-from hive_mind.sim.hives import all_keys
+from hive_mind.sim.keys import names_of
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.promises import Promises
 from hive_mind.sim.views import State, assertions_of, node_of, shares_of, state_of, voiced
@@ -48,7 +50,7 @@ def unfinished(world: World) -> str:
             return f"{machine.name} still waits for {', '.join(lacking)}"
     # Who has left may be the only one who has something, and only so stays until others have it.
     for machine in world.honest():
-        leaving = node_of(machine).holdings.leaving
+        leaving = node_of(machine).partitions.leaving
         if left := sorted(name for name in leaving if _still_owes(world, machine, name)):
             return f"{machine.name} still hands over {', '.join(left)}"
     return _unasked(world)
@@ -95,10 +97,10 @@ def _to_ask(machine: Machine, holder: Machine) -> list[str]:
     """Partitions about which an author has still to hear from a holder: also those that it hands over."""
     node = node_of(machine)
     unconfirmed = node.repair.authorship.unconfirmed(holder.name, node_of(holder).incarnation, machine.now.mono_ms)
-    return [*unconfirmed, *(name for name, to in node.holdings.leaving.items() if holder.name in to)]
+    return [*unconfirmed, *(name for name, to in node.partitions.leaving.items() if holder.name in to)]
 
 
-def _has_other_words(author: Share, holder: Share) -> bool:
+def _has_other_words(author: PartitionReplica, holder: PartitionReplica) -> bool:
     """Whether of what an author wrote other things are live at a holder. Otherwise there is nothing to hear."""
     own = {head.actor for head in author.own_heads()}
     return {dot for dot in author.members.live if actor_of(dot) in own} != {
@@ -133,7 +135,7 @@ def _partition_differences(world: World, states: dict[str, State]) -> Iterator[s
             elif states[name].live[partition] != states[holders[0]].live[partition]:
                 here, there = states[name].live[partition], states[holders[0]].live[partition]
                 yield f"{partition}: {name} has {len(here - there)} dots more and {len(there - here)} fewer than {holders[0]}"
-            elif not world.liar and not _have_seen_the_same(world, partition, name, holders[0]):
+            elif world.mail is None and not _have_seen_the_same(world, partition, name, holders[0]):
                 # Where somebody may lie, what was seen is taken over only with proofs, and costs no more than bytes.
                 yield f"{partition}: {name} and {holders[0]} hold the same, and have not seen the same"
 
@@ -149,7 +151,7 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
     return not _unproved(here, there) and not _unproved(there, here)
 
 
-def _unproved(share: Share, other: Share) -> list[Dot]:
+def _unproved(share: PartitionReplica, other: PartitionReplica) -> list[Dot]:
     """What another has seen, and this one has neither seen nor a proof of that it is gone."""
     known, seen = share.members.context, other.members.context
     up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
@@ -169,7 +171,7 @@ def agreement(world: World) -> float:
 
 def promises_of(world: World) -> Promises:
     """What clients were promised."""
-    return Promises(world.history.operations, forgetful=world.restored)
+    return Promises(world.history.operations, forgetful=world.restored, stolen={world.victim: world.rekeyed_ms})
 
 
 def settled(world: World, *, is_late: bool = False) -> Iterator[Violation]:
@@ -235,11 +237,11 @@ def _must_know(world: World, machine: Machine, partition: str, operation: Operat
 def _sane(world: World) -> Iterator[Violation]:
     """I5."""
     for machine in members(world):
-        standing = node_of(machine).standing
+        policy = node_of(machine).policy
         for _, given in assertions_of(machine):
             if not 0.0 <= given.assertion.confidence <= 1.0:
                 yield Violation("I5 confidence is from 0 to 1", f"{given.assertion.confidence} on {machine.name}")
-            if not 0.0 <= standing.trust(given.assertion.agent) <= 2.0:
+            if not 0.0 <= policy.trust(given.assertion.agent) <= 2.0:
                 yield Violation("I5 trust is from 0 to 2", f"{given.assertion.agent} on {machine.name}")
 
 
@@ -260,14 +262,19 @@ def _compact(world: World) -> Iterator[Violation]:
 
 
 def _authentic(world: World) -> Iterator[Violation]:
-    """I13, I14."""
-    keys = all_keys()
+    """I13, I14. A liar may say what it likes in its own name and in those of its agents."""
+    own = names_of(world.liar) if world.liar else ()
     for machine in members(world):
         for partition, given in assertions_of(machine):
             if given.assertion.tenant != "default":
                 yield Violation("I13 tenants are apart", f"{given.assertion.tenant} on {machine.name}")
-            if world.liar and not is_sealed(keys, partition, given):
+            record = (ASSERTIONS, partition.encode() + b"\0" + given.dot, msgspec.msgpack.encode(given))
+            if world.mail is not None and given.assertion.agent not in own and record not in world.genuine:
                 yield Violation("I14 nothing forged is live", f"{voiced(given)} on {machine.name}")
+        for entry in node_of(machine).registry.entries() if world.mail is not None else ():
+            put = record_of(entry)
+            if entry.by not in own and (REGISTRY, put.key, put.value) not in world.genuine:
+                yield Violation("I14 nothing forged counts", f"{entry.key} by {entry.by} on {machine.name}")
 
 
 def _voices(machine: Machine) -> set[tuple[str, Voice]]:

@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
 
-FAULTS = ("loss", "duplication", "partition", "crash", "disk", "restore", "clock", "stall", "churn", "liar")
+FAULTS = (
+    *("loss", "duplication", "partition", "crash", "disk", "restore", "clock", "stall", "churn"),
+    *("liar", "forger", "theft", "eclipse", "split"),
+)
+SIGNED = frozenset({"liar", "forger", "theft"})
+"""Faults against which members prove who they are."""
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -38,6 +43,16 @@ class Weather:
     stall_share: float = 0.0
     churn_share: float = 0.0
     has_liar: bool = False
+    is_signed: bool = False
+    """Whether members prove who they are."""
+    has_forger: bool = False
+    """Whether somebody who is no member reads and writes on the bus."""
+    has_thief: bool = False
+    """Whether somebody has the key of a member, until it is revoked."""
+    eclipse_share: float = 0.0
+    """How often a member begins to hear nobody but those who lie."""
+    split_share: float = 0.0
+    """How often it takes minutes until some hear of another topology."""
 
 
 CALM = Weather()
@@ -70,10 +85,17 @@ def drawn(faults: frozenset[str], chance: Chance) -> Weather:
         stall_share=0.01,
         churn_share=0.012 if chance.random() < 0.5 else 0.0,
         has_liar=chance.random() < 0.3,
+        is_signed=True,
+        has_forger=chance.random() < 0.5,
+        has_thief=chance.random() < 0.4,
+        eclipse_share=0.015,
+        split_share=0.5,
     )
     weather = _only(faults, everything)
+    # Of five members one may lie: where one does, nobody's key is stolen.
+    weather = replace(weather, has_thief=weather.has_thief and not weather.has_liar)
     # A liar's clock is wrong as it likes. A second one that is far off could make most votes wrong, where nobody can tell.
-    return replace(weather, clock_error_ms=0) if weather.has_liar else weather
+    return replace(weather, clock_error_ms=0) if weather.has_liar or weather.has_thief else weather
 
 
 def _only(faults: frozenset[str], everything: Weather) -> Weather:
@@ -88,6 +110,11 @@ def _only(faults: frozenset[str], everything: Weather) -> Weather:
         "stall": ("stall_share",),
         "churn": ("churn_share",),
         "liar": ("has_liar",),
+        "forger": ("has_forger",),
+        "theft": ("has_thief",),
+        "eclipse": ("eclipse_share",),
+        "split": ("split_share",),
     }
     off = [field for fault, fields in belongs.items() if fault not in faults for field in fields]
-    return replace(everything, **{field: getattr(CALM, field) for field in off})
+    calm = {field: getattr(CALM, field) for field in off}
+    return replace(everything, **calm, is_signed=bool(SIGNED & faults))

@@ -13,6 +13,7 @@ import numpy as np
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Event, Now, Received, Send, Tick
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy.seal import sealed
 from hive_mind.model.evidence import Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_id, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import (
@@ -82,18 +83,18 @@ class Liar:
             case SyncOffer():
                 return msgspec.structs.replace(message, clock=self._false_clock(message.clock))
             case SyncState():
-                everything = tuple(share for share in node.holdings.shares)
+                everything = tuple(share for share in node.partitions.shares)
                 return msgspec.structs.replace(message, agrees=everything, clock=self._false_clock(message.clock))
             case _:
                 return message
 
     def _false_step(self, node: HiveNode, step: SyncStep) -> SyncStep:
         """Everything was seen and nothing is live: in a plain set of this kind that removes everything."""
-        share = node.holdings.shares[step.partition]
+        share = node.partitions.shares[step.partition]
         heads = tuple(Head(head.node, head.incarnation, _FAR, head.seal) for head in share.heads.values())
         return msgspec.structs.replace(
             step,
-            adds=(*step.adds, *self._forged_adds(node)),
+            adds=(*step.adds, *self._forged_adds(node, step.partition)),
             removals=(*step.removals, *self._forged_removals(node)),
             heads=(*step.heads, *heads),
             seen_up_to=tuple(dot(actor, _FAR) for actor in sorted(share.heads)),
@@ -108,13 +109,25 @@ class Liar:
         if self._chance.random() > 0.1:
             return []
         # One that keeps nothing lies about what others keep.
-        partition = self._chance.choice(sorted(node.holdings.shares) or [node.topology.home(FACT_IDS[0], self._name)])
-        adds = tuple(self._forged_add(node, now) for _ in range(_FLOOD))
+        partition = self._chance.choice(sorted(node.partitions.shares) or [node.topology.home(FACT_IDS[0], self._name)])
+        adds = (*(self._forged_add(node, now) for _ in range(_FLOOD)), *self._squatted(node, partition))
         forged = Changes(partition, adds, self._forged_removals(node), ())
         return [Replicate(f"{self._chance.getrandbits(64):016x}", (forged,)), Announce(self._forged_entries(now))]
 
-    def _forged_adds(self, node: HiveNode) -> tuple[Sealed, ...]:
-        return (self._forged_add(node, node.standing.now),)
+    def _forged_adds(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
+        return (self._forged_add(node, node.policy.now), *self._squatted(node, partition))
+
+    def _squatted(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
+        """What its own agent says, under the dot that another node will write next."""
+        share = node.partitions.shares.get(partition)
+        heads = [head for head in share.heads.values() if head.node != self._name] if share is not None else []
+        if not heads:
+            return ()
+        head, agent = self._chance.choice(sorted(heads, key=lambda one: one.actor)), agents_of(self._name)[0]
+        statement = self._chance.choice(STATEMENTS)
+        stamp = Stamp(node.policy.now.wall_ms, 0, head.actor)
+        said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
+        return (sealed(node.policy.seal, partition, dot(head.actor, head.counter + self._chance.randrange(1, 4)), said),)
 
     def _forged_add(self, node: HiveNode, now: Now) -> Sealed:
         """One thing wrong with each: the author, the tenant, the confidence, the words under an id, the dot."""
@@ -140,10 +153,10 @@ class Liar:
 
     def _forged_removals(self, node: HiveNode) -> tuple[Removal, ...]:
         """Somebody else's assertions, taken back in the moderator's name and in its own."""
-        sealed = [given for share in node.holdings.shares.values() for given in share.all_sealed()]
-        if not sealed:
+        live = [given for share in node.partitions.shares.values() for given in share.all_sealed()]
+        if not live:
             return ()
-        given = self._chance.choice(sorted(sealed, key=lambda one: one.dot))
+        given = self._chance.choice(sorted(live, key=lambda one: one.dot))
         why = self._chance.choice(_REASONS)
         by = self._chance.choice((MODERATOR, self._name, given.assertion.agent))
         return (Removal(given.assertion.fact_id, (given.dot,), by, why, given.assertion.stamp, b"\1" * 32),)

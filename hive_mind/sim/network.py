@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.model.messages import Message
 from hive_mind.sim.faults import CALM, Weather
@@ -18,12 +19,13 @@ _AGAIN_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A message under way. `delivery` is "" where nobody waits for an acknowledgement."""
+    """A message under way. `delivery` is "" where nobody waits for an acknowledgement; `envelope` None where nobody signs."""
 
     sender: str
     to: str
     message: Message
     delivery: str = ""
+    envelope: Envelope | None = None
 
 
 class Fate(Enum):
@@ -42,16 +44,17 @@ class Network:
         self.weather = weather
         self.sent = self.lost = self.put_aside = 0
         self._side: frozenset[str] = frozenset()
+        self._only: dict[str, frozenset[str]] = {}
         self._waiting: set[str] = set()
         self._count = 0
 
-    def send(self, sender: str, to: str, message: Message) -> None:
+    def send(self, sender: str, to: str, message: Message, envelope: Envelope | None = None) -> None:
         """Put a message on its way."""
         self.sent += 1
         if self._chance.random() < self.weather.loss:
             self.lost += 1
             return
-        parcel = Parcel(sender, to, message, self._registered() if self.weather.is_brokered else "")
+        parcel = Parcel(sender, to, message, self._registered() if self.weather.is_brokered else "", envelope)
         for _ in range(2 if self._chance.random() < self.weather.duplication else 1):
             self._schedule.after(self._chance.expovariate(1 / self.weather.delay_ms), lambda: self._arrive(parcel, 1))
 
@@ -66,7 +69,16 @@ class Network:
     def heal(self) -> None:
         """Everybody reaches everybody, quickly and without loss."""
         self._side = frozenset()
+        self._only.clear()
         self.weather = CALM
+
+    def eclipse(self, name: str, heard: Collection[str]) -> None:
+        """Let a node hear nobody but these, until `shine`."""
+        self._only[name] = frozenset(heard)
+
+    def shine(self, name: str) -> None:
+        """End that."""
+        self._only.pop(name, None)
 
     def join(self) -> None:
         """End a partition."""
@@ -79,7 +91,7 @@ class Network:
 
     def reaches(self, one: str, other: str) -> bool:
         """Whether messages get from one to the other at all."""
-        return (one in self._side) == (other in self._side)
+        return (one in self._side) == (other in self._side) and one in self._only.get(other, (one,))
 
     def _registered(self) -> str:
         self._count += 1

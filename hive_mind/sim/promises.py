@@ -34,10 +34,15 @@ class _TakenBack(NamedTuple):
 
 
 class Promises:
-    """Derived from a history. `forgetful` nodes were set back to a backup, and with it the stamps they had given out."""
+    """Derived from a history. `forgetful` nodes were set back to a backup, and with it the stamps they had given out.
 
-    def __init__(self, operations: list[Operation], *, forgetful: Collection[str] = ()) -> None:
-        self._operations, self._forgetful = operations, forgetful
+    `stolen`: nodes whose key somebody else had, and until when. What is said by that key is promised nothing.
+    """
+
+    def __init__(
+        self, operations: list[Operation], *, forgetful: Collection[str] = (), stolen: Mapping[str, int] | None = None
+    ) -> None:
+        self._operations, self._forgetful, self._stolen = operations, forgetful, stolen or {}
         self._taken_back = _by_fact(operations)
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
 
@@ -68,6 +73,8 @@ class Promises:
         words: dict[Voice, tuple[Operation, int]] = {}
         for operation, promotion, held in _promotions(self._operations):
             voice, ends_ms = voice_of(promotion), _end(operation, promotion)
+            if operation.started_ms < self._stolen.get(operation.node, 0):
+                continue
             if held is not None and not held.refused and operation.is_acknowledged:
                 words[voice] = operation, ends_ms
             elif voice in words and not (held is not None and held.refused):

@@ -1,7 +1,7 @@
 """What a backup put back undoes: only what other machines have durably is still promised, the rest is in doubt."""
 
 from hive_mind.hive.effects import Promote, Retract, Write
-from hive_mind.hive.rights import clamped
+from hive_mind.hive.policy.rights import clamped
 from hive_mind.model.evidence import actor_of
 from hive_mind.sim.history import Operation
 from hive_mind.sim.machine import Machine

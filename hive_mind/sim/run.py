@@ -10,9 +10,10 @@ from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.freshness import check_fresh
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
 from hive_mind.sim.moderation import check_moderated
-from hive_mind.sim.storm import MODERATORS_NODE, Storm
+from hive_mind.sim.siege import Siege
+from hive_mind.sim.storm import Storm
 from hive_mind.sim.visible import check_visible
-from hive_mind.sim.workload import Workload
+from hive_mind.sim.workload import MODERATORS_NODE, Workload
 from hive_mind.sim.world import NewChance, Violation, World
 
 OPERATIONS = 100
@@ -67,6 +68,7 @@ class Run:
         self.plan, self.rounds = plan, 0
         self.world = World(topology, weather, stream, liar=liar if weather.has_liar else "")
         self.world.on_answer = lambda operation: self._first(check_answer(operation))
+        self._siege = Siege(self.world, stream, stream("siege"))
         self._storm = Storm(self.world, stream("storm"), Workload(stream("workload")), plan.operations)
         self._samples: list[tuple[float, float]] = []
 
@@ -96,6 +98,7 @@ class Run:
 
     def _rage(self) -> None:
         self._storm.begin()
+        self._siege.begin()
         while not self._storm.is_over and self.world.violation is None:
             self.world.run(_SAMPLES_MS)
             self._sample()
@@ -103,6 +106,7 @@ class Run:
             self._first(unretracted(self.world))
 
     def _heal(self) -> None:
+        self._siege.end()
         self.world.calm_down()
         self._settle()
 

@@ -1,20 +1,22 @@
 """The bad part of a run: clients at work, while the world around them does what the weather wants."""
 
 from hive_mind.hive.chance import Chance
+from hive_mind.hive.topology.base import Topology
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, YEAR_MS
 from hive_mind.sim.hives import joined, left
+from hive_mind.sim.intruders import FORGER, THIEF
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.restore import note_restored
-from hive_mind.sim.workload import Workload, agents_of
+from hive_mind.sim.workload import MODERATORS_NODE, Workload, agents_of
 from hive_mind.sim.world import World
 
 # A run of 100 operations so takes eight minutes of virtual time, besides stalls.
 PAUSE_MS = 5_000
-MODERATORS_NODE = "n0"
 
 _JOINS_MAX = 2
 _STALLS_MS = (10 * MINUTE_MS, 2 * HOUR_MS)
 _STEPS_MS = (-30_000, 30_000)
+_SPLITS_MS = (MINUTE_MS, 5 * MINUTE_MS)
 _LEAPS_MS = (-HOUR_MS, HOUR_MS, 10 * YEAR_MS)
 
 
@@ -64,7 +66,7 @@ class Storm:
         """Each fault draws whether it happens or not: one that is switched off leaves the others as they were."""
         world, weather, chance = self._world, self._world.weather, self._chance
         machine = chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
-        draws = [chance.random() for _ in range(7)]
+        draws = [chance.random() for _ in range(8)]
         if draws[0] < weather.crash_share and machine.node is not None:
             machine.crash(loses_tail=weather.loses_tails)
         if draws[1] < weather.partition_share:
@@ -79,6 +81,8 @@ class Storm:
             self._join()
         if draws[6] < weather.churn_share / 2:
             self._leave(machine)
+        if draws[7] < weather.eclipse_share:
+            self._eclipse(machine)
 
     def _divide(self) -> None:
         network, names = self._world.network, sorted(self._world.machines)
@@ -106,7 +110,7 @@ class Storm:
 
     def _step_clock(self, machine: Machine) -> None:
         machine.clock_error_ms += self._chance.choice(_STEPS_MS)
-        if self._chance.random() < 0.3 and not self._world.liar:
+        if self._chance.random() < 0.3 and not self._world.liar and not self._world.weather.has_thief:
             # Only one clock is ever far wrong: most must be right, or nobody can tell.
             self._world.machines[self._wrong].clock_error_ms = self._chance.choice(_LEAPS_MS)
 
@@ -114,14 +118,26 @@ class Storm:
         if self._joins < _JOINS_MAX:
             name = f"n{len(self._world.machines)}"
             self._joins += 1
-            self._world.rearrange(joined(self._world.topology, name))
+            self._rearrange(joined(self._world.topology, name))
             self._world.add(name)
 
     def _leave(self, machine: Machine) -> None:
         topology = self._world.topology
-        is_needed = machine.name in (MODERATORS_NODE, self._world.liar) or machine.name not in topology.nodes
+        is_needed = machine.name in (MODERATORS_NODE, self._world.liar, self._world.victim) or machine.name not in topology.nodes
         # With the last one who holds a partition that partition ends: nothing to hand over to, and nothing to simulate.
         is_last = any(len(topology.holders(partition)) == 1 for partition in topology.held_by(machine.name))
         if not self._has_left and not is_needed and not is_last:
             self._has_left = True
-            self._world.rearrange(left(self._world.topology, machine.name))
+            self._rearrange(left(self._world.topology, machine.name))
+
+    def _rearrange(self, topology: Topology) -> None:
+        """Mostly all hear of it soon; now and then some go on for minutes by the one before."""
+        names = sorted(self._world.machines)
+        late = self._chance.sample(names, len(names) // 2)
+        is_split = self._chance.random() < self._world.weather.split_share
+        self._world.rearrange(topology, late if is_split else (), int(self._chance.uniform(*_SPLITS_MS)))
+
+    def _eclipse(self, machine: Machine) -> None:
+        network, world = self._world.network, self._world
+        network.eclipse(machine.name, {world.liar, FORGER, THIEF})
+        world.schedule.after(self._chance.uniform(*_SPLITS_MS), lambda: network.shine(machine.name))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import Promote, Retract, Write
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.share import Share
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Dot, Sealed
 from hive_mind.model.messages import RegistryEntry
 from hive_mind.sim.history import Operation, Voice, voice_of
@@ -32,9 +32,9 @@ def node_of(machine: Machine) -> HiveNode:
     return machine.node
 
 
-def shares_of(machine: Machine) -> Mapping[str, Share]:
+def shares_of(machine: Machine) -> Mapping[str, PartitionReplica]:
     """A node's shares, by partition; none of one that is down."""
-    return machine.node.holdings.shares if machine.node is not None else {}
+    return machine.node.partitions.shares if machine.node is not None else {}
 
 
 def state_of(machine: Machine) -> State:

@@ -41,9 +41,9 @@ def _wanted(world: World, promises: Promises) -> set[str]:
     hidden: set[str] = set()
     shown: set[str] = set()
     for machine in members(world):
-        standing = node_of(machine).standing
+        policy = node_of(machine).policy
         for _, given in assertions_of(machine):
-            is_shown = standing.is_visible(given) and not standing.is_quarantined(given.assertion.fact_id)
+            is_shown = policy.is_visible(given) and not policy.is_quarantined(given.assertion.fact_id)
             (shown if is_shown else hidden).add(given.assertion.fact_id)
     return (promised & shown) - hidden
 

@@ -10,7 +10,7 @@ from hive_mind.model.probe import Anchors, Probe
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS
 
-MODERATOR = "moderator"
+MODERATOR, MODERATORS_NODE = "moderator", "n0"
 AGENTS_PER_NODE = 2
 DEADLINE_MS = 5_000
 

@@ -3,10 +3,11 @@
 Whatever is left to chance comes from streams of one seed, one per purpose: so that another fault does not change what agents do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
@@ -16,6 +17,7 @@ from hive_mind.hive.effects import (
     Outcome,
     Persist,
     Promote,
+    Put,
     Rearrange,
     Received,
     Retract,
@@ -23,12 +25,18 @@ from hive_mind.hive.effects import (
     Send,
 )
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.policy.registry_service import REGISTRY
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.replication.partition_replica import ASSERTIONS
+from hive_mind.hive.topology.base import Topology
+from hive_mind.model.messages import Message
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.history import History, Operation
 from hive_mind.sim.hives import node_of as new_node_of
+from hive_mind.sim.keys import Office
 from hive_mind.sim.liar import Liar, LyingNode
 from hive_mind.sim.machine import Machine
+from hive_mind.sim.mail import BEAT_MS, Mail
 from hive_mind.sim.network import Fate, Network, Parcel
 from hive_mind.sim.schedule import Schedule
 from hive_mind.sim.views import node_of, note_promoted, places_of
@@ -57,6 +65,10 @@ class World:
         self.weather, self.topology, self.liar = weather, topology, liar
         self.restored: set[str] = set()
         """Machines whose disks were set back."""
+        self.victim, self.rekeyed_ms = "", 0
+        """Whose key was stolen, if any was, and when it got another."""
+        self.genuine: set[tuple[str, bytes, bytes]] = set()
+        """Assertions and entries that honest nodes wrote, as their journals have them."""
         self.violation: Violation | None = None
         self.on_answer: Callable[[Operation], None] = lambda _: None
         self.boundaries = 0
@@ -67,9 +79,13 @@ class World:
         self._founders = frozenset(topology.nodes)
         self._new_chance, self._chance = new_chance, new_chance("world")
         self.network = Network(self.schedule, new_chance("network"), weather, self._deliver)
+        self.mail = Mail(Office(new_chance("office"))) if weather.is_signed or liar else None
         self._trace = blake2b(digest_size=8)
         self._cut_in = self._boundaries_until_cut()
         self._is_calm = False
+        if self.mail is not None:
+            for name in topology.nodes:
+                self.mail.office.issue(name)
         for name in topology.nodes:
             self.add(name)
 
@@ -77,8 +93,12 @@ class World:
 
     def add(self, name: str) -> Machine:
         """A new machine; it starts at once."""
+        if self.mail is not None and name not in self._founders:
+            self.mail.office.issue(name)
         machine = self.machines[name] = Machine(name, self.schedule, self._new_chance(f"machine {name}"), self)
         self.attempt(machine.start)
+        if self.mail is not None:
+            self._beat(machine)
         return machine
 
     def honest(self) -> list[Machine]:
@@ -93,11 +113,15 @@ class World:
         self.attempt(lambda: machine.tell(event))
         return operation
 
-    def rearrange(self, topology: Topology) -> None:
-        """Another topology holds: everybody hears of it, each in its own time."""
+    def rearrange(self, topology: Topology, late: Collection[str] = (), late_ms: int = 0) -> None:
+        """Another topology holds: everybody hears of it, each in its own time, some only much later."""
         self.topology = topology
         for machine in list(self.machines.values()):
-            self._rearrange_later(machine, topology)
+            self._rearrange_later(machine, topology, late_ms if machine.name in late else 0)
+
+    def post(self, author: str, to: str, envelope: Envelope) -> None:
+        """Put on its way what somebody says who is no machine of the hive."""
+        self.network.send(author, to, envelope.message, envelope)
 
     def calm_down(self) -> None:
         """No more faults: everything runs and everybody reaches everybody. Clocks stay as they are."""
@@ -145,7 +169,8 @@ class World:
         chance = self._new_chance(f"node {name} {boots}")
         is_founding = name in self._founders
         kind = LyingNode if name == self.liar else HiveNode
-        node = new_node_of(kind, name, self.topology, chance, is_sealed=bool(self.liar), is_founding=is_founding)
+        seal = UNSEALED if self.mail is None else self.mail.started(name)
+        node = new_node_of(kind, name, self.topology, chance, seal, is_founding=is_founding)
         self._expect_leavers(node)
         if isinstance(node, LyingNode):
             node.liar = Liar(name, self._new_chance(f"liar {boots}"))
@@ -162,13 +187,16 @@ class World:
             operation.ahead_ms = node_of(machine).clock.last.ms - machine.true_ms
             if isinstance(event, Promote):
                 note_promoted(machine, event, operation)
+        if self.mail is not None and not isinstance(event, Received) and machine.name != self.liar:
+            records = (record for effect in effects if isinstance(effect, Persist) for record in effect.records)
+            written = (record for record in records if isinstance(record, Put) and record.table in (ASSERTIONS, REGISTRY))
+            self.genuine.update((record.table, record.key, record.value) for record in written)
 
     def perform(self, machine: Machine, effect: Effect) -> None:
         """Carry out an effect of a node."""
         match effect:
             case Send(to, message):
-                for name in to:
-                    self.network.send(machine.name, name, message)
+                self._send(machine.name, to, message)
             case Acknowledge(delivery):
                 self.network.acknowledge(delivery)
             case SearchLocal():
@@ -207,7 +235,13 @@ class World:
         machine = self.machines.get(parcel.to)
         if machine is None:
             return Fate.AWAY
-        is_there = machine.tell(Received(parcel.sender, parcel.message, parcel.delivery))
+        sender = parcel.sender
+        if (envelope := parcel.envelope) is not None and self.mail is not None and machine.node is not None:
+            if not self.mail.is_taken(machine.name, envelope, machine.now.wall_ms):
+                self.network.acknowledge(parcel.delivery)
+                return Fate.TAKEN
+            sender = envelope.sender
+        is_there = machine.tell(Received(sender, parcel.message, parcel.delivery))
         return Fate.TAKEN if is_there else Fate.AWAY
 
     def _search(self, machine: Machine, effect: SearchLocal) -> None:
@@ -220,7 +254,21 @@ class World:
             boot = machine.boots
             self.schedule.after(0, lambda: machine.boots == boot and machine.tell(Received(machine.name, reply)))
         else:
-            self.network.send(machine.name, effect.reply_to, reply)
+            self._send(machine.name, (effect.reply_to,), reply)
+
+    def _send(self, sender: str, to: tuple[str, ...], message: Message) -> None:
+        envelope = None if self.mail is None else self.mail.envelope(sender, to, message)
+        for name in to:
+            self.network.send(sender, name, message, envelope)
+
+    def _beat(self, machine: Machine) -> None:
+        """Say to all, again and again, whose keys are whose."""
+        if self.mail is not None and machine.node is not None and machine.stalled_ms <= self.schedule.now_ms:
+            others = tuple(name for name in self.machines if name != machine.name)
+            envelope = self.mail.beat(machine.name, others)
+            for name in others:
+                self.network.send(machine.name, name, envelope.message, envelope)
+        self.schedule.after(BEAT_MS, lambda: self._beat(machine))
 
     def _answered(self, machine: Machine, request: str, outcome: Outcome) -> None:
         operation = self.history.end(request, outcome, self.schedule.now_ms)
@@ -239,8 +287,8 @@ class World:
         if places and persists and places[0] < persists[-1]:
             self.violate("I7b acknowledged after it is durable", f"{type(event.message).__name__} was acknowledged first")
 
-    def _rearrange_later(self, machine: Machine, topology: Topology) -> None:
-        self.schedule.after(self._chance.expovariate(1 / 5_000), lambda: self._rearrange(machine, topology))
+    def _rearrange_later(self, machine: Machine, topology: Topology, late_ms: int) -> None:
+        self.schedule.after(late_ms + self._chance.expovariate(1 / 5_000), lambda: self._rearrange(machine, topology))
 
     def _rearrange(self, machine: Machine, topology: Topology) -> None:
         """Tell a machine of a topology, and whether it has heard of the one before."""
@@ -250,7 +298,7 @@ class World:
 
     def _expect_leavers(self, node: HiveNode) -> None:
         """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""
-        node.holdings.expect(self.machines.keys() - self.topology.nodes)
+        node.partitions.expect(self.machines.keys() - self.topology.nodes)
 
 
 def _place(defect: BaseException) -> str:

@@ -93,6 +93,15 @@ class File:
         with translating(self.path, self._form), transaction(self.connection):
             yield self.connection
 
+    def scrub(self) -> None:
+        """Leave no freed page and no log. Raises `BackendError` where another connection still reads what was there before."""
+        with translating(self.path, self._form):
+            self.connection.execute("PRAGMA secure_delete = ON")
+            self.connection.execute("VACUUM")
+            (is_busy, *_), *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if is_busy:
+            raise BackendError("sqlite", f"{self.path} is being read by another process: erase again when it has ended")
+
     def close(self) -> None:
         """Write the log back and release the file."""
         try:
@@ -155,7 +164,9 @@ def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
 
 def _opened(path: Path, form: Format) -> sqlite3.Connection:
     is_torn = refuse_damaged_log(path, form.when_damaged)
-    _sync_log(path)
+    if log_path(path).exists():
+        # A write whose process was killed before it could sync is seen from now on, and more comes behind it.
+        sync_file(log_path(path))
     try:
         return _connected(path, form, is_torn=is_torn)
     except sqlite3.OperationalError as error:
@@ -224,14 +235,13 @@ def _begin_log_anew(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _sync_log(path: Path) -> None:
-    """A write whose process was killed before it could sync is seen from now on, and more comes behind it: make it durable."""
-    if log_path(path).exists():
-        descriptor = os.open(log_path(path), os.O_RDWR)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def sync_file(path: Path) -> None:
+    """Make what was written to a file durable, whoever wrote it."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None:
@@ -248,6 +258,22 @@ def _check_identity(path: Path, form: Format, application_id: int, version: int)
         raise unreadable(path, "is an SQLite file of another program", f"give this {form.owner} another path")
     if version > form.version:
         raise unreadable(path, f"was written by a newer hive-mind (format {version}, known up to {form.version})", "upgrade")
+
+
+@contextmanager
+def owned(path: Path, form: Format) -> Iterator[None]:
+    """Keep everybody from opening the file while the block runs. Raises like `File`."""
+    with translating(path, form):
+        lock = Lock(path, form.owner)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def free_name(path: Path, word: str) -> Path:
+    """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
+    return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
 
 
 def number(connection: sqlite3.Connection, pragma: str) -> int:
@@ -310,6 +336,12 @@ def unreadable(path: Path, what: str, advice: str) -> DatabaseUnreadable:
 def log_path(path: Path) -> Path:
     """SQLite's write-ahead log of a file."""
     return path.with_name(path.name + "-wal")
+
+
+def remove(path: Path) -> None:
+    """Delete a file and its log, where they are."""
+    for leftover in (path, log_path(path)):
+        leftover.unlink(missing_ok=True)
 
 
 def _first_bytes(path: Path) -> bytes:

@@ -18,6 +18,7 @@ from hive_mind.store.base import (
     AddFact,
     Change,
     DropVectors,
+    Erase,
     Link,
     PutVector,
     ReviseFact,
@@ -52,6 +53,8 @@ def _check_one(change: Change) -> None:
             _check_texts("model", model, (model,))
         case SetMeta(key, value):
             _check_texts("named value", key, (key, value))
+        case Erase(ids, texts):
+            _check_texts("what is erased", "", (*ids, *texts))
 
 
 def _check_fact(fact: Fact) -> None:

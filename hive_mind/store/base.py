@@ -81,7 +81,18 @@ class SetMeta:
     value: str
 
 
-Change = AddFact | ReviseFact | AddEpisode | AddEntity | Link | PutVector | DropVectors | SetMeta
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """Let go of facts, episodes and entities for good: their edges, entities that nothing else names, embeddings of `texts`.
+
+    It comes after everything else of its write. Their bytes stay in the file until `scrub`.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+
+Change = AddFact | ReviseFact | AddEpisode | AddEntity | Link | PutVector | DropVectors | SetMeta | Erase
 
 
 class FactStore(Protocol):
@@ -150,6 +161,13 @@ class FactStore(Protocol):
 
     async def tidy(self) -> None:
         """Give back what only makes the next writes faster. Changes nothing that is kept; for when nobody writes."""
+        ...
+
+    async def scrub(self) -> None:
+        """Leave no byte of what was erased: in freed pages, in the log, in what was made of the facts. Reads and writes it whole.
+
+        Raises `BackendError` where somebody else still reads it; then it is to be asked again.
+        """
         ...
 
     async def close(self) -> None:

@@ -7,7 +7,9 @@ async def open_ticket(title: str, urgent: bool = False) -> str:
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from types import FunctionType
 from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -19,6 +21,10 @@ from hive_mind.runs.effects import ToolTraits
 from hive_mind.tools.base import TIMEOUT_S, Tool, ToolContext
 
 Function = Callable[..., Any]
+_Form = tuple[type[BaseModel], str, dict[str, Any]]
+_FORMS: dict[Hashable, _Form] = {}
+# To make one costs some 2 ms, a run has twenty tools. Beyond this somebody makes functions without end.
+_FORMS_MAX = 1_000
 _FORBID = ConfigDict(extra="forbid")
 _PLAIN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -54,11 +60,9 @@ def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -
     if not (description := inspect.getdoc(function)):
         raise InvalidInput(f"tool {name!r} needs a docstring: a model chooses tools by what they say")
     try:
-        model, context = _model_of(function, name)
-        schema = model.model_json_schema()
+        model, context, schema = _form_of(function, name)
     except (PydanticUserError, NameError) as error:
         raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error}") from None
-    schema.pop("title", None)
 
     async def call(told: ToolContext, arguments: Arguments) -> Any:
         given = _validated(model, name, arguments) | ({context: told} if context else {})
@@ -66,7 +70,37 @@ def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -
             return await function(**given)
         return await asyncio.to_thread(function, **given)
 
-    return Tool(ToolSpec(name, description, schema), call, traits, timeout_s)
+    return Tool(ToolSpec(name, description, deepcopy(schema)), call, traits, timeout_s)
+
+
+def _form_of(function: Function, name: str) -> _Form:
+    """From the cache where the same function was made a tool before: those of a memory or a run are made anew for each run."""
+    key = _key_of(function, name)
+    if key is not None and key in _FORMS:
+        return _FORMS[key]
+    model, context = _model_of(function, name)
+    schema = model.model_json_schema()
+    schema.pop("title", None)
+    if key is not None:
+        if len(_FORMS) >= _FORMS_MAX:
+            _FORMS.clear()
+        _FORMS[key] = model, context, schema
+    return model, context, schema
+
+
+def _key_of(function: Function, name: str) -> Hashable | None:
+    """What its form follows from, which holds neither the function nor what it closes over. None where it can't be told."""
+    if not isinstance(function, FunctionType):
+        return None
+    named = function.__kwdefaults__ or {}
+    # 0 and False are equal, and not the same default.
+    defaults = [(type(one), one) for one in (*(function.__defaults__ or ()), *named.values())]
+    key = (function.__code__, function.__module__, name, *function.__annotations__.items(), *named, *defaults)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:

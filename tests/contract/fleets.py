@@ -16,6 +16,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Held, Listed, Now, Promotion, Retracted
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.journal.base import Journal
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -23,7 +24,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.runtime.fleet import FleetPlan, HostedNode, TopologyName
+from hive_mind.runtime.fleet import FleetPlan, HostedNode
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.runner import NodeRunner
 from tests.builders import BagOfWords, Home

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import Envelope, type_of
-from hive_mind.hive.arrangement import EPOCH_MAX
-from hive_mind.hive.arrangement import pack as packed
-from hive_mind.hive.flat import Flat
+from hive_mind.hive.topology.codec import EPOCH_MAX
+from hive_mind.hive.topology.codec import pack as packed
+from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.messages import Arranged, Arrangement, Beat, Message
 from tests.laws.test_wire import MESSAGES
 

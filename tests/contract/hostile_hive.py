@@ -10,27 +10,27 @@ import msgspec
 
 from hive_mind.bus.base import EVERYONE, BusCapabilities, BusHealth, Envelope, EventBus, Inbox, Subscription
 from hive_mind.hive.effects import Effect, Event, Now, Put, Received
-from hive_mind.hive.gossip import GossipSettings
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.seal import UNSEALED, Seal
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.replication.app_messages import AppMessages
+from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.standing import StandingSettings
-from hive_mind.hive.telling import Telling
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.journal.memory import MemoryJournal
+from hive_mind.runtime.app_message_log import ToldLog
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.runner import NodeRunner
-from hive_mind.runtime.told_log import ToldLog
 from tests.hives import MODERATOR, keyring, probe, promotion
 from tests.unit.runtime.running import until
 
 NODES = ("n0", "n1", "n2", "n3")
 VICTIM = NODES[-1]
 _TOPOLOGY = Sharded(first_placement(NODES, 2, 16))
-_SETTINGS = HiveSettings(standing=StandingSettings(moderators=(MODERATOR,)), gossip=GossipSettings(period_ms=200, first_ms=50))
+_SETTINGS = HiveSettings(standing=PolicySettings(moderators=(MODERATOR,)), gossip=GossipSettings(period_ms=200, first_ms=50))
 # Nobody is suspected and nobody leaves: who is a member is not what this is about.
 _MEMBERSHIP = MembershipSettings(beat_ms=200, suspect_after_ms=3_600_000)
 
@@ -63,7 +63,7 @@ class Tapped:
 class Counted:
     """A node, and how many messages it was given by the bus."""
 
-    def __init__(self, node: Telling) -> None:
+    def __init__(self, node: AppMessages) -> None:
         self._node, self.received = node, 0
         self.name, self.start, self.search = node.name, node.start, node.search
         self.index_some, self.wake_at_ms = node.index_some, node.wake_at_ms
@@ -89,10 +89,10 @@ class Attacked:
             ),
             self.membership,
         )
-        self.telling = Telling(self.member, lambda: NODES, chance)
-        self.log = ToldLog(lambda: self.telling.kept)
-        self.telling.handler = self.log.write
-        self.journal, self.counted = MemoryJournal(kept), Counted(self.telling)
+        self.app_messages = AppMessages(self.member, lambda: NODES, chance)
+        self.log = ToldLog(lambda: self.app_messages.kept)
+        self.app_messages.handler = self.log.write
+        self.journal, self.counted = MemoryJournal(kept), Counted(self.app_messages)
         self.runner = NodeRunner(self.counted, self.journal, bus, settings=RunnerSettings(hive), knows=NODES.__contains__)
 
     def believes(self) -> tuple[Any, ...]:
@@ -101,7 +101,7 @@ class Attacked:
         encode = msgspec.msgpack.Encoder().encode
         live = {
             name: sorted((given.dot, encode(given)) for given in share.all_sealed())
-            for name, share in node.holdings.shares.items()
+            for name, share in node.partitions.shares.items()
             if len(share)
         }
         entries = sorted(encode(entry) for entry in node.registry.entries())
@@ -114,7 +114,7 @@ class Attacked:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.runner.is_busy or len(self.member.node.outbox) or self.telling.unconfirmed)
+        return bool(self.runner.is_busy or len(self.member.node.outbox) or self.app_messages.unconfirmed)
 
 
 @asynccontextmanager

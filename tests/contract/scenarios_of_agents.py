@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from hive_mind.hive.expiry import ExpirySettings
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.fleet import TopologyName
 from hive_mind.runtime.runner import RunnerSettings
 from tests.contract.fleets import Leaping, Members, leaping, plan_of
 
@@ -27,7 +27,7 @@ def among(
     async def whole() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, Leaping)
-        hive = HiveSettings(standing=StandingSettings(moderators=moderators, expiry=expiry or ExpirySettings()))
+        hive = HiveSettings(standing=PolicySettings(moderators=moderators, expiry=expiry or ExpirySettings()))
         members = Members(plan_of(topology, agents, hive=hive, runner=RunnerSettings(ask_deadline_ms=DEADLINE_MS)))
         members.clock = loop.clock
         names = sorted(members.plan.agents, key=lambda agent: members.plan.agents.index(agent) % 2)

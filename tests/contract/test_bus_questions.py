@@ -10,7 +10,7 @@ import numpy as np
 
 from hive_mind.bus.base import Envelope, EventBus
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id

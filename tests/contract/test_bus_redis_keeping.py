@@ -14,6 +14,7 @@ from tests.contract.bus_builders import envelope, eventually, text, texts
 from tests.contract.redis_builders import (
     Buses,
     has_given_way,
+    has_letter,
     kill,
     length,
     nothing_pending,
@@ -369,5 +370,26 @@ def test_an_exclusive_name_and_a_shared_one_do_not_mix_on_one_bus(server: RedisS
         await subscribed(bus, is_shared=True)
         with pytest.raises(InvalidInput, match="taken"):
             await subscribed(bus)
+
+    over(server, scenario)
+
+
+def test_a_dead_letter_is_given_again_as_its_sender_signed_it_and_to_nobody_else(server: RedisServer) -> None:
+    async def scenario(buses: Buses) -> None:
+        bus = await buses.bus()
+        bob, cid = await subscribed(bus), await subscribed(bus, "cid")
+        sent = msgspec.structs.replace(envelope("for both", "bob", "cid"), seal=b"of all of it, targets too")
+        await bus.publish([sent])
+        assert await cid.take_and_ack(1) == ["for both"]
+        (delivery,) = await bob.take(1)
+        await delivery.dead_letter("not now")
+        await eventually(lambda: has_letter(bus, "hive"))
+
+        (letter,) = await bus.dead_letters("hive")
+        assert await bus.replay("hive", [letter.id]) == 1
+        (again,) = await bob.take(1)
+        assert (again.envelope.target, again.envelope.seal) == (sent.target, sent.seal)
+        await again.ack()
+        assert await cid.has_nothing()
 
     over(server, scenario)

@@ -13,7 +13,7 @@ from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.rights import rating_key
+from hive_mind.hive.policy.rights import rating_key
 from hive_mind.model.content import Candidate
 from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.settings import Settings
@@ -66,7 +66,7 @@ async def rated(members: Mapping[str, RunningMember]) -> None:
         entries = []
         for other in set(members) - {liar}:
             good, bad = (20, 0) if other in LIARS else (0, 20)
-            value = f'{{"good":{good},"bad":{bad},"at_ms":{members[liar].member.node.standing.hive_ms()}}}'
+            value = f'{{"good":{good},"bad":{bad},"at_ms":{members[liar].member.node.policy.hive_ms()}}}'
             entries.append((rating_key(liar, other), value))
         assert not any(await members[liar].runner.write(entries, liar))
 
@@ -85,7 +85,7 @@ async def arrived(members: Mapping[str, RunningMember]) -> None:
     """Until all members hold the same assertions and ratings."""
     nodes = [member.member.node for member in members.values()]
     while True:
-        assertions = {sum(len(list(share.members.items())) for share in node.holdings.shares.values()) for node in nodes}
+        assertions = {sum(len(list(share.members.items())) for share in node.partitions.shares.values()) for node in nodes}
         if len(assertions) == 1 and len({len(node.registry) for node in nodes}) == 1:
             return
         await asyncio.sleep(0.2)
@@ -101,8 +101,8 @@ def test_up_to_a_third_that_lies_together_neither_wins_nor_silences_anybody(
             await rated(members)
             await arrived(members)
             reader = members[HONEST[0]]
-            standing = reader.member.node.standing
-            assert not any(standing.trust(name) != 1.0 for name in members)
+            policy = reader.member.node.policy
+            assert not any(policy.trust(name) != 1.0 for name in members)
             found = await first_of_each(reader)
             right = sum(first == said(number, RIGHT) for number, first in enumerate(found))
             print(

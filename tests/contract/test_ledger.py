@@ -292,3 +292,67 @@ def test_closing_ends_those_who_follow_finishes_what_was_handed_in_and_leaves_no
                 await call
 
     with_ledger(scenario)
+
+
+# ── dropping whole streams ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _three(ledger: Ledger) -> dict[str, Head]:
+    for name in ("run/a", "run/b", "word/a"):
+        assert await ledger.append(name, 0, [step(f"{name} one"), step(f"{name} two")])
+    return {head.stream: head for head in await ledger.heads("")}
+
+
+def test_streams_go_all_at_once_with_an_entry_that_says_so(with_ledger: Run) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        heads = await _three(ledger)
+        assert await ledger.drop([heads["run/a"], heads["word/a"]], "pruned/a", [step("a", "pruned")])
+        assert [head.stream for head in await ledger.heads("")] == ["pruned/a", "run/b"]
+        assert await ledger.read("run/a") == []
+        assert await bodies(ledger, "run/b") == ["run/b one", "run/b two"]
+        assert [entry.body for entry in await first(3, ledger)] == [b"run/b one", b"run/b two", b"a"]
+
+    with_ledger(scenario)
+
+
+def test_a_stream_that_has_grown_meanwhile_keeps_all_of_them(with_ledger: Run) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        heads = await _three(ledger)
+        assert await ledger.append("word/a", 2, [step("three")])
+        assert not await ledger.drop([heads["run/a"], heads["word/a"]], "pruned/a", [step("a")])
+        assert [(head.stream, head.seq) for head in await ledger.heads("")] == [("run/a", 1), ("run/b", 1), ("word/a", 2)]
+        assert not await ledger.drop([Head("run/none", 0, 1, "")], "pruned/none", [step("none")])
+
+    with_ledger(scenario)
+
+
+def test_no_position_is_given_twice_and_followers_miss_nothing(with_ledger: Run) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        heads = await _three(ledger)
+        seen = await first(6, ledger)
+        assert await ledger.drop(list(heads.values()), "pruned/all", [step("all")])
+        assert await ledger.append("run/a", 0, [step("anew")])
+        later = await first(2, ledger, seen[-1].pos)
+        assert [(entry.stream, entry.seq, entry.pos) for entry in later] == [("pruned/all", 0, 7), ("run/a", 0, 8)]
+
+    with_ledger(scenario)
+
+
+def test_a_stream_may_take_its_own_place(with_ledger: Run) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        heads = await _three(ledger)
+        assert await ledger.drop([heads["run/b"]], "run/b", [step("both")])
+        assert await bodies(ledger, "run/b") == ["both"]
+        assert await ledger.append("run/b", 1, [step("more")])
+
+    with_ledger(scenario)
+
+
+def test_dropping_without_a_trace_is_refused(with_ledger: Run) -> None:
+    async def scenario(ledger: Ledger) -> None:
+        heads = await _three(ledger)
+        with pytest.raises(InvalidInput, match="together with an entry that says so"):
+            await ledger.drop([heads["run/a"]], "pruned/a", [])
+        assert len(await ledger.heads("")) == 3
+
+    with_ledger(scenario)

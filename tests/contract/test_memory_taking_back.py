@@ -7,12 +7,12 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.expiry import ExpirySettings
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.content import Content
 from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.query import Query
-from hive_mind.runtime.fleet import TopologyName
 from tests.builders import BagOfWords, found, said
 from tests.contract.fleets import SHARING, Members
 from tests.contract.scenarios_of_agents import Agents, among

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.hive.share import Share
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
-from hive_mind.runtime.fleet import HostedNode, TopologyName
+from hive_mind.runtime.fleet import HostedNode
 from hive_mind.runtime.runner import RunnerSettings
 from tests.builders import Home, found, run, said
 from tests.contract.fleets import AGENTS, SHARING, Door, Members, plan_of
@@ -316,8 +317,8 @@ def holders(topology: Topology, asker: str, fact_id: str) -> set[str]:
     return set(topology.holders(topology.home(fact_id, asker)))
 
 
-def shares_of(hosted: HostedNode) -> list[Share]:
-    return list(hosted.node.holdings.shares.values())
+def shares_of(hosted: HostedNode) -> list[PartitionReplica]:
+    return list(hosted.node.partitions.shares.values())
 
 
 def test_an_agent_that_asks_sees_which_facts_of_others_contradict_each_other(topology: TopologyName):

@@ -12,6 +12,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact, Relation, Sharing
+from hive_mind.model.ids import fact_id
 from hive_mind.store.base import (
     AddEntity,
     AddEpisode,
@@ -74,7 +75,8 @@ def test_a_fact_comes_back_as_it_was_written(with_store: Run) -> None:
     ids=lambda text: text[:12].encode("unicode_escape").decode(),
 )
 def test_any_text_is_kept_as_it_is_and_never_parsed(with_store: Run, text: str) -> None:
-    odd = replace(FULL, content=text, concept=text[:50], sources=(text[:50], "b"), entities=(text[:50],), speaker=text[:50])
+    texts = {"content": text, "concept": text[:50], "speaker": text[:50]}
+    odd = replace(FULL, id=fact_id(text), sources=(text[:50], "b"), entities=(text[:50],), **texts)
 
     async def scenario(store: FactStore) -> None:
         await store.write([AddFact(odd), AddEpisode(episode(text)), SetMeta("note", text), AddEntity("e", text)])

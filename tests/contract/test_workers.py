@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.runtime.worker import Worker, open_worker
 from hive_mind.runtime.worker_config import AgentConfig, BusConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from tests.servers.redis_server import RedisServer

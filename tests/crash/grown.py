@@ -15,8 +15,8 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store import sqlite
 from hive_mind.store.base import AddEpisode, AddFact, Change, Link, PutVector, ReviseFact
-from hive_mind.store.sqlite import problems, reading
-from hive_mind.store.sqlite.history import RecordReader
+from hive_mind.store.sqlite import problems
+from hive_mind.store.sqlite.reading import RecordReader
 from tests.crash.workloads import COUNTER, MODEL, RecordWorkload, State, difference
 
 _FACTS_PER_EPISODE = 100
@@ -71,11 +71,11 @@ class Grown(RecordWorkload):
         if damaged := problems(path):
             return f"damaged: {damaged[:3]}", 0
         with RecordReader(path) as reader:
-            count = int(reading.meta(reader.connection, reader.damaged.append).get(COUNTER, "0"))
+            count = int(reader.meta().get(COUNTER, "0"))
             if count < acknowledged:
                 return f"{count} writes are there, {acknowledged} were acknowledged", count
             found = _found(reader, grown_at)
-            kept = reading.counts(reader.connection)
+            kept = reader.counts()
         expected = dict(self.expected(count))
         if wrong := self._miscounted(kept, expected):
             return wrong, count
@@ -95,8 +95,6 @@ def _found(reader: RecordReader, grown_at: int) -> dict[object, object]:
             found["fact" if isinstance(node.value, Fact) else "episode", node.id] = node.value
     for edge in reader.edges_since(grown_at):
         found[Link(edge.relation, edge.from_id, edge.to_id)] = True
-    found |= {("meta", key): value for key, value in reading.meta(reader.connection, reader.damaged.append).items()}
-    while grown_at:
-        page, grown_at = reading.vectors(reader.connection, MODEL, (grown_at, reader.last_tick), reader.damaged.append)
-        found |= {("vector", key): value.tobytes() for key, value in page.items()}
+    found |= {("meta", key): value for key, value in reader.meta().items()}
+    found |= {("vector", key): value.tobytes() for key, value in reader.vectors(MODEL, (grown_at, reader.last_tick)).items()}
     return found

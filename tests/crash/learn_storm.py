@@ -20,7 +20,7 @@ from pathlib import Path
 import hive_mind
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store.sqlite import problems
-from hive_mind.store.sqlite.history import RecordReader
+from hive_mind.store.sqlite.reading import RecordReader
 from tests.crash import checkpoints
 from tests.crash.grown import Grown, base_fact
 

@@ -21,7 +21,8 @@ import pytest
 from hive_mind import BackendError, CognitiveMemory
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
-from hive_mind.store.graph import Graph, client, wire
+from hive_mind.store._kuzu import pipe
+from hive_mind.store.graph import Graph, client
 from tests.chance import seed_of_this_run
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 
@@ -290,7 +291,7 @@ def survives(record: Path, step: int) -> bool:
     command = [sys.executable, "-P", "-c", _SUICIDE + client._CHILD, str(record), "0.01", str(step)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
-        process.stdin.write(wire.framed(wire.Question("neighbourhood", {"given": "Ines", "depth": 1, "limit": 10})))
+        process.stdin.write(pipe.framed(("neighbourhood", {"given": "Ines", "depth": 1, "limit": 10}, "")))
         process.stdin.flush()
         assert process.wait(60) in (0, -signal.SIGKILL)
         return process.returncode == 0

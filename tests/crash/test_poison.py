@@ -10,7 +10,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Effect, Event, Now, Received
-from hive_mind.hive.telling import Telling
+from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.model.messages import Receipt, Replicate
 from hive_mind.runtime.member import MemberPlan, open_bus, open_member
 from hive_mind.runtime.settings import Settings
@@ -21,9 +21,9 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("CRITICAL")
-    handle = Telling.handle
+    handle = AppMessages.handle
 
-    def breaking(self: Telling, event: Event, now: Now) -> list[Effect]:
+    def breaking(self: AppMessages, event: Event, now: Now) -> list[Effect]:
         if isinstance(event, Received) and isinstance(event.message, Replicate):
             raise ZeroDivisionError("a defect")
         return handle(self, event, now)
@@ -47,7 +47,7 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
 
     async def whole() -> None:
         assert await boot()
-        monkeypatch.setattr(Telling, "handle", breaking)
+        monkeypatch.setattr(AppMessages, "handle", breaking)
         bus = await open_bus(plan.bus)
         await bus.publish([Envelope("poison", hive, "ben", ("ada",), "replicate", Replicate("parcel", ()))])
 

@@ -25,7 +25,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.store import sqlite as records
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta
 from hive_mind.store.sqlite import record
-from hive_mind.store.sqlite.history import RecordReader
+from hive_mind.store.sqlite.reading import RecordReader
 
 State = Mapping[object, object]
 MODEL = "m"

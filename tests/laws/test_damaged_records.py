@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import SetAside
-from hive_mind.hive.share import ASSERTIONS, HEADS, PROOFS, SEEN
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS, SEEN
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.hives import MODERATOR, Hive, federated, flat, sharded
@@ -50,7 +50,7 @@ def state(hive: Hive) -> dict[str, object]:
         name: (
             {partition: hive.live(name).get(partition, {}) for partition in hive.topology.held_by(name)},
             node.registry.entries(),
-            [p for p in hive.topology.held_by(name) if not node.holdings.shares[p].is_complete],
+            [p for p in hive.topology.held_by(name) if not node.partitions.shares[p].is_complete],
         )
         for name, node in hive.nodes.items()
     }
@@ -58,7 +58,7 @@ def state(hive: Hive) -> dict[str, object]:
 
 def pasts(hive: Hive, name: str) -> dict[str, Context]:
     """What a node has seen of its partitions, live or gone."""
-    return {partition: hive.nodes[name].holdings.shares[partition].members.context for partition in hive.topology.held_by(name)}
+    return {partition: hive.nodes[name].partitions.shares[partition].members.context for partition in hive.topology.held_by(name)}
 
 
 def damage(hive: Hive, name: str, places: list[tuple[str, bytes]], *, is_place_sure: bool = True) -> None:
@@ -98,7 +98,7 @@ def test_a_node_that_lost_a_record_claims_no_more_than_it_has_until_others_have_
 
     damage(hive, name, [place])
 
-    share = hive.nodes[name].holdings.shares[place[1].partition(b"\0")[0].decode()]
+    share = hive.nodes[name].partitions.shares[place[1].partition(b"\0")[0].decode()]
     context = share.members.context
     assert not share.is_complete
     assert sum(context.up_to.values()) + len(context.beyond) == len(share)

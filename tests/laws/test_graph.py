@@ -60,7 +60,7 @@ def lived(deeds, seed: int, common=()) -> InMemoryHiveGraph:
 
 def state(hive: InMemoryHiveGraph):
     node = hive.host.nodes["n0"]
-    share = node.holdings.shares["all"]
+    share = node.partitions.shares["all"]
     live = {given.dot: given for given in share.all_sealed()}
     found = {fact.id: (fact.provenance, fact.status, fact.trust) for fact in hive.query_facts("red pump", limit=100)}
     # Not the context: what came and went before the other heard of it leaves a proof there and need not be seen.
@@ -141,7 +141,7 @@ class Ledger:
 
 
 def assertions_of(hive: Hive, text: str, names) -> list[Sealed]:
-    shares = [share for name in names for share in hive.nodes[name].holdings.shares.values()]
+    shares = [share for name in names for share in hive.nodes[name].partitions.shares.values()]
     return [given for share in shares for given in share.assertions(fact_id(text))]
 
 

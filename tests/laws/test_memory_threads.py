@@ -15,9 +15,9 @@ import pytest
 
 from hive_mind import FleetPlan, Settings, open_fleet
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.runtime.fleet import TopologyName
 from tests.builders import BagOfWords, Home
 
 THREADS = 8

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.hive.registry import DRIFT_MS, Registry
-from hive_mind.hive.rights import problem_with
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry
+from hive_mind.hive.policy.rights import problem_with
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import RegistryEntry
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.sharded import Sharded
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.hives import FORGETFUL, HOUR_MS, MODERATOR, Hive
@@ -84,10 +84,10 @@ def voices(hive: Hive):
     """All that is vouched for and counts, wherever it lies."""
     found: dict[str, set[object]] = {}
     for node in hive.nodes.values():
-        node.standing.now = hive.clock()
-        for share in node.holdings.shares.values():
+        node.policy.now = hive.clock()
+        for share in node.partitions.shares.values():
             for one in share.all_sealed():
-                if node.standing.is_visible(one):
+                if node.policy.is_visible(one):
                     said = one.assertion
                     found.setdefault(said.fact_id, set()).add(
                         (said.agent, said.root, said.confidence, said.stamp, said.expires_ms)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.latencies import Latencies, ScatterSettings
-from hive_mind.hive.scatter import Scatter
-from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query.scatter import Scatter
+from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest
 from hive_mind.model.occurrences import Occurrences

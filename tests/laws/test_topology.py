@@ -7,11 +7,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import first_placement
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 
 NODES = [f"n{n:02}" for n in range(20)]

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.hive.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
-from hive_mind.hive.registry import Registry
-from hive_mind.hive.trust import TrustBook, k_eff
-from hive_mind.hive.voting import Claim, agreed, fused, shares
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
+from hive_mind.hive.trust.trust_book import TrustBook, k_eff
+from hive_mind.hive.trust.voting import Claim, agreed, fused, shares
 from hive_mind.model.evidence import Provenance, Stamp
 from hive_mind.model.messages import RegistryEntry
 

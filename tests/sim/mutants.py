@@ -10,15 +10,16 @@ from unittest.mock import patch
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.crdt.context import Context
 from hive_mind.crdt.orset import ORSet
-from hive_mind.hive import ratings, rights
-from hive_mind.hive.delivery import OUTBOX
 from hive_mind.hive.effects import Acknowledge, Effect, Persist, Put, Send
-from hive_mind.hive.exchange import Answer, Exchanges
-from hive_mind.hive.hive_time import HiveTime
-from hive_mind.hive.holdings import Holdings
+from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.registry import Registry, Swept
-from hive_mind.hive.share import Share
+from hive_mind.hive.policy import rights
+from hive_mind.hive.policy.registry import Registry, Swept
+from hive_mind.hive.replication.exchange import Answer, Exchanges
+from hive_mind.hive.replication.outbox import OUTBOX
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.trust import ratings
 from hive_mind.model.evidence import actor_of, counter_of
 from hive_mind.model.messages import ClockSample, SyncOffer, SyncStep
 from hive_mind.sim.machine import Machine
@@ -27,9 +28,17 @@ Mutant = Callable[[], "contextmanager[None]"]
 MUTANTS: dict[str, Mutant] = {}
 
 
-def mutant(make: Callable[[], Iterator[None]]) -> Mutant:
-    MUTANTS[make.__name__] = contextmanager(make)
-    return MUTANTS[make.__name__]
+def registered(mutants: dict[str, Mutant]) -> Callable[[Callable[[], Iterator[None]]], Mutant]:
+    """A decorator that makes a mutant of a generator, and puts it among these under its name."""
+
+    def mutant(make: Callable[[], Iterator[None]]) -> Mutant:
+        mutants[make.__name__] = contextmanager(make)
+        return mutants[make.__name__]
+
+    return mutant
+
+
+mutant = registered(MUTANTS)
 
 
 @contextmanager
@@ -167,19 +176,19 @@ def gc_by_local_clock():
     def own(_, now):
         return now.wall_ms
 
-    with all_of(patch.object(HiveTime, "now_ms", own), patch.object(HiveTime, "trusted_ms", own)):
+    with all_of(patch.object(HiveClock, "now_ms", own), patch.object(HiveClock, "trusted_ms", own)):
         yield
 
 
 @mutant
 def clock_without_round_trip():
     """A sample of a peer's clock counts however long it was under way."""
-    vote = HiveTime.vote
+    vote = HiveClock.vote
 
     def hasty(self, peer, sample, now):
         return vote(self, peer, ClockSample(sample.wall_ms, sample.mono_ms, now.mono_ms), now)
 
-    with patch.object(HiveTime, "vote", hasty):
+    with patch.object(HiveClock, "vote", hasty):
         yield
 
 
@@ -206,13 +215,13 @@ def hlc_not_advanced():
 @mutant
 def absolute_ttl_unsynced():
     """An author without a trusted clock writes all the same until when its assertion lives."""
-    assertion = Holdings._assertion
+    assertion = Partitions._assertion
 
     def trusting(self, *rest):
-        with patch.object(HiveTime, "trusted_ms", HiveTime.now_ms):
+        with patch.object(HiveClock, "trusted_ms", HiveClock.now_ms):
             return assertion(self, *rest)
 
-    with patch.object(Holdings, "_assertion", trusting):
+    with patch.object(Partitions, "_assertion", trusting):
         yield
 
 
@@ -223,8 +232,8 @@ def absolute_ttl_unsynced():
 def no_dedupe():
     """What was taken away is let in again when it is repeated."""
     with all_of(
-        patch.object(Share, "_is_known", lambda self, dot: dot in self._sealed),
-        patch.object(Share, "_is_taken_back", lambda *_: False),
+        patch.object(PartitionReplica, "_is_known", lambda self, dot: dot in self._sealed),
+        patch.object(PartitionReplica, "_is_taken_back", lambda *_: False),
         patch.object(Context, "unseen", lambda _, dots: list(dots)),
     ):
         yield
@@ -244,7 +253,10 @@ def remove_forgets_context():
             self._context = Context(up_to, [*self._context.beyond - {dot}, *beyond])
         return gone
 
-    with all_of(patch.object(ORSet, "_take_away", forgetful), patch.object(Share, "_forget", without_proofs(Share._forget))):
+    with all_of(
+        patch.object(ORSet, "_take_away", forgetful),
+        patch.object(PartitionReplica, "_forget", without_proofs(PartitionReplica._forget)),
+    ):
         yield
 
 
@@ -260,14 +272,14 @@ def without_proofs(forget):
 @mutant
 def trust_decides_membership():
     """Assertions of agents that are trusted little are not kept, and noted as seen."""
-    admitted = Share._admitted
+    admitted = PartitionReplica._admitted
 
     def choosy(self, adds, authority, taken):
         fresh, observed, *rest = admitted(self, adds, authority, taken)
         distrusted = [given for given in fresh if authority.trust(given.assertion.agent) < 0.9]
         return [given for given in fresh if given not in distrusted], [*observed, *(one.dot for one in distrusted)], *rest
 
-    with patch.object(Share, "_admitted", choosy):
+    with patch.object(PartitionReplica, "_admitted", choosy):
         yield
 
 

@@ -7,13 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+import msgspec
+
 from hive_mind.hive.effects import Now, Promote, Promotion, Received, Retract, Write
-from hive_mind.hive.flat import ALL, Flat
-from hive_mind.hive.topology import Topology
-from hive_mind.model.messages import ClockSample, SyncState
+from hive_mind.hive.policy.seal import sealed
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import ALL, Flat
+from hive_mind.model.evidence import Assertion, Stamp, actor_id, dot
+from hive_mind.model.messages import Changes, ClockSample, Replicate, SyncState
 from hive_mind.sim.checks import members
 from hive_mind.sim.faults import CALM, HOUR_MS, MINUTE_MS, Weather
 from hive_mind.sim.history import Operation
+from hive_mind.sim.intruders import THIEF
+from hive_mind.sim.keys import seal_of
 from hive_mind.sim.views import assertions_of, node_of, voiced
 from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
 from hive_mind.sim.world import World
@@ -60,8 +66,8 @@ def a_clock_an_hour_behind_shortens_no_life() -> str:
     world.run(5 * MINUTE_MS)
     for machine in members(world):
         node = node_of(machine)
-        node.standing.now = machine.now
-        shown = [given for _, given in assertions_of(machine) if node.standing.is_visible(given)]
+        node.policy.now = machine.now
+        shown = [given for _, given in assertions_of(machine) if node.policy.is_visible(given)]
         if not operation.ended_ms or not shown:
             return f"after five minutes of twenty it is gone on {machine.name}"
     return ""
@@ -92,10 +98,10 @@ def a_reply_to_an_earlier_boot_is_dropped() -> str:
     stale = SyncState(
         b"s" * 16, peer.incarnation, earlier, ClockSample(now.wall_ms, now.mono_ms, now.mono_ms), (ALL,), complete=(ALL,)
     )
-    node.holdings.shares[ALL].is_complete = False
-    node.holdings.sources[ALL] = ("n1",)
+    node.partitions.shares[ALL].is_complete = False
+    node.partitions.sources[ALL] = ("n1",)
     node.handle(Received("n1", stale), now)
-    return "it believes to have everything" if node.holdings.shares[ALL].is_complete else ""
+    return "it believes to have everything" if node.partitions.shares[ALL].is_complete else ""
 
 
 def a_backup_gives_out_no_dot_twice() -> str:
@@ -158,6 +164,31 @@ def _one_fact(cut_at: int) -> World:
     return world
 
 
+def a_revoked_key_stays_revoked_through_a_restart() -> str:
+    """n1 has heard that the key of n2 was revoked, starts again where it hears nobody but the thief, and hears the thief."""
+    world = world_of(weather=replace(CALM, is_signed=True))
+    assert world.mail is not None
+    world.run(10_000)
+    thief = world.mail.office.signing("n2")
+    world.mail.office.revoke("n2")
+    world.mail.office.issue("n2")
+    world.machines["n2"].crash(loses_tail=False)
+    world.machines["n2"].start()
+    world.run(5 * MINUTE_MS)
+    machine = world.machines["n1"]
+    machine.crash(loses_tail=False)
+    world.network.eclipse("n1", {THIEF})
+    machine.start()
+    agent = agents_of("n2")[0]
+    said = Assertion(FACT_IDS[0], agent, agent, 1.0, Stamp(machine.true_ms, 0, b"thief"), STATEMENTS[0])
+    given = sealed(seal_of(thief.keyring), ALL, dot(actor_id("n2", b"thief"), 1), said)
+    bare = world.mail.bare("n2", ("n1",), Replicate("parcel", (Changes(ALL, (given,)),)))
+    signed = msgspec.structs.replace(thief.signed(bare), vouched=(thief.keyring.certificate,))
+    world.post(THIEF, "n1", signed)
+    world.run(10_000)
+    return "n1 believes the thief again" if live_on(world, "n1") else ""
+
+
 SCENARIOS: tuple[Callable[[], str], ...] = (
     a_clock_an_hour_behind_shortens_no_life,
     the_later_of_two_writes_counts,
@@ -165,4 +196,5 @@ SCENARIOS: tuple[Callable[[], str], ...] = (
     a_backup_gives_out_no_dot_twice,
     a_backup_hears_of_everything_again,
     a_crash_anywhere_loses_nothing_acknowledged,
+    a_revoked_key_stays_revoked_through_a_restart,
 )

@@ -1,19 +1,23 @@
 """Runs for tests: one seed, or one with weather of its own; a failure says which command repeats it."""
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
 
 from hive_mind.cli.simulate import repeat_command
-from hive_mind.sim.faults import parse
+from hive_mind.sim.faults import FAULTS, SIGNED, parse
 from hive_mind.sim.run import OPERATIONS, Plan, Report, Run, run
 
 ALL = parse("all")
+WEATHER = ",".join(name for name in FAULTS if name not in SIGNED)
+"""What befalls a hive whose members all mean well."""
 # What a continuous run can afford: the storm is shorter than by default, what follows it is the same.
 OPERATIONS_IN_TESTS = 60
 # Always the same seeds, so that a change is judged by what it changes. See the Makefile's `soak` for many more, and new ones:
 # what `test_seeds` keeps of those that broke a promise was found beyond the first five hundred.
 COUNT = int(os.environ.get("HIVE_SEEDS", "200"))
+MUTANT_SEEDS_MAX = 500
 SEEDS = [range(start, min(start + 25, COUNT)) for start in range(0, COUNT, 25)]
 
 
@@ -28,10 +32,23 @@ def with_weather(topology: str, seed: int, faults: str = "all", operations: int 
     return one.report()
 
 
-def first_violation(topology: str, seeds: range, operations: int = OPERATIONS) -> str:
+def storm(topology: str, faults: str, operations: int = OPERATIONS_IN_TESTS, **weather) -> Callable[[], str]:
+    """What breaks first in storms of one kind."""
+
+    def found() -> str:
+        for seed in range(MUTANT_SEEDS_MAX):
+            report = with_weather(topology, seed, faults, operations, **weather)
+            if report.violation is not None:
+                return f"{report.violation.invariant} (seed {seed})"
+        return ""
+
+    return found
+
+
+def first_violation(topology: str, seeds: Iterable[int], operations: int = OPERATIONS, faults: str = "all") -> str:
     """What is broken first and how to repeat it, "" if nothing is."""
     for seed in seeds:
-        report = calm_or_storm(topology, seed, operations=operations)
+        report = calm_or_storm(topology, seed, faults, operations)
         if report.violation is not None:
-            return f"{report.violation.invariant}: {report.violation.what}\n  again: {repeat_command(report, 'all')}"
+            return f"{report.violation.invariant}: {report.violation.what}\n  again: {repeat_command(report, faults)}"
     return ""

@@ -1,14 +1,14 @@
-"""Two hundred federated hives under every fault at once, no broken promise. A failure names the command that repeats it.
+"""Two hundred federated hives in every kind of bad weather, no broken promise. A failure names the command that repeats it.
 
 `HIVE_SEEDS=500` runs so many.
 """
 
 import pytest
 
-from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, first_violation
+from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, WEATHER, first_violation
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_no_promise_is_broken(seeds):
-    assert first_violation("federated", seeds, OPERATIONS_IN_TESTS) == ""
+    assert first_violation("federated", seeds, OPERATIONS_IN_TESTS, WEATHER) == ""

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from hive_mind.hive.effects import Retract
-from hive_mind.hive.standing import Standing
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS
 from hive_mind.sim.moderation import check_moderated
 from hive_mind.sim.workload import FACT_IDS, MODERATOR
@@ -44,7 +44,7 @@ def judged(between: Callable[[World], None] = lambda _: None, *, clock_error_ms:
 @pytest.fixture
 def _deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect: what is taken back is taken back where it was when that was said, and nowhere else."""
-    monkeypatch.setattr(Standing, "covering", lambda *_: iter(()))
+    monkeypatch.setattr(NodePolicy, "covering", lambda *_: iter(()))
 
 
 @pytest.mark.parametrize("clock_error_ms", [0, 40 * HOUR_MS, -HOUR_MS])
@@ -59,7 +59,7 @@ def test_it_sees_what_stays_though_it_was_said_before(clock_error_ms):
 
 
 def test_it_sees_a_stamp_ahead_of_the_time_that_nobody_takes_back():
-    with patch("hive_mind.hive.conceding.Conceding.concede", return_value={}):
+    with patch("hive_mind.hive.membership.clock_skew_retraction.Conceding.concede", return_value={}):
         assert "is live in all of n0" in judged(clock_error_ms=40 * HOUR_MS)
 
 

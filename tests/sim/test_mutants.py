@@ -16,23 +16,7 @@ from tests.sim.scenarios import (
     a_reply_to_an_earlier_boot_is_dropped,
     the_later_of_two_writes_counts,
 )
-from tests.sim.storms import with_weather
-
-SEEDS_MAX = 500
-
-
-def storm(topology: str, faults: str, operations: int = 60, **weather) -> Callable[[], str]:
-    """What breaks first in storms of one kind."""
-
-    def found() -> str:
-        for seed in range(SEEDS_MAX):
-            report = with_weather(topology, seed, faults, operations, **weather)
-            if report.violation is not None:
-                return f"{report.violation.invariant} (seed {seed})"
-        return ""
-
-    return found
-
+from tests.sim.storms import storm
 
 HUNTS: dict[str, Callable[[], str]] = {
     "ack_before_fsync": a_crash_anywhere_loses_nothing_acknowledged,

@@ -16,6 +16,7 @@ from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress, refuse_plaintext
 from hive_mind.bus.base import (
     EVERYONE,
+    BrokerVitals,
     BusCapabilities,
     BusHealth,
     BusSettings,
@@ -31,14 +32,16 @@ from hive_mind.bus.redis import dead_letters, keys
 from hive_mind.bus.redis.admin_client import AdminClient
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
 from hive_mind.bus.redis.reader import Letter, Reader
+from hive_mind.bus.redis.scrubbing import scrub
 from hive_mind.bus.redis.server import inspected, refuse_full
 from hive_mind.bus.redis.tasks import begin
 from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
+from hive_mind.bus.redis.vitals import look
 from hive_mind.bus.redis.watch import Watcher
 from hive_mind.bus.redis.wire import Command, Packed, Place, pack
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
 
-__all__ = ["RedisBus", "open", "purge", "refuse_full"]
+__all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
 
 _ENVELOPE_BYTES_MAX = 16 << 20
 _KNOWN_MAX = 100_000
@@ -73,6 +76,7 @@ class RedisBus:
         # Names that this process has noted on the server, and when.
         self._noted: dict[tuple[str, str], float] = {}
         self._former = BusHealth(is_connected=True)
+        self._vitals: BrokerVitals | None = None
         self._letters = 0
         self._is_closed = False
         self._drained: asyncio.Future[None] | None = None
@@ -100,6 +104,7 @@ class RedisBus:
             former.duplicates + sum(reader.mailbox.duplicates for reader in readers),
             self._letters,
             errors[0] if errors else "",
+            self._vitals,
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
@@ -257,6 +262,9 @@ class RedisBus:
             for hive in tuple(self._hives):
                 with suppress(BackendError):
                     await self._admin.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
+            own = [(one.subscription.hive, one.subscription.name) for one in self._readers]
+            with suppress(BackendError):
+                self._vitals = await self._admin.ask(lambda wire, own=own: look(wire, own))  # type: ignore[misc]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

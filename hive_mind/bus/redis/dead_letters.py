@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-import msgspec
-
 from hive_mind.bus.base import DeadLetter, QueueState
 from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.redis import keys
@@ -40,7 +38,8 @@ async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:
     for letter in await _of(wire, hive, ids):
         if letter.envelope is None:
             continue
-        again = encode(msgspec.structs.replace(letter.envelope, target=(letter.name,)))
+        # As it was sent, also to others: its sender has signed that.
+        again = encode(letter.envelope)
         replies = await wire.call(
             ("MULTI",),
             ("HSETNX", keys.names(hive), letter.name, 0),

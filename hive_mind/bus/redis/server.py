@@ -55,10 +55,11 @@ async def _told(wire: Wire) -> dict[str, str]:
             await asyncio.sleep(delay_s(attempt, _STARTING, rng=random.Random()))  # noqa: S311 - jitter
         else:
             replies = await wire.call(("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"))
-            return dict(line for reply in replies for line in _lines(reply))
+            return dict(line for reply in replies for line in lines_of(reply))
 
 
-def _lines(reply: Any) -> list[tuple[str, str]]:
+def lines_of(reply: Any) -> list[tuple[str, str]]:
+    """What `INFO` says, by name; nothing of an error."""
     if not isinstance(reply, bytes):
         return []
     return [(name, value) for name, mark, value in (line.partition(":") for line in reply.decode().splitlines()) if mark]
@@ -81,7 +82,7 @@ async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
     wire = Wire(Place(address, settings))
     try:
         await wire.connect()
-        told = dict(_lines(await wire.one("INFO", "memory")))
+        told = dict(lines_of(await wire.one("INFO", "memory")))
     finally:
         await wire.close()
     limit, used = int(told.get("maxmemory", 0)), int(told.get("used_memory", 0)) - int(told.get("mem_not_counted_for_evict", 0))

@@ -90,7 +90,7 @@ def envelope_of(message: ServiceBusReceivedMessage) -> Envelope:
 
 
 def attempt_of(message: ServiceBusReceivedMessage) -> int:
-    """The how-manieth delivery this is."""
+    """Number of this delivery, from 1."""
     return int(message.delivery_count or 0) + 1
 
 

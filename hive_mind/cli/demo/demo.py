@@ -25,7 +25,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.demo import documents, questions
 from hive_mind.evals.demo.scoring import summaries
-from hive_mind.runtime.fleet import TOPOLOGIES, FleetPlan
+from hive_mind.hive.topology.spec import NAMES
+from hive_mind.runtime.fleet import FleetPlan
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 
@@ -50,7 +51,7 @@ _EPILOG = examples(
     "hive-mind demo --embed sentence_transformers",
 )
 
-Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(TOPOLOGIES)}.")]
+Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(NAMES)}.")]
 Agents = Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")]
 Bus = Annotated[str, typer.Option("--bus", help="Run every agent as a process of its own, over this bus.", show_default=False)]
 Processes = Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")]
@@ -82,8 +83,8 @@ async def demo(
     from hive_mind.cli.demo.review import review, show_review
 
     is_text = output is Format.TEXT
-    if topology not in TOPOLOGIES:
-        raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(TOPOLOGIES)}")
+    if topology not in NAMES:
+        raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(NAMES)}")
     with _folder(keep) as home:
         if bus:
             over = "sharded" if topology == "single" else topology

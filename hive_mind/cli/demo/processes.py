@@ -12,7 +12,9 @@ from hive_mind.cli.output import progress, show, show_json, show_prose
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import BackendError
 from hive_mind.evals.demo import DemoQuestion, documents, questions
+from hive_mind.runtime.buses import reach
 from hive_mind.runtime.processes import AgentProcess
+from hive_mind.runtime.worker_config import BusConfig
 
 # One by meaning, one by identifier, one that changed, one of two parts, and what nobody ever said.
 _SHOWN = ("q06", "q20", "q13", "q32", "q35")
@@ -43,6 +45,8 @@ async def show_processes(plan: ProcessesPlan, *, is_text: bool) -> None:
     """Learn apart, ask together, end everything."""
     # A hive of its own, so that what an earlier demo left on the bus is no part of it.
     hive = f"demo-{secrets.token_hex(3)}"
+    # Each process would end with what is wrong here, after a while.
+    await reach(BusConfig(plan.bus), plan.home)
     async with _running(plan, hive) as agents:
         learned = await _learn(agents)
         await _settled(agents)

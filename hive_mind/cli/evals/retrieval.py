@@ -18,7 +18,7 @@ from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.run import RetrievalRun, evaluate
-from hive_mind.runtime.fleet import TOPOLOGIES
+from hive_mind.hive.topology.spec import NAMES
 
 _EPILOG = examples(
     "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",
@@ -58,7 +58,7 @@ async def retrieval(
     scope: Annotated[Scope, typer.Option(help="Ask each conversation alone, or all of them together.")] = Scope.PER_CONVERSATION,
     name: Annotated[str, typer.Option(help="Which set, where a folder holds several.")] = "",
     limit: Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="Measure the first k.")] = 10,
-    topology: Annotated[str, typer.Option(help=f"Several with commas: {', '.join(TOPOLOGIES)}.")] = "single",
+    topology: Annotated[str, typer.Option(help=f"Several with commas: {', '.join(NAMES)}.")] = "single",
     agents: Annotated[int, typer.Option(min=1, max=1000, help="How many agents learn it, where there is a hive.")] = 10,
     deal: Annotated[str, typer.Option(help=f"Who learns what: {', '.join(DEALS)}.")] = "round-robin",
     group_size: Annotated[int, typer.Option(min=1, help="Agents in a group of a federated hive.")] = 5,
@@ -92,8 +92,8 @@ async def retrieval(
 def _arrangement(name: str, agents: int, deal: str, group_size: int, down: int) -> Arrangement:
     if name == "single":
         return Arrangement()
-    if name not in TOPOLOGIES:
-        raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(TOPOLOGIES)}")
+    if name not in NAMES:
+        raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(NAMES)}")
     return Arrangement(name, agents, deal, down, group_size)
 
 

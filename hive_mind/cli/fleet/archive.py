@@ -12,6 +12,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
+from hive_mind.runtime.copies import note_copy
 
 if TYPE_CHECKING:
     from hive_mind.control.archive import Archived
@@ -21,6 +22,9 @@ _IMPORT = examples("hive-mind import research.zip", "hive-mind import research.z
 
 ToFile = Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write.")]
 FromFile = Annotated[Path, typer.Argument(metavar="FILE", help="An archive that export wrote.")]
+Root = Annotated[
+    str, typer.Option("--root", help="Take it only if this root has signed it: the first digits of its key, as export shows it.")
+]
 NewName = Annotated[str, typer.Option("--fleet", help="Another name for it.", show_default="the one it had")]
 
 
@@ -47,6 +51,7 @@ async def export_fleet(
     folder = fleets.home_of(home)
     name = fleets.chosen_fleet(folder, fleet)
     refuse_replacing(file, force=force)
+    note_copy(folder, file, "archive", name)
     async with fleets.opened(folder, name) as controller:
         archived = await export(folder.absolute(), name, file, call=controller.call)
     _tell(archived, f"fleet {name} is in {file}", output)
@@ -54,7 +59,11 @@ async def export_fleet(
 
 @command
 async def import_fleet(
-    file: FromFile, fleet: NewName = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+    file: FromFile,
+    fleet: NewName = "",
+    root: Root = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
 ) -> None:
     """Restore an archive into a home folder that has neither this fleet nor its agents. It is stopped until it is applied.
 
@@ -62,7 +71,7 @@ async def import_fleet(
     """
     from hive_mind.control.archive import import_
 
-    archived = await import_(file, fleets.home_of(home).absolute(), fleet)
+    archived = await import_(file, fleets.home_of(home).absolute(), fleet, root)
     _tell(archived, f"fleet {archived.fleet} is restored from {file}", output)
     if output.is_table:
         say("it does not run yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
@@ -70,4 +79,5 @@ async def import_fleet(
 
 def _tell(archived: "Archived", what: str, output: FleetFormat) -> None:
     figures = f"{len(archived.agents)} agents with {archived.lines} lines of memory, {archived.assertions} assertions of the hive"
-    show_as(output, archived, [f"hive/{archived.fleet}"], lambda: show(f"{what}: {figures}"))
+    by = f", signed by root {archived.root[:12]}" if archived.root else ""
+    show_as(output, archived, [f"hive/{archived.fleet}"], lambda: show(f"{what}: {figures}{by}"))

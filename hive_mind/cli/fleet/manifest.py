@@ -4,7 +4,6 @@ What reads manifests brings pydantic, which costs a fraction of a second to load
 """
 
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,20 +16,12 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import InvalidInput, ManifestError, Problem
+from hive_mind.hive.topology.spec import TopologyName
 
 _HELP = "Begin a manifest, check it, and look up what can stand in it."
 
 
-class Topology(StrEnum):
-    """Those a manifest can begin with."""
-
-    SINGLE = "single"
-    FLAT = "flat"
-    FEDERATED = "federated"
-    SHARDED = "sharded"
-
-
-Kind = Annotated[Topology, typer.Option("--topology", "-t", help="How its agents share what they know.")]
+Kind = Annotated[TopologyName, typer.Option("--topology", "-t", help="How its agents share what they know.")]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 Name = Annotated[str, typer.Option("--name", help="What the fleet is called.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
@@ -58,7 +49,7 @@ def manifest() -> None:
 @command
 async def init(
     file: NewFile = Path("hive.yaml"),
-    topology: Kind = Topology.FLAT,
+    topology: Kind = "flat",
     name: Name = "my-fleet",
 ) -> None:
     """Write a commented manifest to go on from. A file that is there stays as it is."""
@@ -68,7 +59,7 @@ async def init(
     if not re.fullmatch(NAME, name):
         raise InvalidInput(f"--name is lower-case letters, digits and dashes, at most 52 of them, not {name!r}")
     shown = "hive.yaml" if file == STDOUT else str(file)
-    text = first_manifest(topology.value, name, shown)
+    text = first_manifest(topology, name, shown)
     if write_first(file, text):
         say(f"{file} is written. Next: hive-mind plan -f {file}")
 

@@ -256,6 +256,13 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(facts, told, (("spec", "promotion", "open"),))
 
 
+_HELD_BACK = (
+    ("hold_back_secrets", "holdBackSecrets"),
+    ("hold_back_personal", "holdBackPersonal"),
+    ("hold_back_instructions", "holdBackInstructions"),
+)
+
+
 def _settings(manifest: HiveManifest) -> Iterator[Finding]:
     gossip, promotion = manifest.spec.gossip, manifest.spec.promotion
     if gossip.suspect_after_s <= gossip.beat_s:
@@ -263,7 +270,7 @@ def _settings(manifest: HiveManifest) -> Iterator[Finding]:
         is_given = "suspect_after_s" in gossip.model_fields_set
         key, other = ("suspectAfterS", "beatS") if is_given else ("beatS", "suspectAfterS")
         yield Finding(("spec", "gossip", key), told, (("spec", "gossip", other),))
-    for name, key in (("hold_back_secrets", "holdBackSecrets"), ("hold_back_personal", "holdBackPersonal")):
+    for name, key in _HELD_BACK:
         if promotion.open and name in promotion.model_fields_set and getattr(promotion, name):
             told = "open: true shares everything, so nothing is held back; remove one of the two"
             yield Finding(("spec", "promotion", key), told, (("spec", "promotion", "open"),))

@@ -11,13 +11,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from hive_mind.forms.form import Form
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.spec import SPECS, TopologyName
 from hive_mind.judge.rules import EvaluationRule
+from hive_mind.memory.instructions import RuleName
 
 API_VERSION = "hive-mind/v1"
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
-TopologyKind = Literal["single", "flat", "federated", "sharded"]
 PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubernetes"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -45,20 +48,19 @@ class Group(_Part):
 class Topology(_Part):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
-    kind: TopologyKind = Field(
+    kind: TopologyName = Field(
         "flat",
-        description="single: nobody shares. flat: everybody keeps everything. federated: groups keep their own. "
-        "sharded: every fact on some replicas.",
+        description=f"single: nobody shares. {' '.join(f'{spec.name}: {spec.summary}.' for spec in SPECS.values())}",
     )
     groups: list[Group] = Field(
         default_factory=list, description="federated: its groups. Where the list is left out, those that agents name."
     )
-    broadcast_threshold: Share = Field(0.9, description="federated: facts this sure are copied to every group.")
+    broadcast_threshold: Share = Field(BROADCAST_THRESHOLD, description="federated: facts this sure are copied to every group.")
     domain_routing: bool = Field(True, description="federated: put questions to groups of a matching domain first.")
     shards: int | None = Field(
         None, ge=1, le=1000, description="sharded: nodes that share the facts out; by default one a process."
     )
-    replicas: int = Field(3, ge=1, le=9, description="sharded: copies of each fact.")
+    replicas: int = Field(REPLICAS, ge=1, le=9, description="sharded: copies of each fact.")
 
 
 def _off(given: Any) -> Any:
@@ -180,6 +182,10 @@ class Promotion(_Part):
     letters_share_min: Share = Field(0.5, description="Facts with a smaller share of letters stay: tables, numbers, noise.")
     hold_back_secrets: bool = Field(True, description="Facts that hold a credential stay.")
     hold_back_personal: bool = Field(True, description="Facts with e-mail addresses, telephone, card or account numbers stay.")
+    hold_back_instructions: bool = Field(True, description="Facts made to be obeyed, or in another's name, stay.")
+    allow_instructions: list[RuleName] = Field(
+        default_factory=list, description="Rules of these that don't count here; the reason at a fact names its rule."
+    )
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 
@@ -244,6 +250,13 @@ class Trust(_Part):
         default_factory=list, description="Agents that may retract what others said and pin their trust."
     )
     half_life_days: float = Field(30.0, gt=0, le=3660, description="After so long a rating counts half.")
+    quota_per_agent: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Facts that an agent may share, of which the newest stay. By default 10,000 in a new fleet that requires "
+        "identity, else 1,000,000.",
+    )
     quarantine_below: float = Field(0.6, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found.")
 
 
@@ -308,7 +321,7 @@ _Store = Annotated[
     Literal["sqlite", "memory"], BeforeValidator(_store_today, json_schema_input_type=Literal["sqlite", "memory", "kuzu"])
 ]
 # A section may be written as the one word that matters most; the published schema knows both forms.
-_Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyKind)]
+_Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyName)]
 _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
 _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
 

@@ -1,6 +1,6 @@
 """A first manifest to go on from: it can be applied as it is, and its comments say what else there is."""
 
-from hive_mind.control.manifests.manifest import TopologyKind
+from hive_mind.hive.topology.spec import TopologyName
 
 _HEAD = """\
 # A fleet for hive-mind. Look at what would happen, then let it happen:
@@ -14,7 +14,7 @@ metadata:
 spec:
 """
 
-_TOPOLOGIES: dict[TopologyKind, str] = {
+_TOPOLOGIES: dict[TopologyName, str] = {
     "single": """\
   # single: every agent has its own memory and nobody shares.
   topology: single
@@ -61,7 +61,7 @@ _TAIL = """\
 """
 
 
-def first_manifest(topology: TopologyKind, name: str, file: str) -> str:
+def first_manifest(topology: TopologyName, name: str, file: str) -> str:
     """The text of it."""
     is_federated = topology == "federated"
     agents = _AGENTS.format(

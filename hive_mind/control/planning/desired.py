@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,11 +17,12 @@ from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.manifest import HiveManifest, Mcp
 from hive_mind.control.planning.allocation import Allocation, allocate
-from hive_mind.control.planning.resettling import SINGLE, Hives, founders_of, why_to_move
+from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
 from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
 from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.runtime.worker_config import (
     AgentConfig,
     BusConfig,
@@ -39,6 +40,8 @@ Identity = Literal["off", "warn", "require"]
 Sources = Mapping[str, tuple[SourceConfig, ...]]
 """Files to learn by agent."""
 
+QUOTA_OF_THE_PROVEN = 10_000
+"""Where agents are known, none needs more for long; a name that anybody may invent would make a limit pointless."""
 _NO_RUNNING: Mapping[str, Running] = MappingProxyType({})
 # `$${` stands for `${` itself.
 _FILE = re.compile(r"(?<!\$)\$\{file:(?!/)([^{}]+)\}")
@@ -88,10 +91,11 @@ def desired(
     agents = expanded(manifest, _groups_before(state, running))
     allocation = allocate(agents, manifest, state.allocation)
     identity = _identity(manifest, state)
-    wanted = _hive(manifest, agents, allocation, state.generation, identity)
+    wanted = _hive(manifest, agents, allocation, state, identity)
     moves = why_to_move(Hives(state, wanted, allocation, running))
     generation = state.generation + 1 if moves else state.generation
-    hive = _hive(manifest, agents, allocation, generation, identity) if moves or state.hive is None else state.hive
+    next_hive = _hive(manifest, agents, allocation, msgspec.structs.replace(state, generation=generation), identity)
+    hive = next_hive if moves or state.hive is None else state.hive
     bus, needs_redis = _bus(manifest, allocation, str(folder), f"{home}/fleets/{manifest.metadata.name}", state.redis_port)
     judge, left = review(manifest.spec, allocation.attached), frozenset(state.left if not moves else ())
     every = _Shared(manifest, str(folder), sources, hive, left, judge, bus, str(home), run, identity)
@@ -146,7 +150,7 @@ class _Shared:
             review=self.review,
             watch=watch(spec, mine),
             mcp=tuple(self._mcp(one) for one in spec.mcp),
-            tuning=tuning(spec),
+            tuning=tuning(spec, self.hive.quota_per_agent),
             membership=membership(spec.gossip),
             ranking=ranking(spec.retrieval),
             domain_routing=spec.topology.domain_routing,
@@ -206,13 +210,20 @@ def _identity(manifest: HiveManifest, state: FleetState) -> Identity:
     return "require" if is_issued_here and is_elsewhere(spec.bus.url) else "off"
 
 
+def _quota(state: FleetState, identity: Identity) -> int:
+    """Facts each agent may share where the manifest says nothing: few in a new fleet that knows its agents; else as it was."""
+    if state.hive is not None:
+        return state.hive.quota_per_agent
+    return QUOTA_OF_THE_PROVEN if identity == "require" else HiveConfig("").quota_per_agent
+
+
 def _hive(
-    manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, generation: int, identity: Identity
+    manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, state: FleetState, identity: Identity
 ) -> HiveConfig:
     """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
-    topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, generation)
+    topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, state.generation)
     group_of, founders = {agent.name: agent.group for agent in agents}, dict[str, tuple[str, ...]]()
-    is_sealed = identity == "require"
+    common: dict[str, Any] = {"is_sealed": identity == "require", "quota_per_agent": _quota(state, identity)}
     for node, process in sorted(allocation.nodes.items()):
         group = next((group_of[agent] for agent in allocation.processes[process][node]), "")
         founders[group] = (*founders.get(group, ()), node)
@@ -222,11 +233,11 @@ def _hive(
         case "federated":
             domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
             known = {group: words for group, words in sorted(domains.items()) if group in founders}
-            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold, is_sealed=is_sealed)
+            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold, **common)
         case "sharded":
-            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas, is_sealed=is_sealed)
+            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas, **common)
         case _:
-            return HiveConfig(id, topology.kind, founders, is_sealed=is_sealed)
+            return HiveConfig(id, topology.kind, founders, **common)
 
 
 def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from hive_mind.control.planning.changes import Change
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.resettling import SINGLE
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.runtime.worker_config import WorkerConfig
 from hive_mind.runtime.worker_status import AgentStatus
 

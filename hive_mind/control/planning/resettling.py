@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from hive_mind.control.planning.allocation import Allocation, Placed
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.runtime.worker_config import HiveConfig, NodeConfig
-
-SINGLE = "single"
 
 
 @dataclass(frozen=True, slots=True)

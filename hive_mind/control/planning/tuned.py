@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import Gossip, Lifecycle, Observability, Promotion, Retrieval, Spec, Trust
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.gossip import GossipSettings
-from hive_mind.hive.latencies import ScatterSettings
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
-from hive_mind.hive.trust import TrustSettings
+from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
@@ -22,10 +22,15 @@ def milliseconds(seconds: float) -> int:
     return max(round(seconds * 1000), 1)
 
 
-def tuning(spec: Spec) -> HiveSettings:
-    """How nodes behave."""
+def tuning(spec: Spec, quota_per_agent: int) -> HiveSettings:
+    """How nodes behave; `quota_per_agent` where the manifest says nothing of it."""
     return HiveSettings(
-        standing=StandingSettings(moderators=_moderators(spec), expiry=_expiry(spec.lifecycle), trust=_trust(spec.trust)),
+        standing=PolicySettings(
+            moderators=_moderators(spec),
+            quota_per_agent=spec.trust.quota_per_agent or quota_per_agent,
+            expiry=_expiry(spec.lifecycle),
+            trust=_trust(spec.trust),
+        ),
         gossip=GossipSettings(fanout=spec.gossip.fanout, period_ms=milliseconds(spec.gossip.period_s)),
         scatter=ScatterSettings(deadline_ms=milliseconds(spec.retrieval.deadline_s)),
         housekeeping_ms=milliseconds(spec.lifecycle.gc_period_s),
@@ -45,6 +50,8 @@ def gate(promotion: Promotion) -> PromotionSettings:
         letters_share_min=promotion.letters_share_min,
         hold_back_secrets=promotion.hold_back_secrets,
         hold_back_personal=promotion.hold_back_personal,
+        hold_back_instructions=promotion.hold_back_instructions,
+        allowed_instructions=tuple(sorted(promotion.allow_instructions)),
         is_open=promotion.open,
     )
 

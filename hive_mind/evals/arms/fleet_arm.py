@@ -14,8 +14,8 @@ from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.fleet import TopologyName
 
 
 class FleetArm:

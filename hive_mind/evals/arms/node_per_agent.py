@@ -8,18 +8,15 @@ from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.placement import first_placement
-from hive_mind.hive.sharded import Sharded
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.spec import SPECS, Founding, spec_of
 
 # As in a fleet of one process that does not say how many groups it has.
 _GROUP_SIZE = 5
 ANOTHER_MOMENT_MS = 2
 """Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, it is clear who said it first."""
 
-_HIVES = ("flat", "federated", "sharded")
+_HIVES = tuple(SPECS)
 
 
 def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:
@@ -51,10 +48,9 @@ def refuse(cell: Cell, means: Means) -> None:
 
 def topology_of(arm: Arm) -> Topology:
     """Who holds what, for an arm that is a hive. Raises `InvalidInput`."""
-    names = names_of(arm.agents)
-    if arm.kind == "flat":
-        return Flat(names)
-    return Federated(groups_of(arm)) if arm.kind == "federated" else Sharded(first_placement(names, arm.replicas))
+    spec = spec_of(arm.kind)
+    groups = groups_of(arm) if "groups" in spec.settings else {"": names_of(arm.agents)}
+    return spec.build(Founding(groups, replicas=arm.replicas))
 
 
 def down_of(cell: Cell) -> frozenset[str]:

@@ -9,9 +9,10 @@ from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
 from hive_mind.evals.arms.methods import Search, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
+from hive_mind.hive.topology.spec import SPECS
 
 _ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
-_HIVES = ("flat", "federated", "sharded", "seed-federated", "routed")
+_HIVES = (*SPECS, "seed-federated", "routed")
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
@@ -27,11 +28,11 @@ async def open_here(cell: Cell, scope: Scope, means: Means, search: Search | Non
     """An arm of this process. `search` is another way to search than the cell's mode. Raises `InvalidInput`."""
     _refuse(cell, means)
     search = search or search_in(cell.retrieval.mode, newness_of(scope.documents))
+    if cell.arm.kind in SPECS:
+        return await fleet_arm.open_arm(cell, scope, means, search)
     match cell.arm.kind:
         case "single":
             return await memory_arm.open_arm(cell, scope, means, search)
-        case "flat" | "federated" | "sharded":
-            return await fleet_arm.open_arm(cell, scope, means, search)
         case "routed":
             return await routed.open_arm(cell, scope, means, search)
         case "seed-federated":
@@ -40,7 +41,7 @@ async def open_here(cell: Cell, scope: Scope, means: Means, search: Search | Non
             return baselines.bm25(scope, means.progress)
         case "random":
             return baselines.chance(scope, cell.seed)
-        case "full-context":
+        case _:
             return baselines.full_context(scope)
 
 

@@ -23,8 +23,8 @@ from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.topology import ReplicaSet, Topology
+from hive_mind.hive.topology.base import ReplicaSet, Topology
+from hive_mind.hive.topology.federated import Federated
 from hive_mind.memory.base import Hive
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.vectors import VectorSource

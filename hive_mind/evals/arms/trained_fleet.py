@@ -20,11 +20,12 @@ from hive_mind.evals.arms.weighing import Scales
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
-from hive_mind.hive.latencies import ScatterSettings
+from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.fleet import Fleet, FleetPlan, HostedNode, TopologyName, open_fleet
+from hive_mind.runtime.fleet import Fleet, FleetPlan, HostedNode, open_fleet
 from hive_mind.runtime.runner import RunnerSettings
 
 # A machine that is busy for seconds must not look like a part of the hive that is silent.
@@ -78,7 +79,7 @@ def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
     return FleetPlan(
         topology,
         names_of(arm.agents),
-        groups=groups_of(arm) if topology == "federated" else {},
+        groups=groups_of(arm) if "groups" in spec_of(topology).settings else {},
         replicas=arm.replicas,
         gate=PromotionSettings(is_open=True),
         hive=HiveSettings(scatter=_UNHURRIED),

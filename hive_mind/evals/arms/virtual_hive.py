@@ -15,10 +15,10 @@ from hive_mind.errors import BackendTimeout
 from hive_mind.evals.arms.weighing import is_caused, weight_of
 from hive_mind.evals.experiments.values import Fault
 from hive_mind.hive.effects import Done, Effect, Event, Now, Outcome, Received, SearchLocal, Send, Shared, Tick
-from hive_mind.hive.latencies import Latencies
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.query.latencies import Latencies
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequest
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.node import RunnerSettings

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, ArmKind, Cell, DataSource, Experiment, Fault, Retrieval
+from hive_mind.hive.topology.spec import SPECS
 
 BASELINES: tuple[ArmKind, ...] = ("bm25", "random", "full-context")
-TOPOLOGIES: tuple[ArmKind, ...] = ("flat", "federated", "sharded")
+TOPOLOGIES: tuple[ArmKind, ...] = tuple(spec.name for spec in SPECS.values())
 GROUPED: tuple[ArmKind, ...] = ("federated", "seed-federated")
 ALONE: tuple[ArmKind, ...] = ("single", *BASELINES)
 """Kinds that hold everything in one place: agents and how they are dealt mean nothing to them."""

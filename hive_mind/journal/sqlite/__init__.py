@@ -45,6 +45,10 @@ class _SqliteJournal:
         """All records or none, durable when this returns."""
         await self._worker.write(tuple(records))
 
+    async def scrub(self) -> None:
+        """Leave no byte of what was deleted or set aside."""
+        await self._worker.read(Database.scrub)
+
     async def close(self) -> None:
         """Finish what was handed in, write the log back, release the file, end the thread."""
         await self._worker.close()

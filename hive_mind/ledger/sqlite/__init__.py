@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from hive_mind.ledger._checks import check
+from hive_mind.ledger._checks import check, check_drop
 from hive_mind.ledger._following import Arrivals, followed
 from hive_mind.ledger.base import Ledger, Page
-from hive_mind.ledger.sqlite.database import Append, Database
+from hive_mind.ledger.sqlite.database import Append, Database, Drop
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.worker import Worker
 
@@ -27,7 +27,7 @@ async def open(path: Path, is_shared: bool = False) -> Ledger:
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
     """
     arrivals = Arrivals()
-    worker = Worker[Database, Append](partial(Database, path, arrivals.tell, is_shared), name=f"ledger {path.name}")
+    worker = Worker[Database, Append | Drop](partial(Database, path, arrivals.tell, is_shared), name=f"ledger {path.name}")
     await worker.start()
     return _SqliteLedger(worker, arrivals, _LOOK_EVERY_S if is_shared else None)
 
@@ -35,7 +35,7 @@ async def open(path: Path, is_shared: bool = False) -> Ledger:
 class _SqliteLedger:
     """See `base.Ledger`."""
 
-    def __init__(self, worker: Worker[Database, Append], arrivals: Arrivals, look_every_s: float | None) -> None:
+    def __init__(self, worker: Worker[Database, Append | Drop], arrivals: Arrivals, look_every_s: float | None) -> None:
         self._worker, self._arrivals, self._look_every_s = worker, arrivals, look_every_s
         # A ledger that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
@@ -44,6 +44,13 @@ class _SqliteLedger:
         """All entries, durable when this returns, or False and none."""
         wanted = Append(stream, seq, tuple(entries))
         check(stream, seq, wanted.entries)
+        await self._worker.write((wanted,))
+        return wanted.is_kept
+
+    async def drop(self, heads: Sequence[Head], stream: str, entries: Sequence[Entry]) -> bool:
+        """All of them, durable when this returns, or False and none."""
+        wanted = Drop(tuple(heads), stream, tuple(entries))
+        check_drop(stream, wanted.entries)
         await self._worker.write((wanted,))
         return wanted.is_kept
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from sqlite3 import Connection
 from typing import NamedTuple
 from zlib import crc32
 
@@ -46,6 +47,7 @@ _READ = f"SELECT {_COLUMNS} FROM entry WHERE stream = ? AND seq >= ? ORDER BY se
 _PAGE = f"SELECT {_COLUMNS} FROM entry WHERE pos > ? AND pos <= ? ORDER BY pos"  # noqa: S608 - no value in it
 _LENGTH = "SELECT COALESCE(MAX(seq), -1) + 1 FROM entry WHERE stream = ?"
 _LAST = "SELECT COALESCE(MAX(pos), 0) FROM entry"
+_DROP = "DELETE FROM entry WHERE stream = ?"
 _INSERT = "INSERT INTO entry VALUES (?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT), ?, ?)"
 # From name to name through the index, so that the length of the streams does not matter.
 _HEADS = f"""
@@ -71,6 +73,16 @@ class Append:
 
     stream: str
     seq: int
+    entries: Sequence[Entry]
+    is_kept: bool = False
+
+
+@dataclass(slots=True)
+class Drop:
+    """Streams that are to go, and what is appended in the same transaction; `is_kept` says afterwards whether it was done."""
+
+    heads: Sequence[Head]
+    stream: str
     entries: Sequence[Entry]
     is_kept: bool = False
 
@@ -110,17 +122,21 @@ class Database:
             self._file.close()
             raise
 
-    def write(self, items: Sequence[Append]) -> None:
+    def write(self, items: Sequence[Append | Drop]) -> None:
         """All whose place is free, durable; for the others only that it was taken."""
         with self._file.writing() as connection:
             (pos,) = connection.execute(_LAST).fetchone()
             for item in items:
-                (length,) = connection.execute(_LENGTH, (item.stream,)).fetchone()
-                if item.seq > length:
-                    raise beyond_end(item.stream, item.seq, length)
-                item.is_kept = item.seq == length
+                if isinstance(item, Drop):
+                    item.is_kept = _drop(connection, item.heads)
+                    seq = _length(connection, item.stream)
+                else:
+                    seq = _length(connection, item.stream)
+                    if item.seq > seq:
+                        raise beyond_end(item.stream, item.seq, seq)
+                    item.is_kept = item.seq == seq
                 if item.is_kept:
-                    connection.executemany(_INSERT, _rows(item, pos + 1))
+                    connection.executemany(_INSERT, _rows(item.stream, seq, item.entries, pos + 1))
                     pos += len(item.entries)
         self._tell()
 
@@ -170,11 +186,23 @@ class Database:
         self._file.close()
 
 
-def _rows(item: Append, pos: int) -> list[_Row]:
-    stream = item.stream.encode()
+def _length(connection: Connection, stream: str) -> int:
+    (length,) = connection.execute(_LENGTH, (stream,)).fetchone()
+    return int(length)
+
+
+def _drop(connection: Connection, heads: Sequence[Head]) -> bool:
+    if any(_length(connection, head.stream) != head.seq + 1 for head in heads):
+        return False
+    connection.executemany(_DROP, [(head.stream,) for head in heads])
+    return True
+
+
+def _rows(name: str, seq: int, entries: Sequence[Entry], pos: int) -> list[_Row]:
+    stream = name.encode()
     found = []
-    for number, entry in enumerate(item.entries):
-        place = (pos + number, stream, item.seq + number, entry.at_ms, entry.kind.encode(), entry.body)
+    for number, entry in enumerate(entries):
+        place = (pos + number, stream, seq + number, entry.at_ms, entry.kind.encode(), entry.body)
         found.append(_Row(*place, _checksum(*place)))
     return found
 

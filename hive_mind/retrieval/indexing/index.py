@@ -13,8 +13,8 @@ from types import TracebackType
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.memory.opening import NewVectorArm
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.memory.waking import NewVectorArm
 from hive_mind.ranking.vector import Vector
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import Method, RetrievalConfig, TextForm

@@ -1,10 +1,6 @@
-"""An agent's memory as it was kept until record files came: a Kuzu database, read once and left where it is.
+"""What has to do with the package `kuzu`, which may abort, hang or crash the process it is in: it is only loaded in others.
 
-`changes_from_kuzu` is all that others need. Kuzu 0.11 may abort, hang or crash on a file that is not as it should be, so `reader`
-runs in a process of its own, on a copy that `place` makes; `asking` talks to it, `mending` gets a copy to open that does not by
-itself, `rows` turns what comes into changes, `conversion` goes through all of it and around what can't be read.
+`engine` is what those run, `pipe` how they are asked. The graph stands on these two; the rest reads what an agent's memory was
+kept in until record files came, a Kuzu database, once: `old` runs in a process of its own on a copy that `place` makes, `reader`
+asks it, `rows` turns what comes into changes, `conversion` goes through all of it and around what can't be read.
 """
-
-from hive_mind.store._kuzu.conversion import Report, changes_from_kuzu
-
-__all__ = ["Report", "changes_from_kuzu"]

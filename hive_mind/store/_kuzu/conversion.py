@@ -1,25 +1,24 @@
 """All of an old database as changes, in the order a store takes them; what can't be read is gone around, and named.
 
 Nodes come before the links between them, each in the order it was added. A page that can't be read is halved until the rows that
-are to blame are found; a reader that crashed is started again behind them. A damaged table does not keep others from being read.
+are to blame are found; a process that crashed is started again behind them. A damaged table does not keep others from being read.
 """
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_mind.model.fact import Relation
-from hive_mind.store._kuzu.asking import POOLS_MB, Failed, Rows, Table, opened
-from hive_mind.store._kuzu.mending import readable
 from hive_mind.store._kuzu.place import LOG, check_header, locked, part, unreadable, workshop
+from hive_mind.store._kuzu.reader import POOLS_MB, Failed, Reader, Rows, opened, readable
 from hive_mind.store._kuzu.rows import MEMORY, META, TABLES, VERSION_KEY, VERSION_MAX, BadRow, change_of
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, PutVector
 
 # Kuzu scans the table for each page, so fewer are faster; a page is held in its pool.
 _PAGE_ROWS = 16_384
-# A crash costs 0.2 s. Where so many did not find an end the whole table is damaged.
+# A crash costs half a second. Where so many did not find an end the whole table is damaged.
 _FAILURES_MAX = 200
 _NAMED_MAX = 100
 # Of a fact, an episode, an entity, or of the text of a vector.
@@ -28,90 +27,75 @@ _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 @dataclass(slots=True)
 class Report:
-    """What came of it. `lost` are sentences, at most a hundred and one; `lost_rows` counts what they are about."""
+    """What came of it. `lost` are sentences, at most a hundred and one."""
 
     taken: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
-    lost_rows: int = 0
 
-    def lose(self, what: str, rows: int = 0) -> None:
+    def lose(self, what: str) -> None:
         """Note what can't be taken over."""
-        self.lost_rows += rows
         if len(self.lost) < _NAMED_MAX:
             self.lost.append(what)
         elif len(self.lost) == _NAMED_MAX:
             self.lost.append("and more, which are not named")
 
 
-def changes_from_kuzu(path: Path, report: Report) -> AsyncIterator[Sequence[Change]]:
+async def changes_from_kuzu(path: Path, report: Report) -> AsyncIterator[Sequence[Change]]:
     """Everything in the database `path`, which stays as it is, a few hundred changes at a time. Fills `report`.
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` (none of ours, newer, or nothing of it can be read) or `BackendError`.
     """
-    return _Conversion(path, report).changes()
+    check_header(path)
+    with locked(path), workshop(path) as folder:
+        reader, with_older_edges = await readable(path, folder, report.lose)
+        conversion = _Conversion(path, reader, report)
+        try:
+            async for changes in conversion.changes(with_older_edges):
+                yield changes
+        finally:
+            await conversion.close()
 
 
 class _Conversion:
-    def __init__(self, path: Path, report: Report) -> None:
-        self._path, self._report = path.resolve(), report
+    def __init__(self, path: Path, reader: Reader, report: Report) -> None:
+        self._path, self._reader, self._report = path, reader, report
         self._ids: set[str] = set()
         self._keys: set[str] = set()
 
-    async def changes(self) -> AsyncIterator[Sequence[Change]]:
-        """See `changes_from_kuzu`."""
-        check_header(self._path)
-        with locked(self._path) as closed_log, workshop(self._path) as folder:
-            self._reader, self._with_older_edges = await readable(self._path, folder, closed_log, self._report.lose)
-            try:
-                async for changes in self._all():
-                    yield changes
-                self._tell_unread()
-            finally:
-                await self._reader.close()
+    async def close(self) -> None:
+        await self._reader.close()
 
-    def _tell_unread(self) -> None:
-        """Kuzu's log has no checksums: what a flipped bit made of it, it may take for its end, without a word."""
-        log = part(self._path, LOG)
-        known = {*self._ids, *self._keys}
-        if unread := {found.decode() for found in _ID.findall(log.read_bytes() if log.exists() else b"")} - known:
-            self._report.lose(
-                f"{len(unread)} ids stand in its log and in no row that could be read: it is damaged there", len(unread)
-            )
-
-    async def _all(self) -> AsyncIterator[Sequence[Change]]:
+    async def changes(self, with_older_edges: Path | None) -> AsyncIterator[Sequence[Change]]:
         tables = self._reader.tables
-        if not tables:
-            return
-        if not tables.keys() >= TABLES:
+        if tables and not tables.keys() >= TABLES:
             raise unreadable(self._path, f"is a Kuzu database of another program (tables {', '.join(sorted(tables))})")
         await self._refuse_newer()
-        async for changes in self._rows(tables[MEMORY]):
-            yield changes
-        async for changes in self._rows(tables[META]):
-            yield changes
+        for table in (tables[name] for name in (MEMORY, META) if name in tables):
+            async for rows in self._pages("page", table.rows, table=table.name, columns=table.columns):
+                named = [dict(zip(table.columns, values, strict=True)) for _, *values in rows]
+                yield self._counted(self._changes_of(table.name, named))
         async for links in self._edges():
             yield links
-        if self._with_older_edges:
-            await self._read_from(self._with_older_edges)
+        if with_older_edges:
+            await self._read_from(with_older_edges)
             async for links in self._edges():
                 yield links
+        self._name_unread()
 
-    async def _edges(self) -> AsyncIterator[Sequence[Change]]:
-        for relation in (one for one in Relation if one in self._reader.tables):
-            places = self._reader.tables[MEMORY].rows
-            async for rows in self._pages(relation, places, {"what": "edges", "relation": relation}):
-                yield self._links(relation, rows)
-
-    async def _rows(self, table: Table) -> AsyncIterator[Sequence[Change]]:
-        wanted = {"what": "page", "table": table.name, "columns": table.columns}
-        async for rows in self._pages(table.name, table.rows, wanted):
-            yield self._changes(table, rows)
+    def _name_unread(self) -> None:
+        """Kuzu's log has no checksums: what a flipped bit made of it, it may take for its end, without a word."""
+        log = part(self._path, LOG)
+        in_log = {found.decode() for found in _ID.findall(log.read_bytes() if log.exists() else b"")}
+        if unread := in_log - self._ids - self._keys:
+            self._report.lose(f"{len(unread)} ids stand in its log and in no row that could be read: it is damaged there")
 
     async def _refuse_newer(self) -> None:
         """Its version is the first row that was ever made."""
-        wanted = {"what": "page", "table": META, "columns": ["key", "value"], "first": 0, "end": 1}
+        if not self._reader.tables:
+            return
         try:
-            found = {key: value async for rows in self._reader.ask(wanted) for _, key, value in rows}
+            pages = self._reader.ask("page", table=META, columns=["key", "value"], first=0, end=1)
+            found = {key: value async for rows in pages for _, key, value in rows}
         except Failed as failed:
             # Then it is one of those that are known, as far as its rows can be read.
             await self._recover(failed)
@@ -121,18 +105,16 @@ class _Conversion:
             what = f"has version {version} of the tables, and {VERSION_MAX} is the last one known here: upgrade hive-mind"
             raise unreadable(self._path, what)
 
-    def _changes(self, table: Table, rows: Rows) -> list[Change]:
+    def _changes_of(self, table: str, rows: Sequence[dict[str, object]]) -> list[Change]:
         changes = []
-        for _, *values in rows:
+        for row in rows:
             try:
-                change = change_of(table.name, dict(zip(table.columns, values, strict=True)))
+                change = change_of(table, row)
             except BadRow as bad:
-                self._report.lose(str(bad), 1)
+                self._report.lose(str(bad))
             else:
                 changes += [change] if change is not None and self._is_new(change) else []
-                if isinstance(change, PutVector):
-                    self._keys.add(change.key)
-        return self._taken(changes)
+        return changes
 
     def _is_new(self, change: Change) -> bool:
         """Whether it was not taken before; two rows of one id are damage, and the first one counts."""
@@ -141,44 +123,49 @@ class _Conversion:
                 is_new = node.id not in self._ids
                 self._ids.add(node.id)
                 return is_new
+            case PutVector(key=key):
+                self._keys.add(key)
         return True
 
-    def _links(self, relation: Relation, rows: Rows) -> list[Change]:
-        links = [Link(relation, start, end) for _, start, end in rows if start in self._ids and end in self._ids]
-        if len(links) < len(rows):
-            self._report.lose(f"{len(rows) - len(links)} links {relation} from or to what is lost", len(rows) - len(links))
-        return self._taken(links)
+    async def _edges(self) -> AsyncIterator[Sequence[Change]]:
+        for relation in (one for one in Relation if one in self._reader.tables):
+            async for rows in self._pages("edges", self._reader.tables[MEMORY].rows, relation=relation.value):
+                links = [Link(relation, start, end) for _, start, end in rows if start in self._ids and end in self._ids]
+                if len(links) < len(rows):
+                    self._report.lose(f"{len(rows) - len(links)} links {relation} from or to what is lost")
+                yield self._counted(links)
 
-    def _taken(self, changes: Sequence[Change]) -> list[Change]:
+    def _counted(self, changes: Sequence[Change]) -> Sequence[Change]:
         self._report.taken.update(type(change).__name__ for change in changes)
-        return [*changes]
+        return changes
 
-    async def _pages(self, name: str, places: int, wanted: Mapping[str, object]) -> AsyncIterator[Rows]:
+    async def _pages(self, name: str, places: int, **wanted: object) -> AsyncIterator[Rows]:
         """Rows of a table, or edges that leave them, in the order of their places; each row begins with its own."""
         failures = 0
         ranges = [(first, min(first + _PAGE_ROWS, places)) for first in range(0, places, _PAGE_ROWS)][::-1]
         while ranges:
             first, end = ranges.pop()
             try:
-                async for rows in self._reader.ask({**wanted, "first": first, "end": end}):
+                async for rows in self._reader.ask(name, **wanted, first=first, end=end):
                     if rows:
                         yield rows
-                        first = max(first, rows[-1][0] + (name in TABLES))
+                        # Of a row's edges more may come; the same one twice is one.
+                        first = max(first, rows[-1][0] + (name == "page"))
             except Failed as failed:
                 failures += 1
-                ranges += self._further(failed, first, end, name, failures)
+                ranges += self._further(failed, first, end, str(wanted.get("table") or wanted["relation"]), failures)
                 if failed.is_over or failed.is_out_of_pool:
                     await self._recover(failed)
 
-    def _further(self, failed: Failed, first: int, end: int, name: str, failures: int) -> list[tuple[int, int]]:
+    def _further(self, failed: Failed, first: int, end: int, what: str, failures: int) -> list[tuple[int, int]]:
         """What to try next of a range that could not be read: the last one first."""
         if failed.is_out_of_pool and self._reader.pool + 1 < len(POOLS_MB):
             return [(first, end)]
         if end - first > 1 and failures < _FAILURES_MAX:
             middle = (first + end) // 2
             return [(middle, end), (first, middle)]
-        what = f"row {first}" if end - first == 1 else f"rows {first} to {end - 1}"
-        self._report.lose(f"{what} of {name}: {failed}", end - first)
+        places = f"row {first}" if end - first == 1 else f"rows {first} to {end - 1}"
+        self._report.lose(f"{places} of {what}: {failed}")
         return []
 
     async def _recover(self, failed: Failed) -> None:

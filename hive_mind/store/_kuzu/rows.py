@@ -6,14 +6,14 @@ A row that can't be right is an error that says which one it was: nothing false 
 
 from base64 import b64decode
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 import numpy as np
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
-from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.fact import Fact
 from hive_mind.model.ids import entity_id, episode_id, fact_id
 from hive_mind.store._checks import check
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, PutVector, SetMeta
@@ -23,6 +23,8 @@ TABLES = frozenset({MEMORY, META})
 VERSION_KEY, VERSION_MAX = "schema:version", 2
 _NAMED = "named:"
 _TOLD_CHARACTERS = 60
+_FIELDS = get_type_hints(Fact).keys()
+_LISTS = {name for name, hint in get_type_hints(Fact).items() if hint == tuple[str, ...]}
 
 Row = Mapping[str, Any]
 
@@ -63,23 +65,8 @@ def _node(row: Row) -> Change:
 
 
 def _fact(row: Row) -> Fact:
-    return Fact(
-        id=row["id"],
-        content=row["content"],
-        concept=row["concept"],
-        confidence=row["confidence"],
-        sources=_texts(row["sources"]),
-        learned_at_us=row["learned_at_us"],
-        said_at=row["said_at"],
-        speaker=row["speaker"],
-        before=row["before"],
-        entities=_texts(row["entities"]),
-        labels=_texts(row["labels"]),
-        sharing=Sharing(row["sharing"]),
-        superseded_by=row["superseded_by"],
-        held_back=row.get("held_back", ""),
-        offered=_texts(row.get("offered", "[]")),
-    )
+    lists = {name: _texts(row[name]) for name in _LISTS & row.keys()}
+    return msgspec.convert({name: row[name] for name in _FIELDS & row.keys()} | lists, Fact)
 
 
 def _value(row: Row) -> Change | None:

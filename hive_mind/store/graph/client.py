@@ -7,10 +7,7 @@ without harm to ours: it is killed at a question's deadline, and started again a
 import asyncio
 import logging
 import shutil
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +15,7 @@ import msgspec
 
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
-from hive_mind.store.graph import wire
+from hive_mind.store._kuzu.pipe import Child, Ended, code_of
 from hive_mind.store.graph.seal import Place
 from hive_mind.store.graph.values import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.values import Path as Way
@@ -32,36 +29,27 @@ Value = TypeVar("Value")
 _MAKING_SILENCE_S = 600.0
 # Our own questions take milliseconds; and a query that reached its deadline has this long to say so.
 _ANSWER_S, _GRACE_S = 30.0, 2.0
-_LAST_WORDS_BYTES = 4000
 # What a graph may take while it is made: the least, beside some multiple of its record.
 _ROOM_BYTES = 64 << 20
 # Ways of more edges join nearly everything, and take seconds.
 LENGTH_MAX = 6
 
-
-_CHILD = f"import sys; sys.path.append({str(Path(__file__).parents[3])!r}); from hive_mind.store.graph.server import main; main()"
-
-
-class _Ended(Exception):
-    """The process has gone instead of answering."""
-
-    is_begun = False
-    """while it worked on the question"""
-    was_idle = False
-    """before it saw the question"""
+_CHILD = code_of("hive_mind.store.graph.server")
 
 
 class Graph:
     """The graph beside a record. For one event loop, whose tasks are answered one after another.
 
-    Raises `InvalidInput` for what can't be asked, and `BackendError` where there is no answer. `report` is told how far the graph
+    Raises `InvalidInput` for what can't be asked, and `BackendError` where there is no answer. `report` gets how far the graph
     is while it is made.
     """
 
     def __init__(self, record: Path, *, report: Report | None = None, idle_s: float = 60.0) -> None:
         self._record, self._idle_s = record.resolve(), idle_s
         self._report: Report = report or _no_report
-        self._process: Process | None = None
+        self._child: Child | None = None
+        self._is_begun = False
+        """whether the process works on the question itself"""
         self._turn = asyncio.Lock()
 
     async def neighbourhood(self, of: str, depth: int = 1, limit: int = 100) -> Neighbourhood:
@@ -104,96 +92,68 @@ class Graph:
     async def _ask(self, type_: type[Value], name: str, /, deadline_s: float = _ANSWER_S, **arguments: Any) -> Value:
         async with self._turn:
             try:
-                body = await self._answered(name, arguments, deadline_s)
+                kind, *said = await self._answered(name, arguments, deadline_s)
             except BaseException:
                 # A process that still works on it would give its answer to the next question.
                 await self._end()
                 raise
-        if isinstance(body, wire.Refused):
-            raise _error(body)
-        return msgspec.msgpack.decode(body.value, type=type_)
+        if kind == "refused":
+            raise _error(*said)
+        return msgspec.convert(said[0], type_)
 
-    async def _answered(self, name: str, arguments: dict[str, Any], timeout_s: float) -> wire.Answer | wire.Refused:
+    async def _answered(self, name: str, arguments: dict[str, Any], deadline_s: float) -> list[Any]:
         try:
-            return await self._exchange(wire.Question(name, arguments), timeout_s)
-        except _Ended as ended:
-            if name == "query" and ended.is_begun:
+            return await self._exchange(name, arguments, "", deadline_s)
+        except Ended as ended:
+            if name == "query" and self._is_begun:
                 raise BackendError("graph", f"this query ended the graph's process ({ended}): ask in another way") from None
-            why = "" if ended.was_idle else f"its process ended ({ended})"
+            # With code 0 it was idle, and has not seen the question.
+            why = f"its process ended ({ended})" if ended.code else ""
         await self._end()
         try:
-            return await self._exchange(wire.Question(name, arguments, anew=why), timeout_s)
-        except _Ended as ended:
+            return await self._exchange(name, arguments, why, deadline_s)
+        except Ended as ended:
+            # First, as it gives back the room that the advice is about.
             await self._end()
-            told = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
-            raise BackendUnavailable("graph", told) from None
+            what = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
+            raise BackendUnavailable("graph", what) from None
 
-    async def _exchange(self, question: wire.Question, timeout_s: float) -> wire.Answer | wire.Refused:
-        process = await self._sent(question)
-        patience_s = _MAKING_SILENCE_S
+    async def _exchange(self, name: str, arguments: dict[str, Any], anew: str, deadline_s: float) -> list[Any]:
+        """The last message to a question: "answer" with a value, or "refused" with an error's name and text."""
+        child, self._is_begun = await self._running(), False
+        await child.send(name, arguments, anew)
         while True:
             try:
-                reply = await self._next(process, patience_s)
-            except _Ended as ended:
-                ended.is_begun = patience_s == timeout_s
-                raise
-            match reply:
-                case wire.Progress(done, total, what):
+                message = await child.receive(deadline_s if self._is_begun else _MAKING_SILENCE_S)
+            except TimeoutError:
+                raise BackendTimeout("graph", "no answer inside the deadline: ask for less, or with a longer timeout") from None
+            match message:
+                case ["progress", done, total, what]:
                     self._report(done, total, what)
-                case wire.Notice(text):
+                case ["notice", text]:
                     _log.info("%s", text)
-                case wire.Begun():
-                    patience_s = timeout_s
-                case wire.Answer() | wire.Refused() as last:
-                    return last
+                case ["begun"]:
+                    self._is_begun = True
+                case _:
+                    return message
 
-    async def _sent(self, question: wire.Question) -> Process:
-        """The process that has the question; another one where the last had nothing to do and has gone."""
-        process = self._process
-        if process is None or process.returncode is not None:
+    async def _running(self) -> Child:
+        """The process; another one where the last had nothing to do and has gone."""
+        if self._child is None or self._child.process.returncode is not None:
             await self._end()
-            process = self._process = await self._started()
-        assert process.stdin is not None  # noqa: S101 - asked for
-        process.stdin.write(wire.framed(question))
-        with suppress(ConnectionError):
-            await process.stdin.drain()
-        return process
-
-    async def _started(self) -> Process:
-        # -P and not -m: a file of the current folder must not take the place of a package.
-        command = (sys.executable, "-P", "-c", _CHILD, str(self._record), str(self._idle_s))
-        # A session of its own: Ctrl-C is for us, who end it.
-        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
-
-    async def _next(self, process: Process, patience_s: float) -> wire.Reply:
-        assert process.stdout is not None  # noqa: S101 - asked for
-        assert process.stderr is not None  # noqa: S101 - asked for
-        try:
-            async with asyncio.timeout(patience_s):
-                head = await process.stdout.readexactly(wire.LENGTH_BYTES)
-                return wire.reply_in(await process.stdout.readexactly(int.from_bytes(head, "big")))
-        except TimeoutError:
-            raise BackendTimeout("graph", "no answer inside the deadline: ask for less, or with a longer timeout") from None
-        except asyncio.IncompleteReadError:
-            said = (await process.stderr.read(_LAST_WORDS_BYTES)).decode(errors="replace").strip().splitlines()
-            code = await process.wait()
-            ended = _Ended(f"code {code}" + (f": {said[-1]}" if said else ""))
-            ended.was_idle = not code
-            raise ended from None
+            self._child = await Child.started(_CHILD, str(self._record), str(self._idle_s))
+        return self._child
 
     async def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
-        Place(self._record.parent).give_room_back()
+        child, self._child = self._child, None
+        if child is not None:
+            await child.end()
+            Place(self._record.parent).give_room_back()
 
 
-def _error(refused: wire.Refused) -> errors.HiveError:
-    kind: Any = getattr(errors, refused.error)
-    error: errors.HiveError = kind("graph", refused.message) if issubclass(kind, BackendError) else kind(refused.message)
+def _error(name: str, message: str) -> errors.HiveError:
+    kind: Any = getattr(errors, name)
+    error: errors.HiveError = kind("graph", message) if issubclass(kind, BackendError) else kind(message)
     return error
 
 

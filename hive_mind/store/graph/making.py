@@ -13,9 +13,9 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from hive_mind.store.graph.engine import Engine
+from hive_mind.store._kuzu.engine import Engine
 from hive_mind.store.graph.schema import COLUMNS, FACT, KINDS, STANDARD, Pair, Row, kind_of, node_tables, relation_tables, row_of
-from hive_mind.store.sqlite.history import Edge, Node, RecordReader
+from hive_mind.store.sqlite.reading import Edge, Node, RecordReader
 
 Report = Callable[[int, int, str], None]
 """Takes how much is done of how much, with a word on what is under way."""
@@ -23,6 +23,8 @@ Report = Callable[[int, int, str], None]
 Ticking = TypeVar("Ticking", Node, Edge)
 
 _REPORT_EVERY = 2000
+# Indexes of a million facts were made with half of it.
+_POOL_BYTES = 1 << 30
 # Kuzu's JSON reader refuses an object of 32 MB.
 _COPIED_BYTES_MAX = 8 << 20
 # Measured: a row takes 0.5 ms created and 0.03 ms copied; 0.2 s, the least a whole graph takes, are some 400 of them.
@@ -68,7 +70,7 @@ def caught_up(reader: RecordReader, tick: int, former: Path, path: Path, pairs: 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Engine]:
-    engine = Engine(path, read_only=False)
+    engine = Engine(path, _POOL_BYTES)
     try:
         yield engine
         engine.run("CHECKPOINT")

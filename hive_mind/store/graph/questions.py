@@ -10,7 +10,7 @@ from typing import Any
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Relation
 from hive_mind.model.ids import entity_id
-from hive_mind.store.graph.engine import Engine
+from hive_mind.store._kuzu.engine import Engine
 from hive_mind.store.graph.schema import ENTITY, EPISODE, FACT, KINDS
 from hive_mind.store.graph.values import Edge, Neighbourhood, Path, Thing
 

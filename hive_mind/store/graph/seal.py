@@ -1,9 +1,9 @@
 """The files of a graph, and the seal that says whether they may be opened.
 
 A graph file is a cache that is never trusted after anything unusual: Kuzu has no checksums, and a damaged file can crash or
-mislead whoever opens it. It is never changed in its place: its successor is made in a workshop beside it, moved over it, and
-sealed. The seal, `graph.json`, names the record it was made of, how far it has come, who made it, its size and its digest. What
-has no fitting seal is deleted, and made anew from the record.
+mislead whoever opens it. It is never changed in its place: its successor is made in a workshop beside it, and moved over it with
+a seal of its own. The seal, `graph.json`, names the record it was made of, how far it has come, who made it, its size and its
+digest. What has no fitting seal is deleted, and made anew from the record.
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.sqlite.file import sync_folder
+from hive_mind.sqlite.file import sync_file, sync_folder
 from hive_mind.store.graph.schema import VERSION, Pair
 
 if sys.platform != "win32":
@@ -56,11 +56,11 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.database, self.seal = folder / "graph.kuzu", folder / "graph.json"
-        self.workshop = folder / "graph.kuzu.new"
-        self.unfinished = self.workshop / "graph.kuzu"
+        self._workshop = folder / "graph.kuzu.new"
+        self.unfinished = self._workshop / "graph.kuzu"
 
     @contextmanager
-    def locked(self, told: Callable[[str], None]) -> Iterator[None]:
+    def locked(self, tell: Callable[[str], None]) -> Iterator[None]:
         """One process at a time makes or opens a graph; the next one waits, and says so first."""
         descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -68,7 +68,7 @@ class Place:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    told("another process is making the graph; waiting for it")
+                    tell("another process is making the graph; waiting for it")
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
@@ -101,46 +101,37 @@ class Place:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def discard(self) -> None:
-        """Delete the graph, the seal first."""
-        _remove(self.seal)
-        sync_folder(self._folder)
-        for path in (self.database, *self._leftovers()):
+        """Delete the graph."""
+        for path in (self.seal, self.database, *self._leftovers()):
             _remove(path)
 
-    def clear_workshop(self) -> None:
-        """An empty folder for the successor; what is in it was left by one that was killed."""
-        self.leave_workshop()
-        self.workshop.mkdir(mode=0o700)
+    @contextmanager
+    def workshop(self) -> Iterator[None]:
+        """An empty folder for the successor. Nothing stays of it: on a full disk the memory needs that room."""
+        _remove(self._workshop)
+        self._workshop.mkdir(mode=0o700)
+        try:
+            yield
+        finally:
+            _remove(self._workshop)
 
     def give_room_back(self) -> None:
-        """Remove what a killed process was making: on a full disk the memory needs that room. Not where another one is at it."""
+        """Remove what a killed process was making, where no other one is at it."""
         with suppress(OSError), (self._folder / _LOCK).open("rb") as lock:
             if sys.platform != "win32":
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.leave_workshop()
-
-    def leave_workshop(self) -> None:
-        """Remove what is unfinished."""
-        _remove(self.workshop)
+            _remove(self._workshop)
 
     def publish(self, seal: Seal) -> Seal:
-        """Put the finished file of the workshop in its place. Killed at any moment, this leaves a sealed graph or none."""
-        with self.unfinished.open("rb") as file:
-            os.fsync(file.fileno())
+        """Put the workshop's file and its seal in their places. One without the other does not fit, and is made anew."""
         size, crc = _measured(self.unfinished)
         seal = closed(msgspec.structs.replace(seal, size=size, crc=crc))
-        self.seal.unlink(missing_ok=True)
+        unsealed = self._workshop / "graph.json"
+        unsealed.write_bytes(msgspec.json.encode(seal))
+        for made, place in ((self.unfinished, self.database), (unsealed, self.seal)):
+            sync_file(made)
+            made.replace(place)
         sync_folder(self._folder)
-        self.unfinished.replace(self.database)
-        unsealed = self.workshop / "graph.json"
-        with unsealed.open("wb") as file:
-            file.write(msgspec.json.encode(seal))
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(self._folder)
-        unsealed.replace(self.seal)
-        sync_folder(self._folder)
-        shutil.rmtree(self.workshop, ignore_errors=True)
         return seal
 
     def _leftovers(self) -> list[Path]:

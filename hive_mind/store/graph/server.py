@@ -5,56 +5,51 @@ record before each question, answers one after another, and ends when nobody ask
 """
 
 import os
-import queue
 import sys
-import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.store.graph import guard, making, questions, wire
-from hive_mind.store.graph.engine import VERSION, Engine, EngineError
+from hive_mind.store._kuzu.engine import VERSION, Engine, EngineError
+from hive_mind.store._kuzu.pipe import Parent
+from hive_mind.store.graph import guard, making, questions
 from hive_mind.store.graph.seal import Place, Seal
 from hive_mind.store.graph.values import Rows
-from hive_mind.store.sqlite.history import RecordReader
-
-if sys.platform != "win32":
-    import resource
+from hive_mind.store.sqlite.reading import RecordReader
 
 # As much as a person looks at, and a pipe takes in a moment.
 _ANSWER_BYTES_MAX = 8 << 20
+# A query needs some 20 MB.
+_POOL_BYTES = 256 << 20
 
 
 class Server:
     """One graph, opened when first asked for."""
 
-    def __init__(self, record: Path, out: BinaryIO) -> None:
-        self._record, self._out = record, out
+    def __init__(self, record: Path, tell: Callable[..., None]) -> None:
+        self._record, self._tell = record, tell
         self._place = Place(Path())
         self._engine: Engine | None = None
         self._seal: Seal | None = None
         self._stamp: tuple[int, ...] = ()
 
-    def answer(self, question: wire.Question) -> wire.Reply:
-        """The reply; progress and notices are sent before it."""
+    def answer(self, name: str, arguments: dict[str, Any], anew: str) -> tuple[Any, ...]:
+        """The last message to a question, after progress and notices. `anew` says why not to trust the graph that is there."""
         try:
-            engine = self._current(question.anew)
-            self._send(wire.Begun())
-            if question.name == "query":
-                value: Any = _queried(engine, **question.arguments)
-            else:
-                value = getattr(questions, question.name)(engine, **question.arguments)
+            engine = self._current(anew)
+            self._tell("begun")
+            return "answer", (_queried if name == "query" else getattr(questions, name))(engine, **arguments)
         except HiveError as error:
-            return wire.Refused(type(error).__name__, str(error))
+            return "refused", type(error).__name__, str(error)
         except OSError as error:
-            told = f"{error}; the memory itself is not touched: look at the disk, its rights and its room"
-            return wire.Refused("BackendUnavailable", told)
+            what = f"{error}; the memory itself is not touched: look at the disk, its rights and its room"
+            return "refused", "BackendUnavailable", what
         except (EngineError, MemoryError) as error:
-            return wire.Refused(*_explained(str(error) or "bad_alloc"))
-        return wire.Answer(msgspec.Raw(msgspec.msgpack.encode(value)))
+            return "refused", *_explained(str(error) or "bad_alloc")
 
     def _current(self, anew: str) -> Engine:
         """The graph as the record is at this moment."""
@@ -67,21 +62,16 @@ class Server:
             return self._engine
 
     def _is_behind(self, seal: Seal, reader: RecordReader) -> bool:
-        if seal.record != reader.identity or seal.tick > reader.last_tick:
+        if seal.record != reader.record or seal.tick > reader.last_tick:
             return True
         return seal.tick < reader.last_tick and making.is_more(reader, seal.tick)
 
     def _opened(self, reader: RecordReader, anew: str) -> Engine:
-        with self._place.locked(lambda text: self._send(wire.Notice(text))):
-            try:
-                seal = self._renewed(reader, anew or self._place.sealed(reader.identity, VERSION))
-            except BaseException:
-                # On a full disk the memory needs that room.
-                self._place.leave_workshop()
-                raise
+        with self._place.locked(partial(self._tell, "notice")):
+            seal = self._renewed(reader, anew or self._place.sealed(reader.record, VERSION))
             self.close()
             self._stamp = self._place.stamp()
-            self._engine, self._seal = Engine(self._place.database, read_only=True), seal
+            self._engine, self._seal = Engine(self._place.database, _POOL_BYTES, read_only=True), seal
             return self._engine
 
     def _renewed(self, reader: RecordReader, seal: Seal | str) -> Seal:
@@ -95,46 +85,30 @@ class Server:
             return "the record was set back"
         if seal.is_partial:
             return "rows of the record were damaged"
-        self._place.clear_workshop()
-        try:
-            making.caught_up(reader, seal.tick, self._place.database, self._place.unfinished, seal.pairs)
-        except making.TooMuch:
-            return "there is much new"
-        except EngineError as error:
-            return f"adding what is new failed ({error})"
-        return self._place.publish(msgspec.structs.replace(seal, tick=reader.last_tick, is_partial=bool(reader.damaged)))
+        with self._place.workshop():
+            try:
+                making.caught_up(reader, seal.tick, self._place.database, self._place.unfinished, seal.pairs)
+            except making.TooMuch:
+                return "there is much new"
+            except EngineError as error:
+                return f"adding what is new failed ({error})"
+            return self._place.publish(msgspec.structs.replace(seal, tick=reader.last_tick, is_partial=bool(reader.damaged)))
 
     def _made(self, reader: RecordReader, why: str) -> Seal:
-        self._send(wire.Notice(f"making the graph of {self._record}: {why}"))
+        self._tell("notice", f"making the graph of {self._record}: {why}")
         self.close()
         self._place.discard()
-        self._place.clear_workshop()
-        pairs = making.made_whole(reader, self._place.unfinished, self._report)
-        seal = Seal(reader.identity, reader.last_tick, VERSION, pairs=pairs, is_partial=bool(reader.damaged))
-        return self._place.publish(seal)
-
-    def _report(self, done: int, total: int, what: str) -> None:
-        self._send(wire.Progress(done, total, what))
-
-    def _send(self, reply: wire.Reply) -> None:
-        self._out.write(wire.framed(reply))
-        self._out.flush()
+        with self._place.workshop():
+            pairs = making.made_whole(reader, self._place.unfinished, partial(self._tell, "progress"))
+            return self._place.publish(
+                Seal(reader.record, reader.last_tick, VERSION, pairs=pairs, is_partial=bool(reader.damaged))
+            )
 
     def close(self) -> None:
         """Let go of the database."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
-
-    def serve(self, asked: "queue.Queue[bytes]", idle_s: float) -> None:
-        """Answer until nobody asks."""
-        while True:
-            try:
-                body = asked.get(timeout=idle_s)
-            except queue.Empty:
-                break
-            self._send(self.answer(wire.question_in(body)))
-        self.close()
 
 
 def _queried(engine: Engine, cypher: str, limit: int, timeout_s: float) -> Rows:
@@ -197,32 +171,12 @@ def _explained(message: str) -> tuple[str, str]:
     return "BackendRejected", message
 
 
-def _read(asked: "queue.Queue[bytes]") -> None:
-    """Hand on what arrives; when the parent has gone, nobody waits for what is under way."""
-    while head := _exactly(wire.LENGTH_BYTES):
-        asked.put(_exactly(int.from_bytes(head, "big")))
-    os._exit(0)
-
-
-def _exactly(count: int) -> bytes:
-    """So many bytes, fewer at the end. Without a buffer, whose lock would abort Python when it ends."""
-    body = b""
-    while len(body) < count and (part := os.read(sys.stdin.fileno(), count - len(body))):
-        body += part
-    return body
-
-
 def main() -> None:
-    """Serve the parent that started this process."""
+    """Serve the parent that started this process, until it asks nothing for so many seconds."""
     record, idle_s = Path(sys.argv[1]), float(sys.argv[2])
     os.chdir(record.parent)
-    os.umask(0o077)
-    if sys.platform != "win32":
-        # A crash must not leave the memory's content in a core file.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Kuzu may print: replies go where nothing else is written.
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    asked: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_read, args=(asked,), daemon=True).start()
-    Server(record, out).serve(asked, idle_s)
+    parent = Parent()
+    server = Server(record, parent.tell)
+    while question := parent.question(idle_s):
+        parent.tell(*server.answer(*question))
+    server.close()

@@ -1,8 +1,8 @@
 """An agent's record in an SQLite file: what it acknowledged, durable when `write` returns, safe to kill at any moment.
 
 `open` is all that memories need; `facts_in` reads while another process writes; `problems`, `repair`, `backup` and `restore` are
-for who looks after files. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `batch` and `committing`
-write, `reading` reads. Every row carries a checksum, and what is damaged is named and left out. Beside `name.sqlite` lie
+for who looks after files. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `committing` writes,
+`reading` reads and checks. Every row carries a checksum, and what is damaged is named and left out. Beside `name.sqlite` lie
 `name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none), `name.sqlite.lock`, and `name.sqlite-aside`,
 which can be made again.
 """
@@ -14,11 +14,9 @@ from hive_mind.model.fact import Fact
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
 from hive_mind.store.sqlite.backup import backup, restore
-from hive_mind.store.sqlite.checking import problems
 from hive_mind.store.sqlite.converting import convert_if_former
-from hive_mind.store.sqlite.health import Health
-from hive_mind.store.sqlite.history import RecordReader
-from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite.reading import RecordReader, problems
+from hive_mind.store.sqlite.record import Health, Record
 from hive_mind.store.sqlite.repair import repair
 from hive_mind.store.sqlite.store import SqliteStore
 

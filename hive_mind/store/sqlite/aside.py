@@ -17,7 +17,7 @@ def put(record: Path, made: bytes) -> None:
     try:
         file = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(file, "wb") as out:
-            out.write(crc32(made).to_bytes(_SUM_BYTES, "big"))
+            out.write(_sum(made))
             out.write(made)
         draft.replace(place)
     except OSError:
@@ -33,7 +33,16 @@ def get(record: Path) -> bytes:
     except OSError:
         return b""
     made = read[_SUM_BYTES:]
-    return made if crc32(made).to_bytes(_SUM_BYTES, "big") == read[:_SUM_BYTES] else b""
+    return made if _sum(made) == read[:_SUM_BYTES] else b""
+
+
+def _sum(made: bytes) -> bytes:
+    return crc32(made).to_bytes(_SUM_BYTES, "big")
+
+
+def remove(record: Path) -> None:
+    """Leave nothing there."""
+    _place(record).unlink(missing_ok=True)
 
 
 def _place(record: Path) -> Path:

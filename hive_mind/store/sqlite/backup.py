@@ -11,9 +11,17 @@ from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable
 from hive_mind.private import private_folder
-from hive_mind.sqlite.file import connect_for_reading, log_path, sync_folder, translating, unreadable
-from hive_mind.sqlite.lock import Lock
-from hive_mind.store.sqlite.checking import problems
+from hive_mind.sqlite.file import (
+    connect_for_reading,
+    free_name,
+    log_path,
+    owned,
+    sync_file,
+    sync_folder,
+    translating,
+    unreadable,
+)
+from hive_mind.store.sqlite.reading import RecordReader, problems
 from hive_mind.store.sqlite.schema import FORMAT
 
 _PAGES_PER_STEP = 4096
@@ -33,9 +41,9 @@ def backup(path: Path, target: Path) -> int:
             with closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
                 source.backup(copy, pages=_PAGES_PER_STEP)
                 copy.execute("PRAGMA journal_mode = DELETE")
-        _finish(unfinished, target)
-        with closing(connect_for_reading(target.resolve(), FORMAT)) as copy:
-            return int(copy.execute("SELECT rows FROM total WHERE kind = 1").fetchone()[0])
+        _publish(unfinished, target)
+        with RecordReader(target) as reader:
+            return reader.counts()["facts"]
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -49,24 +57,22 @@ def restore(copy: Path, path: Path) -> Path | None:
     path = path.resolve()
     with translating(path, FORMAT):
         private_folder(path.parent)
-        lock = Lock(path, FORMAT.owner)
-        unfinished = path.with_name(path.name + ".restored")
+    unfinished = path.with_name(path.name + ".restored")
+    with owned(path, FORMAT):
         try:
             shutil.copyfile(copy, unfinished)
             unfinished.chmod(0o600)
             former = _put_aside(path)
-            _finish(unfinished, path)
+            _publish(unfinished, path)
             return former
         finally:
             unfinished.unlink(missing_ok=True)
-            lock.release()
 
 
 def _put_aside(path: Path) -> Path | None:
     if not path.exists() and not log_path(path).exists():
         return None
-    number = next(n for n in range(1, 1_000_000) if not path.with_name(f"{path.name}.before-{n}").exists())
-    former = path.with_name(f"{path.name}.before-{number}")
+    former = free_name(path, "before")
     # The log last: while it has no file beside it, nobody can open it as something else.
     for source, target in ((path, former), (log_path(path), log_path(former))):
         if source.exists():
@@ -79,15 +85,11 @@ def _refuse_damaged(copy: Path) -> None:
         raise unreadable(copy, f"is damaged ({found[0]})", "restore another copy")
 
 
-def _finish(unfinished: Path, target: Path) -> None:
+def _publish(unfinished: Path, target: Path) -> None:
     try:
         _refuse_damaged(unfinished)
     except DatabaseUnreadable as error:
         raise BackendError("sqlite", f"the copy is not whole: {error}") from error
-    descriptor = os.open(unfinished, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_file(unfinished)
     unfinished.replace(target)
     sync_folder(target.parent)

@@ -4,15 +4,27 @@ What is wrong with a batch is found on the way; whoever opened the transaction t
 """
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
-from hive_mind.store.sqlite.batch import Batch, already_there
-from hive_mind.store.sqlite.rows import FACT, NODE_COLUMNS, NodeRow, edge_row, named_row, node_row, vector_row
+from hive_mind.store._batch import Batch, already_there, no_end, not_there
+from hive_mind.store.base import Link
+from hive_mind.store.sqlite.erasing import Erasing
+from hive_mind.store.sqlite.rows import (
+    FACT,
+    RELATION_NUMBERS,
+    SELECT,
+    EdgeRow,
+    NamedRow,
+    NodeRow,
+    VectorRow,
+    is_sound,
+    node_row,
+    summed,
+)
 from hive_mind.store.sqlite.schema import EDGE_TOTAL
 
 _INSERT_NODE = "INSERT INTO node VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?)"
@@ -33,22 +45,40 @@ class Commit:
         self._connection, self.tick, self._known = connection, tick, known
         self.places: dict[str, int] = {}
         """of the nodes this commit wrote or looked up"""
+        self.gone: set[int] = set()
+        """places of what was erased"""
         self._new: set[int] = set()
-        self._totals: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+        # By kind, what to add to `total`.
+        self._rows, self._sums = Counter[int](), Counter[int]()
 
     def write(self, batch: Batch) -> None:
         """All of it. Raises `InvalidInput`."""
         self._add(batch.added)
         self._revise(batch.revised)
         self._insert((id, value) for id, value in batch.once.items() if self._place(id) is None)
-        self._link(batch)
+        self._link(batch.links)
         for model in batch.dropped_models:
             self._connection.execute("DELETE FROM vector WHERE model = ?", (model,))
-        vectors = [vector_row(model, key, vector) for (model, key), vector in batch.vectors.items()]
-        self._connection.executemany(_PUT_VECTOR, [(self._next(), *row) for row in vectors])
-        self._connection.executemany(_PUT_NAMED, [named_row(key, value, self._next()) for key, value in batch.named.items()])
-        totals = [(rows, sums, kind) for kind, (rows, sums) in self._totals.items()]
+        vectors = (
+            summed(VectorRow(self._next(), model.encode(), key.encode(), vector.astype("<f2").tobytes()))
+            for (model, key), vector in batch.vectors.items()
+        )
+        self._connection.executemany(_PUT_VECTOR, vectors)
+        if batch.erased or batch.erased_texts:
+            self._erase(batch)
+        named = (summed(NamedRow(key.encode(), value.encode(), self._next())) for key, value in batch.named.items())
+        self._connection.executemany(_PUT_NAMED, named)
+        totals = [(self._rows[kind], sums, kind) for kind, sums in self._sums.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
+
+    def _erase(self, batch: Batch) -> None:
+        erasing = Erasing(self._connection)
+        erasing.nodes(place for id in batch.erased if (place := self._place(id)) is not None)
+        erasing.embeddings(batch.erased_texts)
+        self._rows.subtract(erasing.rows)
+        self._sums.subtract(erasing.sums)
+        self.gone = erasing.gone
+        self.places = {id: place for id, place in self.places.items() if place not in self.gone}
 
     def _next(self) -> int:
         self.tick += 1
@@ -56,20 +86,19 @@ class Commit:
 
     def _add(self, added: Mapping[str, Fact]) -> None:
         for id, fact in added.items():
-            if self._place(id) is None:
-                continue
-            if self._row(id).is_sound:
-                raise already_there(id)
-            # Damaged, so that nobody was shown it: it is written anew in its place.
-            self._overwrite(self._row(id), id, fact)
+            if row := self._row(id):
+                if is_sound(row):
+                    raise already_there(id)
+                # Damaged, so that nobody was shown it: it is written anew in its place.
+                self._overwrite(row, id, fact)
         self._insert((id, fact) for id, fact in added.items() if id not in self.places)
 
     def _revise(self, revised: Mapping[str, Fact]) -> None:
         for id, fact in revised.items():
-            row = self._row(id) if self._place(id) is not None else None
+            row = self._row(id)
             if row is None or row.kind != FACT:
-                raise InvalidInput(f"fact {id!r} is not in the store; send AddFact first")
-            kept = row.value if row.is_sound else None
+                raise not_there(id)
+            kept = row.value if is_sound(row) else None
             self._overwrite(row, id, replace(fact, content=kept.content) if isinstance(kept, Fact) else fact)
 
     def _insert(self, values: Iterable[tuple[str, Fact | Episode | str]]) -> None:
@@ -80,29 +109,32 @@ class Commit:
             rows.append(row)
             self.places[id] = tick
             self._new.add(tick)
-            self._count(row.kind, 1, row.sum)
+            self._rows[row.kind] += 1
+            self._sums[row.kind] += row.sum
         self._connection.executemany(_INSERT_NODE, rows)
 
     def _overwrite(self, former: NodeRow, id: str, fact: Fact) -> None:
         row = node_row(former.seq, id, fact, self._next())
         update = "UPDATE node SET kind = ?, id = CAST(? AS TEXT), changed = ?, body = ?, sum = ? WHERE seq = ?"
         self._connection.execute(update, (*row[1:], former.seq))
-        self._count(row.kind, 0, row.sum - former.sum)
+        self._sums[row.kind] += row.sum - former.sum
 
-    def _link(self, batch: Batch) -> None:
+    def _link(self, links: Iterable[Link]) -> None:
         rows = []
-        for relation, from_id, to_id in batch.edges:
-            ends = self._place(from_id), self._place(to_id)
-            for id, end in zip((from_id, to_id), ends, strict=True):
-                if end is None:
-                    raise InvalidInput(f"{id!r} is not in the store; add both ends of a link before it or in the same write")
-            row = edge_row(self.tick + 1, relation, *ends)  # type: ignore[arg-type]
-            if row.from_seq not in self._new and self._has_edge(row.from_seq, row.relation, row.to_seq):
-                continue
-            self._next()
-            rows.append(row)
-            self._count(EDGE_TOTAL, 1, row.sum)
+        for link in links:
+            relation, start, end = RELATION_NUMBERS[link.relation], self._end(link.from_id), self._end(link.to_id)
+            if start in self._new or not self._has_edge(start, relation, end):
+                row = summed(EdgeRow(self._next(), relation, start, end))
+                rows.append(row)
+                self._rows[EDGE_TOTAL] += 1
+                self._sums[EDGE_TOTAL] += row.sum
         self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _end(self, id: str) -> int:
+        place = self._place(id)
+        if place is None:
+            raise no_end(id)
+        return place
 
     def _has_edge(self, *edge: int) -> bool:
         found = self._connection.execute("SELECT 1 FROM edge WHERE from_seq = ? AND relation = ? AND to_seq = ?", edge)
@@ -117,11 +149,8 @@ class Commit:
             self.places[id] = place
         return place
 
-    def _row(self, id: str) -> NodeRow:
-        found = self._connection.execute(f"SELECT {NODE_COLUMNS} FROM node WHERE seq = ?", (self.places[id],))  # noqa: S608
-        return NodeRow(*found.fetchone())
-
-    def _count(self, kind: int, rows: int, sums: int) -> None:
-        total = self._totals[kind]
-        total[0] += rows
-        total[1] += sums
+    def _row(self, id: str) -> NodeRow | None:
+        place = self._place(id)
+        return (
+            None if place is None else NodeRow(*self._connection.execute(f"{SELECT[NodeRow]} WHERE seq = ?", (place,)).fetchone())
+        )

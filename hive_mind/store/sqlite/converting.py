@@ -7,13 +7,12 @@ import logging
 from functools import partial
 from pathlib import Path
 
-from hive_mind.sqlite.file import log_path, sync_folder, translating
-from hive_mind.sqlite.lock import Lock, lock_path
+from hive_mind.sqlite.file import log_path, owned, remove, sync_folder
+from hive_mind.sqlite.lock import lock_path
 from hive_mind.sqlite.worker import Worker
-from hive_mind.store._kuzu import Report, changes_from_kuzu
+from hive_mind.store._kuzu.conversion import Report, changes_from_kuzu
 from hive_mind.store.base import Change
-from hive_mind.store.sqlite.health import Health
-from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite.record import Health, Record
 from hive_mind.store.sqlite.schema import FORMAT
 
 _log = logging.getLogger(__name__)
@@ -23,7 +22,7 @@ _LOST_SHOWN_MAX = 5
 
 def former_path(path: Path) -> Path:
     """Where older versions kept what is kept at `path` now."""
-    return path.with_suffix(".kuzu")
+    return path.with_suffix(".kuzu").resolve()
 
 
 async def convert_if_former(path: Path) -> None:
@@ -33,14 +32,10 @@ async def convert_if_former(path: Path) -> None:
     """
     if not _is_former(path):
         return
-    with translating(path, FORMAT):
-        lock = Lock(path, FORMAT.owner)
-        try:
-            # Another process may have been faster.
-            if _is_former(path):
-                await _convert(path)
-        finally:
-            lock.release()
+    with owned(path, FORMAT):
+        # Another process may have been faster.
+        if _is_former(path):
+            await _convert(path)
 
 
 def _is_former(path: Path) -> bool:
@@ -50,8 +45,7 @@ def _is_former(path: Path) -> bool:
 async def _convert(path: Path) -> None:
     former, made, report = former_path(path), path.with_name(path.name + ".converting"), Report()
     _log.warning("%s is of an older version: it is converted once, and stays where it is", former)
-    for leftover in (made, log_path(made)):
-        leftover.unlink(missing_ok=True)
+    remove(made)
     worker = Worker[Record, Change](partial(Record, made, Health(made)), name=f"record {made.name}")
     await worker.start()
     try:

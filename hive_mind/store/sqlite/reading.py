@@ -1,157 +1,232 @@
-"""Reading a record: pages of nodes, edges and vectors, lookups, and counts. Damaged rows are left out and named.
+"""Reading a record: pages of nodes, edges and vectors, lookups, counts, and what is damaged.
 
-Each function is one or a few queries and leaves nothing open. Pages are ranges of `seq`, so that a reader needs no transaction
-while other writes go on.
+Pages are ranges of `seq`, so that a reader needs no transaction while other writes go on. Any process may read while the agent
+writes: everything one `RecordReader` sees is of one moment, that of its opening.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
+from hive_mind.errors import DatabaseUnreadable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.store.base import Link, Narrow
+from hive_mind.sqlite.file import connect_for_reading, translating
+from hive_mind.sqlite.log import refuse_damaged_log
+from hive_mind.store.base import Narrow
 from hive_mind.store.sqlite.rows import (
-    EDGE_COLUMNS,
     FACT,
     KIND_NAMES,
-    NAMED_COLUMNS,
-    NODE_COLUMNS,
     RELATION_NUMBERS,
     RELATIONS,
-    VECTOR_COLUMNS,
+    SELECT,
+    AnyRow,
     EdgeRow,
     NamedRow,
     NodeRow,
     VectorRow,
+    is_itself,
+    is_sound,
 )
-from hive_mind.store.sqlite.schema import IDENTITY_KEY, PROBE_KEY
+from hive_mind.store.sqlite.schema import EDGE_TOTAL, FORMAT, IDENTITY_KEY, PROBE_KEY
 
 Damage = Callable[[str], None]
-"""Told what is damaged: "fact 1f3a…"."""
+"""Takes the name of what is damaged: "fact 1f3a…"."""
 _Value = TypeVar("_Value", Fact, Episode)
 
 Part = tuple[int, int]
 """Rows numbered above the first and up to the second."""
 
-PAGE_ROWS = 4096
+_PROBLEMS_MAX = 1000
 
 
-def last_tick(connection: sqlite3.Connection) -> int:
-    """The highest number given out so far; 0 in an empty record."""
-    # A flipped bit may have made bytes of a number, and bytes are greater than all numbers.
-    newest = (
-        "SELECT max(seq) FROM node UNION ALL SELECT max(changed) FROM node WHERE changed < x'' "
-        "UNION ALL SELECT max(seq) FROM edge UNION ALL SELECT max(seq) FROM vector "
-        "UNION ALL SELECT max(changed) FROM named WHERE changed < x''"
-    )
-    return max((tick for (tick,) in connection.execute(newest) if isinstance(tick, int)), default=0)
+class Node(NamedTuple):
+    """A node as it is now. `tick` is that of its last change; `value` of an entity is its name."""
+
+    tick: int
+    id: str
+    value: Fact | Episode | str
 
 
-def nodes(connection: sqlite3.Connection, kind: int, part: Part, damage: Damage) -> tuple[list[NodeRow], int]:
-    """The sound nodes of the next page of a part, in order, and where the page ends: the last `seq` looked at, 0 for none."""
-    query = f"SELECT {NODE_COLUMNS} FROM node WHERE seq > ? AND seq <= ? AND +kind = ? ORDER BY seq LIMIT ?"  # noqa: S608
-    rows = [NodeRow(*row) for row in connection.execute(query, (*part, kind, PAGE_ROWS))]
-    return list(_sound(rows, damage)), rows[-1].seq if rows else 0
+class Edge(NamedTuple):
+    """An edge; it is never changed."""
+
+    tick: int
+    relation: Relation
+    from_id: str
+    to_id: str
 
 
-def _sound(rows: Iterable[NodeRow], damage: Damage) -> Iterator[NodeRow]:
-    for row in rows:
-        if row.is_sound:
-            yield row
-        else:
-            damage(row.told)
+class Reading:
+    """What a connection sees of a record. Damaged rows are left out and named to `damage`."""
+
+    def __init__(self, connection: sqlite3.Connection, damage: Damage) -> None:
+        self._connection, self._damage = connection, damage
+        # A damaged name must not end a whole query.
+        connection.text_factory = lambda text: text.decode(errors="replace")
+
+    def rows(self, kind: type[AnyRow], where: str = "", *values: object) -> Iterator[AnyRow]:
+        """The sound rows of a table."""
+        for columns in self._connection.execute(f"{SELECT[kind]} {where}", values):
+            row = kind(*columns)
+            if is_sound(row):
+                yield row
+            else:
+                self._damage(row.label)
+
+    def themselves(self, rows: Iterable[NodeRow]) -> Iterator[tuple[NodeRow, Fact | Episode | str]]:
+        """Nodes with what they hold; content under an id that is not its own is damage."""
+        for row in rows:
+            if is_itself(row.id.decode(), value := row.value):
+                yield row, value
+            else:
+                self._damage(row.label)
+
+    def newest_tick(self) -> int:
+        """The highest number given out so far; 0 in an empty record."""
+        # A flipped bit may have made bytes of a number, and bytes are greater than all numbers.
+        newest = (
+            "SELECT max(seq) FROM node UNION ALL SELECT max(changed) FROM node WHERE changed < x'' "
+            "UNION ALL SELECT max(seq) FROM edge UNION ALL SELECT max(seq) FROM vector "
+            "UNION ALL SELECT max(changed) FROM named WHERE changed < x''"
+        )
+        return max((tick for (tick,) in self._connection.execute(newest) if isinstance(tick, int)), default=0)
+
+    def nodes(self, kind: int, part: Part) -> list[NodeRow]:
+        """Those of one kind, in order."""
+        return list(self.rows(NodeRow, "WHERE seq > ? AND seq <= ? AND +kind = ? ORDER BY seq", *part, kind))
+
+    def vectors(self, model: str, part: Part) -> dict[str, Narrow]:
+        """The embeddings of one model, by their keys."""
+        rows = self.rows(VectorRow, "WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq", *part, model)
+        return {row.key.decode(): row.vector for row in rows}
+
+    def edges(self, part: Part) -> Iterator[Edge]:
+        """Edges in their order; those whose ends are damaged are left out."""
+        query = (
+            "SELECT e.seq, e.relation, e.from_seq, e.to_seq, e.sum, a.id, b.id FROM edge e"
+            " LEFT JOIN node a ON a.seq = e.from_seq LEFT JOIN node b ON b.seq = e.to_seq"
+            " WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq"
+        )
+        for *columns, from_id, to_id in self._connection.execute(query, part):
+            row = EdgeRow(*columns)
+            if not is_sound(row):
+                self._damage(row.label)
+            elif from_id is not None and to_id is not None:
+                yield Edge(row.seq, RELATIONS[row.relation], from_id, to_id)
+
+    def linked(self, relation: Relation, id: str, *, backwards: bool) -> list[str]:
+        """Ids at the other end of an id's edges."""
+        here, there = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
+        where = f"WHERE {here} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
+        ends = (getattr(row, there) for row in self.rows(EdgeRow, where, id, RELATION_NUMBERS[relation]))
+        found = (self._connection.execute("SELECT id FROM node WHERE seq = ?", (end,)).fetchone() for end in ends)
+        return [str(row[0]) for row in found if row]
+
+    def by_id(self, ids: Iterable[str], wanted: type[_Value]) -> dict[str, _Value]:
+        """What exists of one kind among `ids`."""
+        rows = ((id, self.rows(NodeRow, "WHERE id = ?", id)) for id in dict.fromkeys(ids))
+        return {id: value for id, of_id in rows for _, value in self.themselves(of_id) if isinstance(value, wanted)}
+
+    def identity(self) -> str:
+        """The record's own name, made with it; "" where that is lost."""
+        return self._named().get(IDENTITY_KEY, "")
+
+    def meta(self) -> dict[str, str]:
+        """All named values of the memory."""
+        return {key: value for key, value in self._named().items() if key not in (IDENTITY_KEY, PROBE_KEY)}
+
+    def counts(self) -> dict[str, int]:
+        """How many of each kind."""
+        kept = dict(self._connection.execute("SELECT kind, rows FROM total"))
+        (vectors,) = self._connection.execute("SELECT count(*) FROM vector").fetchone()
+        return {"facts": kept[FACT], "episodes": kept[FACT + 1], "entities": kept[FACT + 2], "vectors": vectors}
+
+    def name_missing(self, kind: int, rows: int, sums: int) -> None:
+        """Name it as damage where a reading of a whole kind found other rows than were written."""
+        written = self._connection.execute("SELECT rows, sums FROM total WHERE kind = ?", (kind,)).fetchone()
+        name = KIND_NAMES.get(kind, "edge")
+        if written is None:
+            self._damage(f"the count of {name} rows is missing")
+        elif written[0] != rows:
+            self._damage(f"{written[0] - rows} {name} rows are missing")
+        elif written[1] != sums:
+            self._damage(f"{name} rows are not those that were written")
+
+    def close(self) -> None:
+        """Release the connection."""
+        self._connection.close()
+
+    def _named(self) -> dict[str, str]:
+        return {row.key.decode(): row.value.decode() for row in self.rows(NamedRow, "ORDER BY key")}
 
 
-def vectors(connection: sqlite3.Connection, model: str, part: Part, damage: Damage) -> tuple[dict[str, Narrow], int]:
-    """The embeddings of the next page, and where it ends."""
-    query = f"SELECT {VECTOR_COLUMNS}, seq FROM vector WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq LIMIT ?"  # noqa: S608
-    rows = connection.execute(query, (*part, model, PAGE_ROWS)).fetchall()
-    found: dict[str, Narrow] = {}
-    for by, key, value, sum, _ in rows:
-        row = VectorRow(by, key, value, sum)
-        if row.is_sound:
-            found[key.decode()] = row.vector
-        else:
-            damage(f"embedding {key.decode(errors='replace')}")
-    return found, rows[-1][-1] if rows else 0
+class RecordReader(Reading):
+    """A record read from outside: a context manager. Raises `DatabaseUnreadable` or `BackendError`.
+
+    Damaged rows are left out and collected in `damaged`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.damaged: list[str] = []
+        super().__init__(connect_for_reading(path.resolve(), FORMAT), self.damaged.append)
+        try:
+            with translating(path, FORMAT):
+                self._connection.execute("BEGIN")
+                self.record, self.last_tick = self.identity(), self.newest_tick()
+        except BaseException:
+            self.close()
+            raise
+
+    def nodes_since(self, tick: int) -> Iterator[Node]:
+        """What was added or revised after `tick`, in the order of its last change."""
+        for row, value in self.themselves(self.rows(NodeRow, "WHERE changed > ? ORDER BY changed", tick)):
+            yield Node(row.changed, row.id.decode(), value)
+
+    def edges_since(self, tick: int) -> Iterator[Edge]:
+        """Edges added after `tick`, in their order."""
+        return self.edges((tick, self.last_tick))
+
+    def check(self) -> None:
+        """Look at all of it: SQLite's own check of its trees, the checksum of each row, and whether rows are missing."""
+        told = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(100)")]
+        self.damaged += [] if told == ["ok"] else told
+        # Trees that are damaged lead readers in circles.
+        if self.damaged:
+            return
+        rows, sums = Counter[int](), Counter[int]()
+        for node, _ in self.themselves(self.rows(NodeRow)):
+            rows[node.kind] += 1
+            sums[node.kind] += node.sum
+        for edge in self.rows(EdgeRow):
+            rows[EDGE_TOTAL] += 1
+            sums[EDGE_TOTAL] += edge.sum
+        for _ in self.rows(VectorRow):
+            pass
+        if not self.damaged:
+            for kind in (EDGE_TOTAL, *KIND_NAMES):
+                self.name_missing(kind, rows[kind], sums[kind])
+
+    def __enter__(self) -> "RecordReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def links(connection: sqlite3.Connection, part: Part, damage: Damage) -> tuple[list[Link], int]:
-    """The edges of the next page, and where it ends."""
-    ends = "SELECT a.id, b.id FROM node a, node b WHERE a.seq = ? AND b.seq = ?"
-    query = f"SELECT {EDGE_COLUMNS} FROM edge WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"  # noqa: S608
-    found: list[Link] = []
-    last = 0
-    for row in (EdgeRow(*row) for row in connection.execute(query, (*part, PAGE_ROWS))):
-        last = row.seq
-        if not row.is_sound:
-            damage(f"edge {row.seq}")
-        elif named := connection.execute(ends, (row.from_seq, row.to_seq)).fetchone():
-            found.append(Link(RELATIONS[row.relation], *named))
-    return found, last
+def problems(path: Path) -> list[str]:
+    """What is damaged, each by its name, the first thousand; empty for a record that is whole. It may be in use.
 
-
-def linked(connection: sqlite3.Connection, relation: Relation, id: str, *, backwards: bool, damage: Damage) -> list[str]:
-    """Ids at the other end of an id's edges."""
-    here, there = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
-    edges = f"SELECT {EDGE_COLUMNS} FROM edge WHERE {here} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
-    found = []
-    for row in (EdgeRow(*row) for row in connection.execute(edges, (id, RELATION_NUMBERS[relation]))):
-        if not row.is_sound:
-            damage(f"edge {row.seq}")
-        elif end := connection.execute("SELECT id FROM node WHERE seq = ?", (getattr(row, there),)).fetchone():
-            found.append(str(end[0]))
-    return found
-
-
-def by_id(connection: sqlite3.Connection, ids: Iterable[str], wanted: type[_Value], damage: Damage) -> dict[str, _Value]:
-    """What exists of one kind among `ids`."""
-    found: dict[str, _Value] = {}
-    query = f"SELECT {NODE_COLUMNS} FROM node WHERE id = ?"  # noqa: S608
-    for id in dict.fromkeys(ids):
-        rows = [NodeRow(*row) for row in connection.execute(query, (id,))]
-        for value in (row.value for row in _sound(rows, damage)):
-            if isinstance(value, wanted):
-                found[id] = value
-    return found
-
-
-def named(connection: sqlite3.Connection, damage: Damage) -> dict[str, str]:
-    """All named values, the record's own among them."""
-    found = {}
-    for row in (NamedRow(*row) for row in connection.execute(f"SELECT {NAMED_COLUMNS} FROM named ORDER BY key")):  # noqa: S608
-        if row.is_sound:
-            found[row.key.decode()] = row.value.decode()
-        else:
-            damage(f"named value {row.key.decode(errors='replace')}")
-    return found
-
-
-def meta(connection: sqlite3.Connection, damage: Damage) -> Mapping[str, str]:
-    """All named values of the memory."""
-    return {key: value for key, value in named(connection, damage).items() if key not in (IDENTITY_KEY, PROBE_KEY)}
-
-
-def counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many of each kind."""
-    kept = dict(connection.execute("SELECT kind, rows FROM total"))
-    return {
-        "facts": kept[FACT],
-        "episodes": kept[FACT + 1],
-        "entities": kept[FACT + 2],
-        "vectors": connection.execute("SELECT count(*) FROM vector").fetchone()[0],
-    }
-
-
-def missing(connection: sqlite3.Connection, kind: int, rows: int, sums: int) -> str:
-    """What to say where a reading of a whole kind found other rows than were written, "" where it found all."""
-    written = connection.execute("SELECT rows, sums FROM total WHERE kind = ?", (kind,)).fetchone()
-    if written == (rows, sums):
-        return ""
-    name = KIND_NAMES.get(kind, "edge")
-    if written is None:
-        return f"the count of {name} rows is missing"
-    return (
-        f"{written[0] - rows} {name} rows are missing" if written[0] != rows else f"{name} rows are not those that were written"
-    )
+    Raises `BackendError` where there is no such file or it can't be read at all.
+    """
+    found: list[str] = []
+    try:
+        refuse_damaged_log(path, FORMAT.when_damaged)
+        with RecordReader(path) as reader, translating(path, FORMAT):
+            found = reader.damaged
+            reader.check()
+    except DatabaseUnreadable as error:
+        found.append(str(error))
+    return found[:_PROBLEMS_MAX]

@@ -1,25 +1,54 @@
-"""One agent's record: the file, its writes, its readings. Synchronous, and owned by one thread."""
+"""One agent's record: the file, its writes, its readings, and how it is. Synchronous, and owned by one thread."""
 
-import sqlite3
+import logging
+import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
 from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import File
+from hive_mind.store._batch import Batch
 from hive_mind.store.base import Change, SetMeta
-from hive_mind.store.sqlite import reading
-from hive_mind.store.sqlite.batch import Batch
+from hive_mind.store.sqlite import aside
 from hive_mind.store.sqlite.committing import Commit
-from hive_mind.store.sqlite.health import Health
+from hive_mind.store.sqlite.reading import Reading
 from hive_mind.store.sqlite.repair import refuse_half_repaired
 from hive_mind.store.sqlite.schema import FORMAT, IDENTITY_KEY, PROBE_KEY
 
+_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 # Places of nodes that were written or looked up last, so that the same entities are not looked up each time; some 150 bytes each.
 _KNOWN_MAX = 2000
+_DAMAGED_MAX, _NAMED_MAX = 1000, 3
+
+
+@dataclass(slots=True)
+class Health:
+    """How the record at `path` is. Written by its thread, read by anybody."""
+
+    path: Path
+    damaged: dict[str, None] = field(default_factory=dict)
+    """what was left out, each by its name, the first thousand"""
+    failure: str = ""
+    """of the last write, until one succeeds"""
+
+    @property
+    def trouble(self) -> str:
+        """One line for a person, "" where all is well."""
+        if self.failure or not self.damaged:
+            return self.failure
+        named = ", ".join(list(self.damaged)[:_NAMED_MAX]) + (", …" if len(self.damaged) > _NAMED_MAX else "")
+        return f"{self.path}: {len(self.damaged)} damaged and left out ({named}); see: hive-mind doctor --repair"
+
+    def note_damage(self, what: str) -> None:
+        """Remember that something was left out because it is damaged, and say so once."""
+        if what not in self.damaged and len(self.damaged) < _DAMAGED_MAX:
+            self.damaged[what] = None
+            _log.error("%s: %s is damaged and left out; see: hive-mind doctor --repair", self.path, what)
 
 
 class Record:
@@ -28,51 +57,61 @@ class Record:
     def __init__(self, path: Path, health: Health) -> None:
         refuse_half_repaired(path)
         self._file = File(path, FORMAT)
+        self._reading = Reading(self._file.connection, health.note_damage)
         self._known: dict[str, int] = {}
-        self.health = health
+        self._health = health
         try:
-            with self._file.reading() as connection:
-                # A damaged name must not end a whole query.
-                connection.text_factory = _lenient
-                self.tick = reading.last_tick(connection)
-                is_new = IDENTITY_KEY not in reading.named(connection, health.note_damage)
-            if is_new:
+            self.tick = self.ask(Reading.newest_tick)
+            if not self.ask(Reading.identity):
                 self.write([SetMeta(IDENTITY_KEY, uuid4().hex)])
         except BaseException:
             self._file.close()
             raise
 
-    def note_if_missing(self, kind: int, rows: int, sums: int) -> None:
-        """Compare what a reading of a whole kind found with what was written."""
-        if missing := self.ask(lambda connection: reading.missing(connection, kind, rows, sums)):
-            self.health.note_damage(missing)
-
     def write(self, items: Sequence[Change]) -> None:
         """All changes, durable, or none. Raises `InvalidInput` for what does not fit what is there."""
-        batch = Batch()
-        batch.take(items)
+        batch = Batch().take(items)
+        if batch.erased:
+            # What was made of the record as it was is of another record.
+            batch.named[IDENTITY_KEY] = uuid4().hex
         try:
             with self._file.writing() as connection:
                 commit = Commit(connection, self.tick, self._known)
                 commit.write(batch)
         except BackendError as error:
-            self.health.note_failure(error)
+            self._health.failure = str(error)
             raise
-        self.tick, self.health.failure = commit.tick, ""
+        self.tick, self._health.failure = commit.tick, ""
+        if commit.gone:
+            self._known = {id: place for id, place in self._known.items() if place not in commit.gone}
         self._remember(commit.places)
 
-    def ask(self, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """The result of a query of `reading`."""
-        with self._file.reading() as connection:
-            return query(connection)
+    def ask(self, query: Callable[[Reading], _Result]) -> _Result:
+        """The answer, with errors in our words."""
+        with self._file.reading():
+            return query(self._reading)
+
+    def compare(self, kind: int, rows: int, sums: int, tick: int) -> None:
+        """Look whether a reading of a whole kind found what was written until `tick`, where nothing was written since."""
+        if self.tick == tick and not self._health.damaged:
+            self.ask(lambda reading: reading.name_missing(kind, rows, sums))
 
     def tidy(self) -> None:
         """Write the log back and give the cache back to the system; after a failed write, find out whether one goes now."""
-        if self.health.failure:
+        if self._health.failure:
             self.write([SetMeta(PROBE_KEY, "")])
         with self._file.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA shrink_memory")
+
+    def scrub(self) -> None:
+        """Leave nothing of what was erased, in the file and in what was made of it."""
+        path = self._health.path
+        aside.remove(path)
+        # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
+        for made in (made for made in path.parent.glob("graph.*") if made.suffix != ".lock"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        self._file.scrub()
 
     def close(self) -> None:
         """Write the log back and release the file."""
@@ -83,7 +122,3 @@ class Record:
             self._known.clear()
         if len(places) <= _KNOWN_MAX:
             self._known.update(places)
-
-
-def _lenient(text: bytes) -> str:
-    return text.decode(errors="replace")

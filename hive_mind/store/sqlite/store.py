@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import sqlite3
 import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -14,14 +13,16 @@ from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Narrow
-from hive_mind.store.sqlite import aside, reading
-from hive_mind.store.sqlite.health import Health
-from hive_mind.store.sqlite.reading import Part
-from hive_mind.store.sqlite.record import Record
+from hive_mind.store.sqlite import aside
+from hive_mind.store.sqlite.reading import Part, Reading
+from hive_mind.store.sqlite.record import Health, Record
 from hive_mind.store.sqlite.rows import EPISODE, FACT
 from hive_mind.store.sqlite.schema import FORMAT
 
-_Page = TypeVar("_Page")
+_Answer = TypeVar("_Answer")
+
+# So many numbers of rows are a page: those of one kind are fewer.
+PAGE_TICKS = 8192
 
 
 class SqliteStore:
@@ -29,138 +30,125 @@ class SqliteStore:
 
     def __init__(self, worker: Worker[Record, Change], health: Health) -> None:
         self._worker, self._health = worker, health
-        self._reader: sqlite3.Connection | None = None
+        self._at_once: Reading | None = None
         # A store that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
 
     @property
     def trouble(self) -> str:
-        """See `Health`."""
         return self._health.trouble
 
     async def write(self, changes: Sequence[Change]) -> None:
-        """All changes or none, durable when this returns."""
         changes = tuple(changes)
         check(changes)
         await self._worker.write(changes)
 
     async def facts(self) -> AsyncIterator[Sequence[Fact]]:
-        """Every fact, in the order they were added."""
         async for page in self._nodes(FACT):
             yield page
 
     async def all_episodes(self) -> AsyncIterator[Sequence[Episode]]:
-        """Every episode, in the order they were added."""
         async for page in self._nodes(EPISODE):
             yield page
 
     async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
-        """Every cached embedding of `model`."""
-        async for page in self._pages(
-            lambda record, part: record.ask(lambda c: reading.vectors(c, model, part, record.health.note_damage))
-        ):
+        async for page in self._pages(lambda reading, part: reading.vectors(model, part)):
             yield page
 
     async def links(self) -> AsyncIterator[Sequence[Link]]:
-        """Every edge, in the order they were added."""
-        async for page in self._pages(
-            lambda record, part: record.ask(lambda c: reading.links(c, part, record.health.note_damage))
-        ):
+        async for page in self._pages(lambda reading, part: [Link(*edge[1:]) for edge in reading.edges(part)]):
             yield page
 
     def fetch(self, id: str) -> Fact | None:
-        """One fact, through a connection of its own."""
-        if self._reader is None:
-            self._reader = connect_for_reading(self._health.path.resolve(), FORMAT)
-            self._reader.execute("PRAGMA cache_size = -64")
+        # Through a connection of its own, as the other one is its thread's.
+        if self._at_once is None:
+            connection = connect_for_reading(self._health.path.resolve(), FORMAT)
+            connection.execute("PRAGMA cache_size = -64")
+            self._at_once = Reading(connection, self._health.note_damage)
         with translating(self._health.path, FORMAT):
-            return reading.by_id(self._reader, (id,), Fact, self._health.note_damage).get(id)
+            return self._at_once.by_id((id,), Fact).get(id)
 
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
-        """The facts that exist among `ids`."""
         wanted = tuple(ids)
-        return await self._worker.read(
-            lambda record: record.ask(lambda c: reading.by_id(c, wanted, Fact, record.health.note_damage))
-        )
+        return await self._ask(lambda reading: reading.by_id(wanted, Fact))
 
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
-        """The episodes that exist among `ids`."""
         wanted = tuple(ids)
-        return await self._worker.read(
-            lambda record: record.ask(lambda c: reading.by_id(c, wanted, Episode, record.health.note_damage))
-        )
+        return await self._ask(lambda reading: reading.by_id(wanted, Episode))
 
     async def linked(self, relation: Relation, id: str, *, backwards: bool = False) -> Sequence[str]:
-        """Ids at the other end."""
-        return await self._worker.read(
-            lambda record: record.ask(
-                lambda c: reading.linked(c, relation, id, backwards=backwards, damage=record.health.note_damage)
-            )
-        )
+        return await self._ask(lambda reading: reading.linked(relation, id, backwards=backwards))
 
     async def meta(self) -> Mapping[str, str]:
-        """All named values."""
-        return await self._worker.read(lambda record: record.ask(lambda c: reading.meta(c, record.health.note_damage)))
+        return await self._ask(Reading.meta)
 
     async def counts(self) -> Mapping[str, int]:
-        """How many of each."""
-        return await self._worker.read(lambda record: record.ask(reading.counts))
+        return await self._ask(Reading.counts)
 
     async def put_aside(self, made: bytes) -> None:
-        """Written beside the record."""
-        await self._worker.read(lambda record: aside.put(record.health.path, made))
+        await self._worker.read(lambda _: aside.put(self._health.path, made))
 
     async def aside(self) -> bytes:
-        """What lies beside the record."""
-        return await self._worker.read(lambda record: aside.get(record.health.path))
+        return await self._worker.read(lambda _: aside.get(self._health.path))
 
     async def tidy(self) -> None:
-        """Write the log back."""
         await self._worker.read(Record.tidy)
 
+    async def scrub(self) -> None:
+        self._close_at_once()
+        await self._worker.read(Record.scrub)
+
     async def close(self) -> None:
-        """Finish what was handed in, write the log back, release the file, end the thread."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        self._close_at_once()
         await self._worker.close()
         self._forgotten.detach()
         _return_freed_memory()
 
+    def _close_at_once(self) -> None:
+        if self._at_once is not None:
+            self._at_once.close()
+            self._at_once = None
+
+    async def _ask(self, query: Callable[[Reading], _Answer]) -> _Answer:
+        return await self._worker.read(lambda record: record.ask(query))
+
     async def _nodes(self, kind: int) -> AsyncIterator[list[Any]]:
         rows = sums = 0
 
-        def page(record: Record, part: Part) -> tuple[list[Any], int]:
+        def page(reading: Reading, part: Part) -> list[Any]:
             nonlocal rows, sums
-            found, last = record.ask(lambda c: reading.nodes(c, kind, part, record.health.note_damage))
+            found = reading.nodes(kind, part)
             rows, sums = rows + len(found), sums + sum(row.sum for row in found)
-            if not last and record.tick == part[1] and not self._health.damaged:
-                record.note_if_missing(kind, rows, sums)
-            return [row.value for row in found], last
+            return [value for _, value in reading.themselves(found)]
 
+        tick = await self._tick()
         async for values in self._pages(page):
             yield values
+        await self._worker.read(lambda record: record.compare(kind, rows, sums, tick))
 
-    async def _pages(self, page: Callable[[Record, Part], tuple[_Page, int]]) -> AsyncIterator[_Page]:
-        """All pages of what there was when the first was asked for."""
-        upto = await self._worker.read(lambda record: record.tick)
-        coming = self._begun(page, (0, upto))
+    async def _pages(self, page: Callable[[Reading, Part], _Answer]) -> AsyncIterator[_Answer]:
+        """All pages of what there was when the first was asked for; none that is empty."""
+        last = await self._tick()
+
+        def begun(after: int) -> asyncio.Task[_Answer]:
+            task = asyncio.create_task(self._ask(lambda reading: page(reading, (after, min(after + PAGE_TICKS, last)))))
+            # Whoever stops reading halfway doesn't want to hear of it.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return task
+
+        coming = begun(0)
         try:
-            while True:
-                found, after = await coming
-                if not after:
-                    return
-                # The thread reads the next one meanwhile.
-                coming = self._begun(page, (after, upto))
-                yield found
+            for after in range(PAGE_TICKS, last + PAGE_TICKS, PAGE_TICKS):
+                found = await coming
+                # The thread reads the next one meanwhile; the one behind the last is empty.
+                coming = begun(after)
+                if found:
+                    yield found
         finally:
             coming.cancel()
 
-    def _begun(self, page: Callable[[Record, Part], tuple[_Page, int]], part: Part) -> asyncio.Task[tuple[_Page, int]]:
-        task = asyncio.create_task(self._worker.read(lambda record: page(record, part)))
-        # Whoever stops reading halfway doesn't want to hear of it.
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return task
+    async def _tick(self) -> int:
+        return await self._worker.read(lambda record: record.tick)
 
 
 def _return_freed_memory() -> None:

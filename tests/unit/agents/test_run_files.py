@@ -19,7 +19,7 @@ def files(tmp_path: Path, *, may_remember: bool = True) -> RunFiles:
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
     one = files(tmp_path)
-    for act in (lambda: one.write(name, "x"), lambda: one.read(name), lambda: one.whole(name)):
+    for act in (lambda: one.write(name, "x"), lambda: one.read(name), lambda: one.change(name, str)):
         with pytest.raises(InvalidInput, match="no plain name"):
             act()
     assert list(tmp_path.rglob("*")) == []
@@ -143,7 +143,7 @@ def test_a_memory_in_another_encoding_is_shown_as_far_as_it_can_be_and_never_wri
     one.remember_output("x", 1)
     assert path.read_bytes() == "## Rules\n- höflich\n".encode("latin-1")
     with pytest.raises(InvalidInput, match="is not UTF-8"):
-        one.whole("adapt.md")
+        one.change("adapt.md", str)
 
 
 def test_a_sub_agent_reads_the_memory_and_changes_nothing_there(tmp_path: Path) -> None:

@@ -121,8 +121,8 @@ def test_an_unknown_version_is_named():
         ("target", ("bob", ""), "names"),
         ("sender", "*", "nobody is called"),
         ("target", ("bob", "*"), "nobody is called"),
-        ("sent_ms", -1, "no time"),
-        ("sent_ms", 1 << 53, "no time"),
+        ("sent_ms", -1, "invalid send time"),
+        ("sent_ms", 1 << 53, "invalid send time"),
         ("type", "replicate", "'replicate', the message in it is a 'receipt'"),
     ],
 )

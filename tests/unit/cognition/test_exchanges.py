@@ -23,6 +23,18 @@ def test_a_question_and_its_short_answer_are_one_fact(asked: str, answered: str)
     assert statement(kept) == f"Ann: {asked} Bob: {answered}"
 
 
+def test_who_writes_a_text_answers_what_they_ask() -> None:
+    (kept,) = candidates("# Pump P8\n\nWhy does P8 stand still? For want of a bearing.")
+
+    assert kept.content == "Why does P8 stand still? For want of a bearing."
+
+
+def test_a_long_answer_in_a_text_stands_by_itself() -> None:
+    told = "The bearing broke in the storm of last week, and the new one is on its way."
+
+    assert statements(f"Why does P8 stand still? {told}") == [told]
+
+
 @pytest.mark.parametrize("answered", ["thanks!", "lol", "ok", "Hi Ann!", "And you?"])
 def test_politeness_and_another_question_answer_nothing(answered: str) -> None:
     assert statements(f"Ann: Where is the key?\nBob: {answered}") == []

@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_mind.control.archive import Archived, export
 from hive_mind.control.state import FleetFolder, FleetState
-from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.messages import RegistryEntry
 from hive_mind.runtime.generations import held, settle
@@ -54,7 +54,7 @@ async def _begun(home: Path) -> None:
     said = [Vouched(assertion(text, ms=1_700_000_000_000 + n, agent="ann"), "n0") for n, text in enumerate(SAID)]
     said.append(Vouched(assertion(SAID[0], ms=1_700_000_000_100, agent="ben", root="visit", ttl_ms=9, expires_ms=99), "n1"))
     entry = RegistryEntry("trust/ann", "1.5", assertion().stamp, "mo")
-    await settle(home, Estate(tuple(said), (entry,)), HIVE, {}, HiveSettings())
+    await settle(home, JournalSnapshot(tuple(said), (entry,)), HIVE, {}, HiveSettings())
     settings = Settings(home=home, embed="none")
     async with await open_memory(settings, "ann") as memory:
         for text in SAID:

@@ -16,7 +16,7 @@ from hive_mind.control.platforms.base import OBSERVE_S, Platform, Running
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.surroundings import Surroundings
 from hive_mind.errors import BackendTimeout, BackendUnavailable
-from hive_mind.hive.seal import Seal
+from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.generations import Moved
 from hive_mind.runtime.worker_config import BusConfig, HiveConfig, NodeConfig, WorkerConfig

@@ -21,7 +21,7 @@ STATE = FleetState(
 def running(
     name: str, *, phase: Phase = "ready", agent: AgentPhase = "ready", error: str = "", pending: int = 0, **node: object
 ) -> Running:
-    given: dict[str, object] = {"is_ready": True, "messages": 10, **node}
+    given: dict[str, object] = {"is_ready": True, "messages": 10, "error": node.pop("node_error", ""), **node}
     nodes = (NodeStatus(name, **given),)  # type: ignore[arg-type]
     agents = (AgentStatus(name, name, phase=agent, facts=5, pending=pending, error=error),)
     return Running(name, 7, None, WorkerStatus(name, 7, "", "team", phase, 1_000, nodes, agents, memory_bytes=30))
@@ -44,8 +44,9 @@ def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
     found = status(ADA, running("bob", agent="asleep"))
 
     assert found.phase == "Ready"
-    # Nobody has to prove who it is, and so nobody knows.
-    assert {one.type: one.status for one in found.conditions if one.status != "True"} == {"Identity": "Unknown"}
+    # Nobody has to prove who it is, and the bus says nothing of its memory.
+    assert {one.type for one in found.conditions if one.status != "True"} == {"Identity", "BrokerMemory"}
+    assert all(one.status != "False" for one in found.conditions)
     assert (found.facts, found.messages, found.revision, found.restarts) == (10, 20, 4, 3)
     assert [(one.name, one.phase, one.is_ready, one.restarts) for one in found.agents] == [
         ("ada", "ready", True, 0),
@@ -105,6 +106,19 @@ def test_a_bus_that_is_gone_degrades_a_fleet_whose_processes_live() -> None:
     found = status(ADA, running("bob", is_connected=False, is_ready=True))
 
     assert (found.phase, holds(found, "Connected")) == ("Degraded", "False")
+
+
+def test_a_fleet_that_starts_in_vain_because_its_bus_is_gone_is_degraded_and_not_on_its_way() -> None:
+    waiting = {"phase": "starting", "agent": "starting", "is_ready": False, "is_connected": False}
+
+    assert status(ADA, running("bob", **waiting)).phase == "Progressing"  # type: ignore[arg-type]
+    assert status(ADA, running("bob", **waiting, node_error="no route")).phase == "Degraded"  # type: ignore[arg-type]
+
+
+def test_a_fleet_of_which_everything_answers_and_nothing_can_be_written_is_degraded() -> None:
+    found = status(ADA, running("bob", is_ready=False, refusal="the bus takes nothing: its memory is full"))
+
+    assert (found.phase, holds(found, "WritesAccepted")) == ("Degraded", "False")
 
 
 def test_agents_that_nobody_can_reach_are_not_called_ready() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.control.issuing import issue_for, movers_seal, renew
 from hive_mind.errors import ConfigError
-from hive_mind.hive.seal import UNSEALED
+from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, IdentityConfig, NodeConfig, WorkerConfig
 

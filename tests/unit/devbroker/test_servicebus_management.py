@@ -277,7 +277,7 @@ def test_entities_are_found_in_any_case(namespace):
         (lambda names: names.add_topic("TAKEN"), "already"),
         (lambda names: names.add_subscription("events", "THERE"), "'events/Subscriptions/THERE' already"),
         (lambda names: names.add_subscription("nowhere", "s"), "no topic 'nowhere'"),
-        (lambda names: names.add_queue("q", {"Colour": "red"}), "no property 'Colour'"),
+        (lambda names: names.add_queue("q", {"Colour": "red"}), "unknown property 'Colour'"),
         (lambda names: names.add_queue("q", {"LockDuration": "a minute"}), "LockDuration is a duration"),
         (lambda names: names.add_queue("q", {"LockDuration": True}), "LockDuration is a duration"),
         (lambda names: names.add_queue("q", {"LockDuration": "P"}), "LockDuration is a duration"),

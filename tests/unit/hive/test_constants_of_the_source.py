@@ -5,11 +5,13 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from hive_mind.hive import contradiction, expiry, federated
-from hive_mind.hive.expiry import ExpirySettings, FactTTL
-from hive_mind.hive.gossip import GossipSettings
-from hive_mind.hive.ratings import NOBODY, beta_trust
-from hive_mind.hive.rights import TRUST_MAX
+from hive_mind.hive.policy import expiry
+from hive_mind.hive.policy.expiry import ExpirySettings, FactTTL
+from hive_mind.hive.policy.rights import TRUST_MAX
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.topology import federated
+from hive_mind.hive.trust import contradiction
+from hive_mind.hive.trust.ratings import NOBODY, beta_trust
 from hive_mind.ranking import fusion, seed
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 

@@ -8,12 +8,12 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Now
-from hive_mind.hive.expiry import ExpirySettings
-from hive_mind.hive.federated import Federated
-from hive_mind.hive.gossip import convergence_check
 from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.replication.gossip import convergence_check
+from hive_mind.hive.topology.federated import Federated
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.ranking.vector import ExactVectors
@@ -65,7 +65,7 @@ def test_agents_are_dealt_to_nodes_in_turn_or_put_where_they_are_wanted():
 
 
 def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
-    assert hive.host.nodes[hive.agents()["bo"].node].standing.trust("ines") == 1.0
+    assert hive.host.nodes[hive.agents()["bo"].node].policy.trust("ines") == 1.0
 
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
@@ -413,13 +413,13 @@ def test_merging_brings_facts_embeddings_agents_trust_and_times_to_live():
     here.merge_state(there)
 
     node = here.host.nodes["n0"]
-    (mine,) = node.holdings.shares["all"].all_sealed()
-    (theirs,) = there.host.nodes["n0"].holdings.shares["all"].all_sealed()
+    (mine,) = node.partitions.shares["all"].all_sealed()
+    (theirs,) = there.host.nodes["n0"].partitions.shares["all"].all_sealed()
     assert mine == theirs
     assert len(mine.assertion.statement.vector) == 128
     assert mine.assertion.ttl_ms == HOUR_MS
     assert node.registry.get("agent/sol") == {"domain": "pumps", "node": "n0"}
-    assert node.standing.trust("ines") == 1.5
+    assert node.policy.trust("ines") == 1.5
     assert contents(here.query_facts("pump")) == [PUMP]
 
 
@@ -467,7 +467,7 @@ def test_replicas_converge_by_gossip_and_the_check_says_how_far():
             hive.promote_fact(agent, f"{name} knows {number}.")
 
     def held() -> list[list[str]]:
-        shares = [node.holdings.shares["all"] for node in hive.host.nodes.values()]
+        shares = [node.partitions.shares["all"] for node in hive.host.nodes.values()]
         return [[given.assertion.fact_id for given in share.all_sealed()] for share in shares]
 
     assert convergence_check(held()) == 0.0
@@ -490,9 +490,9 @@ def test_collecting_names_first_and_removes_then_and_a_refresh_stays():
     clock.pass_(HOUR_MS)
 
     assert hive.gc(dry_run=True) == [PUMP_ID]
-    assert len(hive.host.nodes["n0"].holdings.shares["all"]) == 2
+    assert len(hive.host.nodes["n0"].partitions.shares["all"]) == 2
     assert hive.gc() == [PUMP_ID]
-    assert len(hive.host.nodes["n0"].holdings.shares["all"]) == 1
+    assert len(hive.host.nodes["n0"].partitions.shares["all"]) == 1
     assert hive.gc() == []
     assert contents(hive.query_facts("door")) == [DOOR]
 

@@ -21,11 +21,11 @@ from hive_mind.hive.effects import (
     Send,
     Tick,
 )
-from hive_mind.hive.flat import Flat
-from hive_mind.hive.holdings import HELD
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.replication.partitions import HELD
+from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Arranged, Arrangement, Beat, ListRequest, Replicate, SyncOffer
 from tests.hives import PUMP, Hive, federated, promotion, sharded
@@ -81,7 +81,7 @@ def test_the_topology_in_the_journal_is_newer_than_the_one_of_the_beginning():
 
     again, built, effects = member(kept=[record for record in kept if isinstance(record, Put)])
 
-    assert set(again.node.holdings.shares) == {"all"}
+    assert set(again.node.partitions.shares) == {"all"}
     assert built == [(newer, False)]
     assert MEMBERSHIP in {record.table for record in kept}
     assert all(record.table != MEMBERSHIP for record in kept_of(effects))
@@ -351,8 +351,8 @@ def test_who_missed_how_a_group_began_does_not_take_it_for_empty():
     hive.tell("x", Rearrange(third, is_next=False))
     hive.wait(30_000)
 
-    assert not hive.nodes["x"].holdings.shares["group:new"].is_complete
+    assert not hive.nodes["x"].partitions.shares["group:new"].is_complete
     hive.is_lost = lambda *_: False
     hive.wait(60_000)
-    assert hive.nodes["x"].holdings.shares["group:new"].is_complete
+    assert hive.nodes["x"].partitions.shares["group:new"].is_complete
     assert [fact.content for fact in hive.listed("x").facts] == [PUMP]

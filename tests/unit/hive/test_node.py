@@ -5,8 +5,8 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Acknowledge, Done, Leave, Persist, Promote, Received, Retract, Say, Send, Tick
 from hive_mind.hive.node import CLOCK, META
+from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, Receipt, Replicate
 from tests.hives import MODERATOR, PUMP, PUMP_ID, Hive, flat, promotion, settings, sharded
@@ -185,7 +185,7 @@ def test_a_quota_keeps_the_newest_of_a_flood_and_everything_of_others():
 
 def test_tenants_do_not_hear_each_other():
     hive = Hive(flat())
-    stranger = Hive(flat(), HiveSettings(standing=StandingSettings(tenant="other")))
+    stranger = Hive(flat(), HiveSettings(standing=PolicySettings(tenant="other")))
     stranger.say("n0")
 
     for _, to, message in stranger.sent:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Record, Say, Send, Tick
-from hive_mind.hive.lanes import TellingSettings, Told
-from hive_mind.hive.telling import Telling
+from hive_mind.hive.replication.app_messages import AppMessages
+from hive_mind.hive.replication.reliable_channels import ChannelSettings, Told
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 
 LOG = "app.log"
-SETTINGS = TellingSettings(window=4, unconfirmed_max=50, first_retry_ms=100, last_retry_ms=800)
+SETTINGS = ChannelSettings(window=4, unconfirmed_max=50, first_retry_ms=100, last_retry_ms=800)
 
 
 class Plain:
@@ -49,7 +49,7 @@ class Town:
     def __init__(self, *names: str, seed: int = 1) -> None:
         self.chance, self.names, self.now_ms = Random(seed), names, 1_000
         self.journals: dict[str, dict[tuple[str, bytes], bytes]] = {name: {} for name in names}
-        self.nodes: dict[str, Telling] = {}
+        self.nodes: dict[str, AppMessages] = {}
         self.network: deque[tuple[str, str, Message]] = deque()
         self.dies_after: dict[str, int] = {}
         self.done: list[tuple[str, ...]] = []
@@ -58,7 +58,7 @@ class Town:
 
     def boot(self, name: str) -> None:
         self.dies_after.pop(name, None)
-        node = Telling(Plain(name), lambda: self.names, Random(self.chance.getrandbits(32)), SETTINGS)
+        node = AppMessages(Plain(name), lambda: self.names, Random(self.chance.getrandbits(32)), SETTINGS)
         node.handler = self.writer(name)
         self.nodes[name] = node
         kept = [Put(table, key, value) for (table, key), value in sorted(self.journals[name].items())]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.hive.federated import Federated
+from hive_mind.hive.topology.federated import Federated
 from hive_mind.judge.capability import CapabilityLevel, can_handle, chosen
 
 WORDS = st.sampled_from(["pump", "pumps", "ferry", "IT", "tidal power", "harbour", "Gates", "the", ""])

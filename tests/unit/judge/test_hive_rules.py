@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.rights import problem_with_value
+from hive_mind.hive.policy.rights import problem_with_value
 from hive_mind.judge.hive_rules import key_of, known, moved, rule_of, taken_back, together, value_of
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule

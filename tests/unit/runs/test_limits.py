@@ -3,8 +3,8 @@
 from hive_mind.agents.run_files import RunFiles
 from hive_mind.agents.run_tools import RunTools
 from hive_mind.runs import effects as e
-from hive_mind.runs.limits import part_of
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.limits import left_of, part_of
+from hive_mind.runs.spec import Limits, WorkerSpec
 from hive_mind.runs.steps import Resumed
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
@@ -81,10 +81,14 @@ def test_what_a_choice_among_edges_took_counts() -> None:
 def test_a_sub_agent_has_an_equal_part_of_what_is_left_and_never_nothing() -> None:
     flow = Flow(worker(TALK, limits={"tokens": 1_000, "usd": 1}))
     flow.says("a", call("look", q="1"), tokens=400, usd=0.5)
-    assert (part_of(flow.state, 3).tokens, part_of(flow.state, 2).usd) == (200, 0.25)
+
+    def part(among: int) -> Limits:
+        return part_of(flow.state.spec.limits, left_of(flow.state), among)
+
+    assert (part(3).tokens, part(2).usd) == (200, 0.25)
     flow.gives("a", e.ToolResult("ok", tokens=700, usd=0.6))
-    assert part_of(flow.state, 2).tokens == 1
-    assert WorkerSpec.model_validate({**flow.state.spec.model_dump(), "limits": part_of(flow.state, 2).model_dump()})
+    assert part(2).tokens == 1
+    assert WorkerSpec.model_validate({**flow.state.spec.model_dump(), "limits": part(2).model_dump()})
 
 
 def test_a_run_that_used_its_time_is_exhausted() -> None:

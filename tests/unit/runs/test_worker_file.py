@@ -20,7 +20,7 @@ def test_every_bundled_worker_is_right_and_can_be_written_again(name: str) -> No
 
 
 def test_a_worker_that_does_not_come_with_the_program_is_told_with_those_that_do() -> None:
-    with pytest.raises(InvalidInput, match="one of incident-review"):
+    with pytest.raises(InvalidInput, match="one of answer, incident-review, learn, queen"):
         text_of("juggler")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry
@@ -28,13 +28,13 @@ def run(play: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(whole())
 
 
-def estate(facts: int = 12) -> Estate:
+def estate(facts: int = 12) -> JournalSnapshot:
     said = (
         assertion(f"Pump {n} is red.", ms=1_700_000_000_000 + n, agent=f"agent {n % 3}", root=f"file {n % 4}")
         for n in range(facts)
     )
     trust = RegistryEntry("trust/agent 1", "1.5", assertion().stamp, "mo")
-    return Estate(tuple(Vouched(one, "ab"[number % 2]) for number, one in enumerate(said)), (trust,))
+    return JournalSnapshot(tuple(Vouched(one, "ab"[number % 2]) for number, one in enumerate(said)), (trust,))
 
 
 def begun(home: Path, hive: HiveConfig = OLD, facts: int = 12) -> tuple[HiveFact, ...]:

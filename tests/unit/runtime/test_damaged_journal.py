@@ -30,8 +30,17 @@ def written_wrongly(path: Path) -> None:
             connection.execute("UPDATE record SET value = ?, sum = ? WHERE key = ?", (RUST, checksum(table, key, RUST), key))
 
 
+def edited(path: Path) -> None:
+    """Another text under the same id, with the checksum of that: by somebody who knows how."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table, key, value in connection.execute("SELECT tbl, key, value FROM record WHERE tbl = 'assertion'").fetchall():
+            other = value.replace(b"is red.", b"is off.")
+            assert other != value
+            connection.execute("UPDATE record SET value = ?, sum = ? WHERE key = ?", (other, checksum(table, key, other), key))
+
+
 def held(member: RunningMember) -> int:
-    return sum(len(share) for share in member.member.node.holdings.shares.values())
+    return sum(len(share) for share in member.member.node.partitions.shares.values())
 
 
 def test_what_no_other_node_holds_its_agent_says_again(tmp_path: Path) -> None:
@@ -53,7 +62,7 @@ def test_what_no_other_node_holds_its_agent_says_again(tmp_path: Path) -> None:
     in_town(play, tmp_path)
 
 
-@pytest.mark.parametrize("damage", [rotten, written_wrongly])
+@pytest.mark.parametrize("damage", [rotten, written_wrongly, edited])
 def test_a_damaged_record_is_named_and_had_again_and_the_member_works(
     damage: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -69,7 +78,7 @@ def test_a_damaged_record_is_named_and_had_again_and_the_member_works(
         with caplog.at_level(logging.ERROR):
             again = await town.begin(plan("ben", "ann", "ben"), "sqlite")
         assert [message for message in caplog.messages if str(path) in message and "of table 'assertion' is damaged" in message]
-        await until(lambda: held(again) == 1 and all(one.is_complete for one in again.member.node.holdings.shares.values()))
+        await until(lambda: held(again) == 1 and all(one.is_complete for one in again.member.node.partitions.shares.values()))
         assert [hit.fact.content for hit in await again.agent.memory.search_facts("pump")] == ["The pump is red."]
 
     in_town(play, tmp_path)

@@ -14,7 +14,7 @@ from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Put
-from hive_mind.hive.lanes import Told
+from hive_mind.hive.replication.reliable_channels import Told
 from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger

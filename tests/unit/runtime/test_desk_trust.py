@@ -11,7 +11,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import BackendTimeout
-from hive_mind.hive.trust import TrustSettings
+from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
@@ -28,9 +28,9 @@ class Hive:
         self.written: dict[str, Any] = {}
         self.calls = 0
         self._failures = failures
-        standing = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda: 1_000)
+        policy = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda: 1_000)
         settings = SimpleNamespace(standing=SimpleNamespace(trust=TrustSettings()))
-        node = SimpleNamespace(registry=self.written, standing=standing, settings=settings)
+        node = SimpleNamespace(registry=self.written, policy=policy, settings=settings)
         self.member, self.runner = SimpleNamespace(node=node), SimpleNamespace(write=self.write)
 
     async def write(self, entries: Any, by: str) -> list[str]:

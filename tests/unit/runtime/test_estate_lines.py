@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import Assertion, Stamp, Statement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import RegistryEntry
@@ -36,7 +36,7 @@ ENTRIES = st.builds(RegistryEntry, st.builds("agent/{}".format, SAID), st.just('
 @given(st.lists(assertions(), max_size=5), st.lists(ENTRIES, max_size=3), WORDS)
 def test_everything_comes_back_as_it_was(said: list[Assertion], entries: list[RegistryEntry], node: str) -> None:
     once = {(one.fact_id, one.agent, one.root): Vouched(one, node) for one in said}
-    estate = Estate(tuple(sorted(once.values(), key=lambda one: one.assertion.stamp)), tuple(entries))
+    estate = JournalSnapshot(tuple(sorted(once.values(), key=lambda one: one.assertion.stamp)), tuple(entries))
 
     back = estate_in(lines_of(estate))
 
@@ -48,7 +48,7 @@ def test_everything_comes_back_as_it_was(said: list[Assertion], entries: list[Re
 def test_of_one_voice_only_the_last_word_is_taken() -> None:
     said = [assertion(ms=2, confidence=0.2), assertion(ms=3, confidence=0.3), assertion(ms=1, confidence=0.1)]
 
-    (one,) = estate_in(lines_of(Estate(tuple(map(Vouched, said))))).vouched
+    (one,) = estate_in(lines_of(JournalSnapshot(tuple(map(Vouched, said))))).vouched
 
     assert one.assertion.confidence == 0.3
 
@@ -75,7 +75,7 @@ def test_only_the_first_bad_lines_are_named() -> None:
     ],
 )
 def test_what_no_node_would_take_is_refused(fields: dict[str, object]) -> None:
-    (line,) = lines_of(Estate((Vouched(assertion()),)))
+    (line,) = lines_of(JournalSnapshot((Vouched(assertion()),)))
 
     with pytest.raises(InvalidInput, match="line 1"):
         estate_in([msgspec.json.encode(msgspec.json.decode(line) | fields)])

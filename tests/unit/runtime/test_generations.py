@@ -7,7 +7,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import BackendRejected
 from hive_mind.hive.effects import Put
-from hive_mind.hive.estate import Estate, Vouched
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.runtime.generations import Moved, founded, move, settle
 from hive_mind.runtime.worker_config import HiveConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.worker_nodes import plan_of
@@ -106,6 +106,6 @@ def _is_of_a(record: Put, kept: list[Put]) -> bool:
 
 
 def test_ids_of_facts_do_not_change(tmp_path: Path) -> None:
-    run(settle(tmp_path, Estate((Vouched(assertion()),)), OLD, {}, TUNING))
+    run(settle(tmp_path, JournalSnapshot((Vouched(assertion()),)), OLD, {}, TUNING))
 
     assert [fact.id for fact in all_of(tmp_path, OLD)] == [PUMP_ID]

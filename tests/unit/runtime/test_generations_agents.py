@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.generations import held, move
 from hive_mind.runtime.member import RunningMember, open_member

@@ -36,6 +36,16 @@ def test_a_certificate_is_issued_again_for_the_same_key_and_for_another_where_th
     assert again.names == ("ada", "agent")
 
 
+def test_a_renewed_certificate_also_holds_for_what_was_said_before(keys: KeyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = keys.issue("ada", days=60)
+    monkeypatch.setattr("time.time_ns", lambda: (first.not_before_ms + 40 * 24 * 3600 * 1000) * 1_000_000)
+    again, anew = keys.issue("ada"), keys.issue("ada", is_anew=True)
+
+    assert again.not_before_ms == first.not_before_ms
+    assert again.not_after_ms > first.not_after_ms
+    assert anew.not_before_ms > first.not_before_ms
+
+
 def test_one_that_holds_for_all_of_this_long_enough_need_not_be_issued(keys: KeyFolder) -> None:
     assert not keys.is_issued("ada", (), days_left=30)
     made = keys.issue("ada", ["agent"], days=60)

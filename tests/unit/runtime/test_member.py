@@ -13,9 +13,9 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.standing import StandingSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import Call
@@ -189,7 +189,7 @@ def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tmp_path:
 
         again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
         assert [(one.sender, one.text, one.times) for one in again.told.entries()] == [("ann", "hello", 1)]
-        await until(lambda: not ann.telling.unconfirmed)
+        await until(lambda: not ann.app_messages.unconfirmed)
 
     in_town(play, tmp_path)
 
@@ -248,13 +248,16 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
     stored, learned, found, answer, facts, told, members, stats, stopped = (reply["ok"] for reply in replies)
     assert stored["sharing"] == "shared"
     assert learned["added"] == 1
-    assert found["hits"][0] | {"score": 0} == {
+    assert found["hits"][0] | {"score": 0, "learned_at_us": 0} == {
         "fact_id": stored["fact_id"],
         "content": "The pump is red.",
         "labels": ["hall 3"],
         "score": 0,
         "sources": ["user"],
-        "from": "ann",
+        "from": ["ann"],
+        "trust": 1.0,
+        "learned_at_us": 0,
+        "held_by": "ann",
         "disputed": "",
         "former": "",
         "rivals": [],
@@ -297,14 +300,14 @@ def test_nonsense_is_refused_and_the_next_request_is_answered(line: Any, kind: s
 
 def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
-        nodes = HiveSettings(standing=StandingSettings(moderators=("ann",)))
+        nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
         both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
         ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
 
         assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
         assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
         await ann.do(Call("rate", to="ben", good=True))
-        await until(lambda: both[1].member.node.standing.trust("ben") > 1.0)
+        await until(lambda: both[1].member.node.policy.trust("ben") > 1.0)
         once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
         assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
         with pytest.raises(InvalidInput, match="is written by moderators, and 'ben' is none"):
@@ -315,7 +318,7 @@ def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp
             await ben.do(Call("rate", to="ben", good=True))
 
         assert (await ann.do(Call("trust", to="cleo", trust=1.5)))["trust"] == 1.5
-        await until(lambda: both[1].member.node.standing.trust("cleo") == 1.5)
+        await until(lambda: both[1].member.node.policy.trust("cleo") == 1.5)
 
     in_town(play, tmp_path)
 

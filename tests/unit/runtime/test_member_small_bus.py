@@ -12,7 +12,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import BusCapabilities, Envelope
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import InvalidInput, MessageTooLarge
-from hive_mind.hive.trust import rating_value
+from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.model.content import Candidate
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.hive.registry import Registry
+from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.memory.review import ALLOWED, Review, Ruling

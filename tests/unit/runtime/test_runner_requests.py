@@ -24,7 +24,7 @@ from hive_mind.hive.effects import (
     Shared,
     Write,
 )
-from hive_mind.hive.flat import Flat
+from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, Receipt
 from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, Stage, keep, on_stage, persist, turns
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.runtime.worker import Worker, open_worker
 from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
 from hive_mind.runtime.worker_status import AgentStatus

@@ -15,6 +15,7 @@ from hive_mind.errors import DatabaseLocked, DatabaseUnreadable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store import sqlite
+from hive_mind.store._kuzu import reader
 from hive_mind.store.base import Link
 from hive_mind.store.sqlite import problems
 from tests.unit.store.old_kuzu import ENTITY, EPISODE, MODEL, VERSIONS, fact, made, vector
@@ -112,6 +113,38 @@ def test_of_a_damaged_log_nothing_false_is_taken_over_and_a_loss_is_told(
     assert 0 < len(facts) < FACTS
     assert [one for one in map(fact, range(FACTS)) if one in facts] == facts
     assert "lost, as they can't be read: " in caplog.text
+
+
+def without_opening(monkeypatch: pytest.MonkeyPatch, *copies: str) -> None:
+    """As Kuzu does where a checkpoint that was killed has broken an index."""
+    opened = reader.opened
+
+    async def opened_unless(path: Path, pool: int = 0) -> reader.Reader:
+        if path.name in copies:
+            raise reader.Failed("duplicated primary key", is_over=True)
+        return await opened(path, pool)
+
+    monkeypatch.setattr(reader, "opened", opened_unless)
+
+
+def test_where_an_index_is_broken_the_log_is_replayed_over_the_same_rows_in_a_new_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(tmp_path / "memory.kuzu", revisions=2 * FACTS, is_killed=True)
+    without_opening(monkeypatch, "whole")
+
+    assert everything(tmp_path) == expected(FACTS, 2 * FACTS)
+    assert "lost" not in caplog.text
+
+
+def test_where_the_log_can_not_be_replayed_all_else_is_taken_over_and_the_loss_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(tmp_path / "memory.kuzu", revisions=2 * FACTS, is_killed=True)
+    without_opening(monkeypatch, "whole", "rebuilt")
+
+    assert everything(tmp_path) == expected()
+    assert "its log can't be replayed (duplicated primary key): what stood there is lost" in caplog.text
 
 
 def test_what_is_no_database_is_refused_and_nothing_is_made(tmp_path: Path) -> None:

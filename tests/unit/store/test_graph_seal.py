@@ -172,8 +172,8 @@ def test_killed_while_it_is_made_a_graph_is_made_again(tmp_path, files):
             while len(seen) < files and not asking.done():
                 seen |= {path.name for path in (*tmp_path.glob("graph.*"), *tmp_path.glob("graph.kuzu.new/*"))}
                 await asyncio.sleep(0)
-            if graph._process and graph._process.returncode is None:
-                graph._process.send_signal(signal.SIGKILL)
+            if graph._child and graph._child.process.returncode is None:
+                graph._child.process.send_signal(signal.SIGKILL)
             found = await asking
             assert found.centre.text == "Ines"
             await graph.close()

@@ -1,7 +1,9 @@
 """`@tool`: the schema comes from the signature, the description from the docstring, and what does not fit is refused."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -221,3 +223,38 @@ def test_a_method_is_a_tool_too() -> None:
     sail = tool(Boat("Anna").sail)
     assert list(sail.spec.parameters["properties"]) == ["where"]
     assert called(sail, where="Porto") == "Anna sails to Porto"
+
+
+def test_a_function_that_is_made_again_with_another_default_is_another_tool() -> None:
+    def made(default: Any) -> Any:
+        @tool
+        async def wait(turns: int = default) -> Any:
+            """Wait."""
+            return turns, default
+
+        return wait
+
+    for default in (0, False, 3, 0):
+        one = made(default)
+        assert one.spec.parameters["properties"]["turns"]["default"] is default
+        assert asyncio.run(one.call(ToolContext(), {})) == (default, default)
+
+
+def test_a_tool_keeps_nothing_alive_that_its_function_closes_over() -> None:
+    class Memory:
+        pass
+
+    def made(memory: Memory) -> Any:
+        @tool
+        async def look() -> str:
+            """Look."""
+            return str(memory)
+
+        return look
+
+    memory = Memory()
+    gone = weakref.ref(memory)
+    made(memory)
+    del memory
+    gc.collect()
+    assert gone() is None

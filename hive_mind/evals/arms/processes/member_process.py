@@ -35,8 +35,8 @@ from hive_mind.evals.arms.processes.member_wire import (
     Stop,
 )
 from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
-from hive_mind.hive.latencies import Latencies, ScatterSettings
-from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings

@@ -141,6 +141,8 @@ CASES = {
     "promotion.lettersShareMin": ({}, section("promotion.lettersShareMin", 0.25), None),
     "promotion.holdBackSecrets": ({}, section("promotion.holdBackSecrets", False), None),
     "promotion.holdBackPersonal": ({}, section("promotion.holdBackPersonal", False), None),
+    "promotion.holdBackInstructions": ({}, section("promotion.holdBackInstructions", False), None),
+    "promotion.allowInstructions": ({}, section("promotion.allowInstructions", ["new-role"]), None),
     "promotion.open": ({}, section("promotion.open", True), None),
     **{
         f"mcp.{field}": (
@@ -185,6 +187,7 @@ CASES = {
     },
     "trust.moderators": ({}, section("trust.moderators", ["ada"]), None),
     "trust.halfLifeDays": ({}, section("trust.halfLifeDays", 7.0), None),
+    "trust.quotaPerAgent": ({}, section("trust.quotaPerAgent", 500), None),
     "trust.quarantineBelow": ({}, section("trust.quarantineBelow", 0.25), None),
     "retrieval.semanticWeight": ({}, section("retrieval.semanticWeight", 0.25), None),
     "retrieval.evidenceStrength": ({}, section("retrieval.evidenceStrength", 0.25), None),
@@ -468,6 +471,19 @@ def test_members_of_a_new_fleet_prove_who_they_are_where_its_bus_can_be_reached_
 
     assert {one.identity.mode for one in found.processes.values()} == {mode}
     assert found.hive.is_sealed == (mode == "require")
+
+
+def test_an_agent_of_a_new_fleet_that_knows_its_agents_may_share_ten_thousand_facts_and_others_as_many_as_before():
+    def quota(found):
+        return {one.tuning.standing.quota_per_agent for one in found.processes.values()}
+
+    proving, believing = of_bus(FAR_AWAY), of_bus(FAR_AWAY, identity="off")
+    assert quota(proving) == {10_000}
+    assert quota(believing) == {1_000_000}
+    # A fleet that has more facts already keeps them, when it comes to require identity, too.
+    assert quota(of_bus(FAR_AWAY, FleetState(hive=believing.hive), identity="require")) == {1_000_000}
+    assert quota(of_bus(FAR_AWAY, FleetState(hive=proving.hive, generation=2), topology="sharded")) == {10_000}
+    assert quota(of_bus(FAR_AWAY, trust={"quotaPerAgent": 77})) == {77}
 
 
 def test_a_fleet_there_is_stays_as_it_is_where_nothing_is_said():

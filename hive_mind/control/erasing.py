@@ -1,0 +1,122 @@
+"""Erasing from a fleet that runs: a moderator says it in the hive, every node carries it out and confirms it there.
+
+Whoever does not confirm in time is owed: it hears of it when it is back, and asking again finds its confirmation.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.model.erasure import Erasure
+from hive_mind.runtime.buses import scrub
+from hive_mind.runtime.erasing_at_home import Erased
+from hive_mind.runtime.quoted import quotes
+from hive_mind.runtime.receipts import Confirmed, Owed
+from hive_mind.runtime.worker_config import WorkerConfig, read_config
+
+_POLL_S = 0.5
+_CALL_S = 60.0
+
+
+class Controller(Protocol):
+    """Of the fleet: `HiveController`."""
+
+    @property
+    def folder(self) -> FleetFolder:
+        """Where it remembers."""
+        ...
+
+    async def call(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+        """Put a request to an agent."""
+        ...
+
+
+async def erase_from_fleet(
+    controller: Controller, wanted: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
+) -> set[str]:
+    """Erase, or look what would go; the agents whose processes have their memories open. Raises `InvalidInput`."""
+    folder = controller.folder
+    state = folder.state()
+    if state.is_stopped:
+        why = "it is stopped: start it (hive-mind rollout restart), and erase again"
+        erased.owed.append(Owed(f"fleet {folder.fleet}", why))
+        return _agents_in(state)
+    if is_dry:
+        await _look(controller, state, wanted, erased)
+    else:
+        await _erase(controller, state, wanted, erased, timeout_s)
+    return _agents_in(state)
+
+
+async def _look(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased) -> None:
+    for agent in sorted(_agents_in(state)):
+        try:
+            told = await controller.call(agent, "would_erase", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+        except HiveError as error:
+            erased.owed.append(Owed(f"agent {agent}", str(error)))
+            continue
+        erased.confirmed.append(Confirmed(f"agent {agent}", len(told["facts"]), told["episodes"]))
+        erased.facts += told["facts"]
+
+
+async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased, timeout_s: float) -> None:
+    await _look(controller, state, wanted, erased)
+    # What was looked at is what is looked for in the end; who has let go of it is told by the nodes.
+    erased.texts.update(erased.facts)
+    erased.confirmed.clear()
+    erased.owed.clear()
+    agent = await _said_by_a_moderator(controller, state, wanted)
+    nodes = {node for nodes in state.allocation.values() for node in nodes}
+    until_s = time.monotonic() + timeout_s
+    while True:
+        told = await controller.call(agent, "erased", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+        confirmed = {node: value for node, value in told["confirmed"].items() if value}
+        everybody = nodes | set(told["members"])
+        if everybody <= confirmed.keys() or time.monotonic() > until_s:
+            break
+        await asyncio.sleep(_POLL_S)
+    erased.confirmed += [
+        Confirmed(f"node {node}", value["facts"], value["episodes"], value["at_ms"]) for node, value in sorted(confirmed.items())
+    ]
+    why = "has not confirmed: it hears of it when it runs again; then erase again to see it here"
+    erased.owed += [Owed(f"node {node}", why) for node in sorted(everybody - confirmed.keys())]
+    erased.owed += await _scrubbed_bus(controller.folder, state, wanted)
+
+
+async def _said_by_a_moderator(controller: Controller, state: FleetState, wanted: Sequence[Erasure]) -> str:
+    """Let one of the moderators say it; which. Raises `InvalidInput` where none can."""
+    config = _config(controller.folder)
+    named = config.tuning.standing.moderators if config is not None else ()
+    moderators = [name for name in named if name in _agents_in(state)]
+    problems = [] if moderators else ["it has none: name an agent in spec.trust.moderators, and apply"]
+    for name in moderators:
+        try:
+            await controller.call(name, "erase", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+        except HiveError as error:
+            problems.append(f"{name}: {error}")
+        else:
+            return name
+    raise InvalidInput(f"only a moderator of fleet {controller.folder.fleet} can erase for all: {'; '.join(problems)}")
+
+
+async def _scrubbed_bus(folder: FleetFolder, state: FleetState, wanted: Sequence[Erasure]) -> list[Owed]:
+    """Leave nothing of it on the bus, also of what those that are away have not read; where that can't be done."""
+    config = _config(folder)
+    return await scrub(config.bus, state.hives, folder.home, quotes(wanted)) if config is not None else []
+
+
+def _config(folder: FleetFolder) -> WorkerConfig | None:
+    """What the processes of the fleet have in common, as any of them was told."""
+    for path in sorted(folder.config.glob("*.json")):
+        try:
+            return read_config(path)
+        except InvalidInput:
+            continue
+    return None
+
+
+def _agents_in(state: FleetState) -> set[str]:
+    return {agent for nodes in state.allocation.values() for names in nodes.values() for agent in names}

@@ -1,0 +1,1 @@
+"""What a node knows, ready to be searched."""

@@ -1,0 +1,119 @@
+"""One of a replica's two indexes, and what stands behind its facts.
+
+An index never gives a place to another fact, and a search passes over all places. So one from which much was taken is made anew
+beside itself, a few facts at a time, and then takes its own place: a hive that forgets as much as it learns stays as large as it
+is, and nobody waits for that.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hive_mind.hive.index.columns import Columns, Voices
+from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.vector import Vector
+
+# Beyond as many empty places as facts, and some, an index is made anew.
+_EMPTY_PLACES_MIN = 256
+# For each fact that is taken out: so it has come to its end before as many places are empty again.
+_RENEWED_BESIDE = 4
+
+
+class Evidence(NamedTuple):
+    """What stands behind a fact."""
+
+    confirmations: float
+    confidence: float
+    agents: Voices
+
+
+class Indexed(NamedTuple):
+    """What a fact is found by, and what stands behind it."""
+
+    terms: Mapping[str, float]
+    vector: Vector | None
+    evidence: Evidence
+
+
+Again = Callable[[str], Indexed]
+"""A fact of the part, as it was added."""
+
+
+@dataclass(slots=True)
+class _Side:
+    """An index and the columns beside it."""
+
+    index: FactIndex
+    columns: Columns = field(default_factory=Columns)
+
+    def add(self, fact_id: str, indexed: Indexed) -> None:
+        self.index.add(fact_id, indexed.terms, indexed.vector)
+        self.note(fact_id, indexed.evidence)
+
+    def note(self, fact_id: str, evidence: Evidence) -> None:
+        self.columns.put(self.index.position(fact_id), *evidence)
+
+
+class CompactingIndex:
+    """Facts by id. `again` says what a fact of it was added with."""
+
+    def __init__(self, new_index: Callable[[], FactIndex], again: Again) -> None:
+        self._new_index, self._again = new_index, again
+        self._side = _Side(new_index())
+        self._ids: dict[str, None] = {}
+        self._empty_places = 0
+        self._next: _Side | None = None
+        self._left: list[str] = []
+
+    @property
+    def index(self) -> FactIndex:
+        """What is searched."""
+        return self._side.index
+
+    @property
+    def columns(self) -> Columns:
+        """What stands behind its facts, by position in it."""
+        return self._side.columns
+
+    def add(self, fact_id: str, indexed: Indexed) -> None:
+        """Make a fact findable."""
+        self._ids[fact_id] = None
+        for side in self._sides():
+            side.add(fact_id, indexed)
+
+    def note(self, fact_id: str, evidence: Evidence) -> None:
+        """The evidence for a fact that is there is new."""
+        for side in self._sides():
+            if fact_id in side.index:
+                side.note(fact_id, evidence)
+
+    def remove(self, fact_id: str, terms: Mapping[str, float]) -> None:
+        """Take a fact out."""
+        del self._ids[fact_id]
+        for side in self._sides():
+            side.index.remove(fact_id, terms)
+        self._empty_places += 1
+        self.renew_some(_RENEWED_BESIDE)
+
+    def forget_trust(self) -> None:
+        """It may have changed."""
+        for side in self._sides():
+            side.columns.forget_trust()
+
+    def renew_some(self, facts_max: int) -> bool:
+        """Do a little of making it anew, where that is due. Whether more is left; never necessary."""
+        if self._next is None:
+            if self._empty_places <= len(self._ids) + _EMPTY_PLACES_MIN:
+                return False
+            self._next, self._left, self._empty_places = _Side(self._new_index()), list(reversed(self._ids)), 0
+        for _ in range(min(facts_max, len(self._left))):
+            fact_id = self._left.pop()
+            # Some went meanwhile, and may have come again.
+            if fact_id in self._ids and fact_id not in self._next.index:
+                self._next.add(fact_id, self._again(fact_id))
+        if not self._left:
+            self._side, self._next = self._next, None
+        return self._next is not None
+
+    def _sides(self) -> tuple[_Side, ...]:
+        return (self._side,) if self._next is None else (self._side, self._next)

@@ -1,0 +1,376 @@
+"""What a node knows, ready to be searched: facts derived from live assertions, and the indexes that find them.
+
+Facts whose home is here and copies of others' facts lie in two indexes, because a copy counts at its home only. Nothing here is
+merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from hive_mind.hive.effects import Record
+from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
+from hive_mind.hive.index.concepts import Concepts
+from hive_mind.hive.policy.admission import answerable, is_comparable
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.trust.trust_book import k_eff
+from hive_mind.hive.trust.voting import Claim, fused
+from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
+from hive_mind.model.fact import is_about
+from hive_mind.model.messages import ListPlace
+from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.fusion import confirmation_share, trust_share
+from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
+from hive_mind.ranking.merge import merge_found
+from hive_mind.ranking.vector import Vector, VectorArm
+
+_RIVALS_MAX = 8
+
+
+class Judge(Protocol):
+    """What a replica asks its node about assertions and agents, as of now."""
+
+    @property
+    def version(self) -> int:
+        """Grows when trust, quarantine or retractions may have changed."""
+        ...
+
+    def is_visible(self, given: Sealed) -> bool:
+        """Whether it counts: neither expired nor by an agent under quarantine."""
+        ...
+
+    def is_quarantined(self, fact_id: str) -> bool:
+        """Whether the fact is kept from searches."""
+        ...
+
+    def trust(self, agent: str) -> float:
+        """In [0, 2]."""
+        ...
+
+    def voucher(self, agent: str) -> str:
+        """By whose voucher it came, or its own name."""
+        ...
+
+    def faded(self, confidence: float, stamp: Stamp) -> float:
+        """A confidence as it is now."""
+        ...
+
+    def may_expire(self) -> bool:
+        """Whether anything here can: otherwise nothing is checked one by one."""
+        ...
+
+
+@dataclass(slots=True)
+class _Known:
+    """A visible fact as it was last derived."""
+
+    statement: Statement
+    partitions: tuple[str, ...]
+    is_home: bool
+    agents: tuple[str, ...]
+    confirmations: float
+    confidence: float
+    stamp: Stamp
+
+    @property
+    def evidence(self) -> Evidence:
+        """What stands behind it."""
+        return Evidence(self.confirmations, self.confidence, self.agents)
+
+
+class _Order(NamedTuple):
+    """Places of the facts at home that are about a concept, the oldest first."""
+
+    concept: str
+    places: list[ListPlace]
+
+
+class Counted(NamedTuple):
+    """Whether a fact counts here or is a copy, and whether several sources vouch for it."""
+
+    is_home: bool
+    is_confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The shares of a node, and which of their partitions count here and which are copies."""
+
+    by_partition: Mapping[str, PartitionReplica]
+    homes: Collection[str] = frozenset()
+    copies: Collection[str] = frozenset()
+
+    def visible(self, fact_id: str, partitions: Iterable[str], judge: Judge) -> list[Sealed]:
+        """The assertions of a fact that count."""
+        found = (given for name in partitions for given in self.by_partition[name].assertions(fact_id))
+        return [given for given in found if judge.is_visible(given)]
+
+
+class Replica:
+    """Indexes over a node's shares. `model` is whose vectors are compared, "" for none."""
+
+    def __init__(self, new_arm: Callable[[], VectorArm | None], model: str, shares: Shares) -> None:
+        self._new_arm, self._model, self._shares = new_arm, model, shares
+        self._known: dict[str, _Known] = {}
+        self._concepts = Concepts()
+        self._dirty: dict[str, set[str]] = {}
+        self._version = -1
+        self._order: _Order | None = None
+        """Of the last listing, for who asks for its next page; None once anything changed."""
+        arm = new_arm()
+        self._dimension = 0 if arm is None else arm.dimension
+        self._home, self._copies = self._new_part(), self._new_part()
+
+    def rearrange(self, shares: Shares) -> None:
+        """Other partitions count here from now on."""
+        self._shares = shares
+        self._known, self._concepts, self._dirty, self._order = {}, Concepts(), {}, None
+        self._home, self._copies = self._new_part(), self._new_part()
+        for name in (*shares.homes, *shares.copies):
+            self.changed(name, shares.by_partition[name].members.items())
+
+    def changed(self, partition: str, fact_ids: Iterable[str]) -> None:
+        """Assertions of these facts came or went; they are derived again when somebody asks."""
+        if partition in self._shares.homes or partition in self._shares.copies:
+            for fact_id in fact_ids:
+                self._dirty.setdefault(fact_id, set()).add(partition)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something changed that no search has looked at yet."""
+        return bool(self._dirty)
+
+    def index_some(self, facts_max: int, judge: Judge) -> bool:
+        """Re-evaluate a few changed facts ahead of the next question. Returns whether more are left."""
+        if not self._dirty:
+            return any(part.renew_some(facts_max) for part in (self._home, self._copies))
+        for fact_id in list(islice(self._dirty, facts_max)):
+            self._derive(fact_id, self._dirty.pop(fact_id), judge)
+        return bool(self._dirty)
+
+    def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
+        """Candidates among the facts that have their home here, and what their keyword scores are made of."""
+        self._refresh(judge)
+        accept = self._accept(confidence_min, judge)
+        pool, positions, words = self._home.index.told(answerable(probe, self._dimension), accept)
+        return pool, self._evidence(self._home, pool, positions, judge), words
+
+    def pool_of_all(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, TermStatistics]:
+        """Candidates among everything kept here, copies too, and the statistics they were scored by."""
+        self._refresh(judge)
+        parts = (self._home, self._copies)
+        statistics = with_statistics(probe, [part.index for part in parts]).statistics or TermStatistics(0, 0.0)
+        total = statistics + probe.beside if probe.beside else statistics
+        whole = replace(probe, statistics=total)
+        accept = self._accept(confidence_min, judge)
+        found = [self._found(part, whole, accept, judge) for part in parts if len(part.index)]
+        # A fact is in one of the two, so no evidence is counted twice.
+        merged = merge_found([pool for pool, _ in found], [evidence for _, evidence in found], probe.depth)
+        return *merged, total
+
+    def fact(self, fact_id: str, judge: Judge) -> HiveFact | None:
+        """A fact by its id, quarantined ones included."""
+        self._refresh(judge)
+        known = self._known.get(fact_id)
+        if known is not None:
+            given = self._shares.visible(fact_id, known.partitions, judge)
+            rivals = self.conflicting(fact_id) if known.statement.concept else []
+            return self._fact(fact_id, given, judge, _status(known, rivals), rivals) if given else None
+        given = [one for share in self._shares.by_partition.values() for one in share.assertions(fact_id)]
+        return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
+
+    def is_home_of(self, fact_id: str) -> bool:
+        """Whether the fact has its home here."""
+        return any(self._shares.by_partition[name].members.contains(fact_id) for name in self._shares.homes)
+
+    def listed(
+        self, concept: str, limit: int, judge: Judge, after: ListPlace | None = None
+    ) -> Iterator[tuple[ListPlace, HiveFact]]:
+        """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
+        self._refresh(judge)
+        if self._order is None or self._order.concept != concept:
+            at_home = ((id, known) for id, known in self._known.items() if known.is_home)
+            about = (
+                (id, one)
+                for id, one in at_home
+                if not concept or is_about(concept, one.statement.concept, one.statement.entities)
+            )
+            self._order = _Order(concept, sorted(ListPlace(known.stamp, id) for id, known in about))
+        places = self._order.places
+        end = len(places) if after is None else bisect_left(places, after)
+        rows = (places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1))
+        return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
+
+    def counted(self, judge: Judge) -> dict[str, Counted]:
+        """What searches can find here, copies too, by id."""
+        self._refresh(judge)
+        accept = self._accept(0.0, judge)
+        found = ((id, known) for id, known in self._known.items() if accept is None or accept(id))
+        return {id: Counted(known.is_home, known.confirmations > 0) for id, known in found}
+
+    def conflicting(self, fact_id: str) -> list[str]:
+        """Facts kept here that can't be true beside this one."""
+        return self._concepts.rivals(fact_id, self._known[fact_id].statement, lambda other: self._known[other].statement)
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _refresh(self, judge: Judge) -> None:
+        self._note_version(judge)
+        if not self._dirty:
+            return
+        dirty, self._dirty = self._dirty, {}
+        for fact_id, partitions in dirty.items():
+            self._derive(fact_id, partitions, judge)
+
+    def _note_version(self, judge: Judge) -> None:
+        if judge.version != self._version:
+            self._version = judge.version
+            self._home.forget_trust()
+            self._copies.forget_trust()
+            for partition in (*self._shares.homes, *self._shares.copies):
+                self.changed(partition, self._shares.by_partition[partition].members.items())
+
+    def _derive(self, fact_id: str, partitions: set[str], judge: Judge) -> None:
+        former = self._known.get(fact_id)
+        if former is not None:
+            partitions = partitions.union(former.partitions)
+        self._order = None
+        known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
+        if former is not None and known is not None and _is_indexed_alike(former, known):
+            self._known[fact_id] = known
+            self._part_of(known).note(fact_id, known.evidence)
+            return
+        if former is not None:
+            self._take_out(fact_id, former)
+        if known is not None:
+            self._put_in(fact_id, known)
+
+    def _derived(self, fact_id: str, partitions: Iterable[str], judge: Judge) -> _Known | None:
+        """At home if any assertion is: a copy besides adds nothing."""
+        found = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
+        at_home = [given for name, some in found.items() if name in self._shares.homes for given in some]
+        given = at_home or [one for some in found.values() for one in some]
+        if not given:
+            return None
+        first = min(given, key=_age)
+        return _Known(
+            statement=first.assertion.statement,
+            partitions=tuple(name for name, some in found.items() if some),
+            is_home=bool(at_home),
+            agents=tuple(sorted({one.assertion.agent for one in given})) if len(given) > 1 else (first.assertion.agent,),
+            confirmations=confirmation_share(_confirmed([one.assertion for one in given], judge)),
+            confidence=max(one.assertion.confidence for one in given),
+            stamp=first.assertion.stamp,
+        )
+
+    def _put_in(self, fact_id: str, known: _Known) -> None:
+        self._known[fact_id] = known
+        self._part_of(known).add(fact_id, self._indexed(fact_id))
+        self._concepts.add(fact_id, known.statement.concept)
+
+    def _take_out(self, fact_id: str, known: _Known) -> None:
+        del self._known[fact_id]
+        self._part_of(known).remove(fact_id, weighted_terms(known.statement))
+        self._concepts.remove(fact_id, known.statement.concept)
+
+    def _new_part(self) -> CompactingIndex:
+        return CompactingIndex(lambda: FactIndex(self._new_arm()), self._indexed)
+
+    def _indexed(self, fact_id: str) -> Indexed:
+        known = self._known[fact_id]
+        return Indexed(weighted_terms(known.statement), self._vector(known.statement), known.evidence)
+
+    def _vector(self, statement: Statement) -> Vector | None:
+        if len(statement.vector) != 2 * self._dimension or statement.model != self._model:
+            return None
+        vector = np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
+        return vector if is_comparable(vector, self._dimension) else None
+
+    def _part_of(self, known: _Known) -> CompactingIndex:
+        return self._home if known.is_home else self._copies
+
+    def _found(self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
+        pool, positions = part.index.found(probe, accept)
+        return pool, self._evidence(part, pool, positions, judge)
+
+    def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
+        evidence = part.columns.at(positions, lambda agents: trust_share(max(judge.trust(agent) for agent in agents)))
+        if not judge.may_expire():
+            return evidence
+        known = [self._known[fact_id] for fact_id in pool.ids]
+        faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
+        return msgspec.structs.replace(evidence, confidence=faded)
+
+    def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:
+        """Without expiry and without a least confidence nothing has to be looked at one by one."""
+        if confidence_min <= 0 and not judge.may_expire():
+            return None
+
+        def is_wanted(fact_id: str) -> bool:
+            known = self._known[fact_id]
+            if judge.faded(known.confidence, known.stamp) < confidence_min:
+                return False
+            return not judge.may_expire() or bool(self._shares.visible(fact_id, known.partitions, judge))
+
+        return is_wanted
+
+    def _fact(self, fact_id: str, given: list[Sealed], judge: Judge, status: Status, rivals: Sequence[str] = ()) -> HiveFact:
+        """The same assertion in its home and in a copy's partition is one."""
+        assertions = {(a.agent, a.root): a for a in sorted((one.assertion for one in given), key=lambda a: a.stamp, reverse=True)}
+        ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
+        return HiveFact(
+            id=fact_id,
+            statement=min(given, key=_age).assertion.statement,
+            provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
+            confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
+            confirmations=round(k_eff(ordered, _alike, judge.voucher)),
+            trust=max(judge.trust(a.agent) for a in ordered),
+            status=status,
+            disputed_by=tuple(rivals[:_RIVALS_MAX]),
+            votes=_votes(fact_id, ordered, judge),
+        )
+
+
+def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
+    """Let searches look again at what changed; the records of it all."""
+    for partition, some in taken.items():
+        replica.changed(partition, some.facts)
+    return [record for some in taken.values() for record in some.records]
+
+
+def _confirmed(assertions: Sequence[Assertion], judge: Judge) -> float:
+    """Most facts have one source; nobody confirms itself, whatever sources it names."""
+    return k_eff(assertions, judge.trust, judge.voucher) if len(assertions) > 1 else 0.0
+
+
+def _alike(_: str) -> float:
+    return 1.0
+
+
+def _votes(fact_id: str, assertions: Sequence[Assertion], judge: Judge) -> float | None:
+    """What speaks for a fact; None where nothing is known of those who say it, so that their number says it all."""
+    claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]
+    votes = fused(claims, judge.trust, judge.voucher)[fact_id]
+    return None if votes == fused(claims, _alike)[fact_id] else votes
+
+
+def _status(known: _Known, rivals: Sequence[str]) -> Status:
+    if rivals:
+        return "disputed"
+    return "confirmed" if known.confirmations > 0 else "held"
+
+
+def _is_indexed_alike(one: _Known, other: _Known) -> bool:
+    return one.is_home == other.is_home and (one.statement is other.statement or one.statement == other.statement)
+
+
+def _age(given: Sealed) -> tuple[Stamp, bytes]:
+    return given.assertion.stamp, given.dot

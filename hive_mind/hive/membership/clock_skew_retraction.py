@@ -1,0 +1,70 @@
+"""What this node's agents said while its clock ran ahead, and a moderator elsewhere has taken back since.
+
+A retraction covers what was asserted until then, by the stamps; a stamp from a clock that ran ahead is later than any. Only the
+author can tell when it really said so, by its monotonic clock. So it takes such words back itself, which is proof enough for all.
+Of earlier boots nobody knows it any more. What was taken back on this node it let go of at once, so what is here was said later.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+
+from msgspec import structs
+
+from hive_mind.crdt.clock import HybridClock
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.registry import DRIFT_MS
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp
+
+
+class ClockSkewRetraction:
+    """Assertions of this boot whose stamps may be later than when they were said."""
+
+    def __init__(
+        self, policy: NodePolicy, shares: Mapping[str, PartitionReplica], clock: HybridClock, own_actors: Container[Actor]
+    ) -> None:
+        self._policy, self._shares, self._clock, self._own_actors = policy, shares, clock, own_actors
+        self._said_ms: dict[tuple[str, Dot], int] = {}
+        """When, monotonic."""
+
+    def note(self, taken: Mapping[str, Taken]) -> None:
+        """These were just said. Without a trusted clock, or where earlier stamps were ahead, theirs may be wrong."""
+        policy = self._policy
+        hive_ms = policy.time.trusted_ms(policy.now)
+        for partition, some in taken.items():
+            for given in some.adds:
+                if hive_ms is None or _is_ahead(given, hive_ms):
+                    self._said_ms[partition, given.dot] = policy.now.mono_ms
+
+    def concede(self) -> dict[str, Taken]:
+        """Take back what was said before a retraction that everybody knows and that does not cover it by its stamp."""
+        taken: dict[str, Taken] = {}
+        policy = self._policy
+        hive_ms = policy.time.trusted_ms(policy.now) if self._said_ms else None
+        if hive_ms is None or policy.time.is_disputed(policy.now):
+            return taken
+        ahead = list(self._ahead(hive_ms))
+        self._said_ms = {(partition, given.dot): said_ms for partition, given, said_ms in ahead}
+        for partition, given, said_ms in ahead:
+            assertion = given.assertion
+            if self._was_taken_back_since(assertion, hive_ms, hive_ms - (policy.now.mono_ms - said_ms)):
+                stamp, some = self._clock.tick(hive_ms), taken.setdefault(partition, Taken())
+                share = self._shares[partition]
+                share.remove(assertion.fact_id, [given.dot], assertion.agent, "retracted", stamp, policy, some)
+        return taken
+
+    def _was_taken_back_since(self, assertion: Assertion, hive_ms: int, said_ms: int) -> bool:
+        """Whether somebody elsewhere surely took it back after `said_ms`, in hive time."""
+        truly = structs.replace(assertion, stamp=Stamp(max(said_ms, 0), 0, assertion.stamp.actor))
+        written = (stamp for stamp in self._policy.covering(truly) if stamp.actor not in self._own_actors)
+        return any(stamp.ms <= hive_ms + DRIFT_MS for stamp in written)
+
+    def _ahead(self, hive_ms: int) -> Iterator[tuple[str, Sealed, int]]:
+        """Those that are live and still ahead: of the others the stamp is right, or nobody asks any more."""
+        for (partition, dot), said_ms in self._said_ms.items():
+            given = self._shares[partition].sealed(dot)
+            if given is not None and _is_ahead(given, hive_ms):
+                yield partition, given, said_ms
+
+
+def _is_ahead(given: Sealed, hive_ms: int) -> bool:
+    return given.assertion.stamp.ms > hive_ms + DRIFT_MS

@@ -1,0 +1,350 @@
+"""Membership of a hive: members, liveness, and agreement on both.
+
+Every node beats: it tells all others that it lives, which topology it knows, and whether it wants in or out. The topology is a
+remembered value with an epoch, and of two the higher epoch wins everywhere; so it does not matter in which order, how often or by
+whom a node hears of it. The next one is made by the unsuspected member of the smallest name. Two that both think they are
+this member make different epochs, so one of their topologies wins, and whom the other one had taken in is still asking.
+
+Where the hive has seals, every beat bears that of its sender and every topology that of its maker, who must have been a member of
+the one before it; nothing else is believed, whoever hands it on.
+
+Only decides. Clocks: differences of the own monotonic one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hive_mind.errors import InvalidInput, WireError
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
+from hive_mind.hive.membership.heartbeats import Heartbeats, is_short
+from hive_mind.hive.membership.member_state import MemberState, state_of
+from hive_mind.hive.membership.topology_proposal import is_to_propose, is_too_far, next_epoch, successor, wanted
+from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.codec import EVERYBODY, is_name, pack
+from hive_mind.hive.topology.log import Step, TopologyLog, TopologyVersion, is_believed, steps_of
+from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat, MembershipMessage
+
+MEMBERSHIP = "membership"
+TOPOLOGIES = b"topologies"
+
+ALL = (EVERYBODY,)
+"""To a bus: everybody of the hive but the sender."""
+
+# Silent strangers stay visible for this multiple of the suspicion time-out.
+_REMEMBERED = 20
+_FINDINGS_MAX = 100
+_TOO_FAR = "an epoch that no hive could have come to meanwhile"
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipSettings:
+    """Times in milliseconds. All members of a hive should have the same."""
+
+    beat_ms: int = 1_000
+    """Between two beats. Each goes to everybody: raise it for hives of hundreds, and `suspect_after_ms` with it."""
+    suspect_after_ms: int = 3_500
+    """So long a member is silent before it is asked last and waited for no longer: three beats may get lost."""
+    gone_after_ms: int = 0
+    """So long it is silent before it is a member no longer and others take over what it held. 0: never, because it comes back.
+    Copying everything it held costs more than waiting for a restart, so no less than some minutes."""
+    settle_ms: int = 2_000
+    """Joins and leaves that come within this time make one new topology. Raise it and there are fewer; each moves facts."""
+
+
+class Membership:
+    """One node's part in it. `start` once, then `receive` and `tick`; perform the effects in their order.
+
+    `topology` is the one the hive began with, or None for a node that knows nothing but the bus. `wants_in`: to be a member, also
+    again after the others removed it. `incarnation` is drawn anew at every boot. `seal` is the node's; what it seals is for
+    `hive` alone.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        incarnation: bytes,
+        topology: Topology | None,
+        settings: MembershipSettings,
+        chance: Chance,
+        *,
+        wants_in: bool = False,
+        group: str = "",
+        seal: Seal = UNSEALED,
+        hive: str = "",
+    ) -> None:
+        if not is_name(name):
+            raise InvalidInput(f"a node can't be called {name!r}: give it a short printable name")
+        self.name, self.settings = name, settings
+        self.is_leaving = False
+        self.is_learned = False
+        """Whether the topology is another than the one this node was made with."""
+        self._incarnation, self._chance, self._wants_in, self._group = incarnation, chance, wants_in, group
+        self._heartbeats = Heartbeats(name, settings.suspect_after_ms)
+        self._number = 0
+        self._beat_at_ms = self._awake_ms = 0
+        self._known_ms: dict[str, int] = {}
+        """Since when this node knows that somebody is a member."""
+        self._asked_ms: int | None = None
+        self._pending_ms: int | None = None
+        """Since when this node knows of joins or leaves that it is to deal with."""
+        self.suspects: frozenset[str] = frozenset()
+        """Members that had been silent for too long when this node last looked."""
+        self._findings: list[str] = []
+        self._twins: set[str] = set()
+        self._seal, self._hive = seal, hive
+        self._past = TopologyLog()
+        if topology is not None:
+            self._past = TopologyLog((self._made(topology, 0),))
+        self._news: list[Step] = []
+        self.refused: dict[str, int] = {}
+        """What was not believed, by reason."""
+
+    @property
+    def topology(self) -> Topology | None:
+        """The highest this node knows."""
+        return self._past.topology
+
+    @property
+    def is_in(self) -> bool:
+        """Whether this node is a member, as far as it knows."""
+        return self.name in self._past.members
+
+    # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+        """Take back what the journal kept; the first beat."""
+        for record in kept:
+            if (record.table, record.key) == (MEMBERSHIP, TOPOLOGIES):
+                past = TopologyLog.of(record.value)
+                if past.epoch > self._past.epoch:
+                    self._past, self.is_learned = past, True
+        self._awake_ms = now.mono_ms
+        self._known_ms = dict.fromkeys(self._past.members, now.mono_ms)
+        return self.beat(now)
+
+    def receive(self, sender: str, message: MembershipMessage, now: Now) -> list[Effect]:
+        """A message of another node. Raises `WireError` for an invalid topology, before any change."""
+        self._wake(now)
+        match message:
+            case Beat():
+                return self._hear(sender, message, now)
+            case ArrangementRequest(epoch):
+                # Who knows none has nothing to tell, even to who asks for what follows an epoch that can't be.
+                return [Send((sender,), self._past.since(epoch))] if self._past.epoch > max(epoch, 0) else []
+            case Arrangement():
+                return self._learn(sender, message, now)
+
+    def tick(self, now: Now) -> list[Effect]:
+        """Time has passed."""
+        self._wake(now)
+        self._look_round(now)
+        effects = self._propose(now)
+        if now.mono_ms >= self._beat_at_ms:
+            effects += self.beat(now)
+            self._heartbeats.forget(self._past.members, now.mono_ms - _REMEMBERED * self.settings.suspect_after_ms)
+        return effects
+
+    def leave(self, now: Now) -> list[Effect]:
+        """Ask to leave, until the process ends. Beats carry the wish."""
+        self.is_leaving = True
+        return self.beat(now)
+
+    def adopt(self, topology: Topology, now: Now) -> list[Effect]:
+        """A person, or this node itself, has made another topology. One of no higher epoch changes nothing."""
+        if topology.epoch <= self._past.epoch:
+            return []
+        follows = self._past.epoch
+        kept = self._keep((self._made(topology, follows),), now, is_next=True)
+        return [kept, Send(ALL, self._past.since(follows))]
+
+    def news(self) -> tuple[Step, ...]:
+        """The topologies that came to hold since this was last asked, in their order."""
+        found, self._news = tuple(self._news), []
+        return found
+
+    def wake_at_ms(self, now: Now) -> int:
+        """Monotonic time at which `tick` has something to do."""
+        del now
+        settled = [] if self._pending_ms is None else [self._pending_ms + self.settings.settle_ms]
+        return min([self._beat_at_ms, *settled])
+
+    # ── what is known ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def suspected(self, now: Now) -> frozenset[str]:
+        """Members that have been silent for too long."""
+        self._look_round(now)
+        return self.suspects
+
+    def outsiders(self, now: Now) -> frozenset[str]:
+        """Who beats and is no member: it may have left, and still have something to hand over."""
+        return (
+            frozenset(name for name in self._heartbeats.names() if self._heartbeats.is_heard(name, now.mono_ms))
+            - self._past.members
+        )
+
+    def hears(self, name: str, now: Now) -> bool:
+        """Whether it is a member, or beats as one does who is still or already on its way."""
+        return name in self._past.members or self._heartbeats.is_heard(name, now.mono_ms)
+
+    def refuse(self, reason: str) -> None:
+        """Count what was not believed."""
+        self.refused[reason] = self.refused.get(reason, 0) + 1
+
+    def silent_ms(self, name: str, now: Now) -> int:
+        """For how long nothing was heard of a member; where nothing ever was, since this node knows that it is one."""
+        heard = self._heartbeats.get(name)
+        return now.mono_ms - (heard.heard_ms if heard else self._known_ms.get(name, now.mono_ms))
+
+    def view(self, now: Now) -> tuple[MemberState, ...]:
+        """Everybody this node knows of, by name."""
+        names = sorted(self._past.members | set(self._heartbeats.names()))
+        suspects = self.suspected(now)
+        return tuple(
+            state_of(name, self._heartbeats, now.mono_ms, is_member=name in self._past.members, is_suspect=name in suspects)
+            for name in names
+        )
+
+    def findings(self) -> tuple[str, ...]:
+        """Notices for a person, each once."""
+        found, self._findings = tuple(self._findings[:_FINDINGS_MAX]), []
+        return found
+
+    # ── hearing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _hear(self, sender: str, beat: Beat, now: Now) -> list[Effect]:
+        # A beat without a number only tests the bus.
+        if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
+            return []
+        is_fresh = self._heartbeats.hear(sender, beat, now.mono_ms)
+        self._note_twins(sender, now)
+        if not is_fresh:
+            return []
+        if sender in self.suspects:
+            self._look_round(now)
+        return self._ask(sender, now) if beat.epoch > self._past.epoch else []
+
+    def _is_genuine(self, sender: str, beat: Beat) -> bool:
+        # The last beat of everybody who is heard is kept, whoever that is.
+        if not is_short(beat):
+            self.refuse("a beat longer than any of ours")
+            return False
+        if not is_sealed_beat(self._seal, self._hive, sender, beat):
+            self.refuse("a beat that its sender did not seal")
+            return False
+        # Who waits for a topology that nobody may take would make no other meanwhile.
+        if is_too_far(beat.epoch, self._past.epoch):
+            self.refuse(_TOO_FAR)
+            return False
+        return True
+
+    def _ask(self, whom: str, now: Now) -> list[Effect]:
+        """Ask what holds; one at a time, as everybody has the same to tell, and the next may be asked if this one does not."""
+        if self._asked_ms is not None and now.mono_ms - self._asked_ms < self.settings.beat_ms:
+            return []
+        self._asked_ms = now.mono_ms
+        return [Send((whom,), ArrangementRequest(self._past.epoch))]
+
+    def _learn(self, sender: str, told: Arrangement, now: Now) -> list[Effect]:
+        if told.epoch <= self._past.epoch:
+            return []
+        steps = steps_of(told)
+        if is_too_far(told.epoch, self._past.epoch):
+            self.refuse(_TOO_FAR)
+            return []
+        if not is_believed(self._seal, self._hive, self._past, steps, self._heartbeats):
+            self.refuse("a topology that no member of the one before it made and sealed")
+            return []
+        is_next = steps[0].told.follows == self._past.epoch != 0
+        if told.follows and self._past.epoch and not is_next:
+            # Something came between that would be missed.
+            return self._ask(sender, now)
+        return [self._keep(steps if is_next else steps[-1:], now, is_next=is_next)]
+
+    def _note_twins(self, name: str, now: Now) -> None:
+        if not self._heartbeats.has_twin(name, now.mono_ms):
+            self._twins.discard(name)
+        elif name not in self._twins:
+            self._twins.add(name)
+            self._find(f"two processes call themselves {name}: stop one of them or give it another name")
+
+    def _find(self, finding: str) -> None:
+        if finding not in self._findings:
+            self._findings.append(finding)
+
+    def _wake(self, now: Now) -> None:
+        """Time in which this node slept is not held against the others, who could not be heard."""
+        slept_ms = now.mono_ms - self._awake_ms - 2 * self.settings.beat_ms
+        self._awake_ms = now.mono_ms
+        if slept_ms > 0:
+            self._known_ms = {name: at_ms + slept_ms for name, at_ms in self._known_ms.items()}
+            self._heartbeats.excuse(slept_ms)
+
+    def _look_round(self, now: Now) -> None:
+        after_ms = self.settings.suspect_after_ms
+        others = self._past.members - {self.name}
+        self.suspects = frozenset(name for name in others if self.silent_ms(name, now) > after_ms)
+
+    # ── speaking ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def beat(self, now: Now) -> list[Effect]:
+        """Say now that this node lives, whenever the next beat was due."""
+        self._number += 1
+        # A tenth of jitter either way: nodes that started together would otherwise always beat together.
+        self._beat_at_ms = now.mono_ms + int(self.settings.beat_ms * self._chance.uniform(0.9, 1.1))
+        wants_in = self._wants_in and not self.is_leaving
+        past = self._past
+        said = Beat(self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
+        beat = sealed_beat(self._seal, self._hive, self.name, said)
+        self._heartbeats.touch(beat, now.mono_ms)
+        return [Send(ALL, beat)]
+
+    # ── the topology ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _made(self, topology: Topology, follows: int) -> TopologyVersion:
+        """One that this node made, or began with."""
+        return TopologyVersion(topology, sealed_topology(self._seal, self._hive, Arranged(pack(topology), self.name, follows)))
+
+    def _keep(self, steps: Sequence[TopologyVersion], now: Now, *, is_next: bool) -> Persist:
+        for made in steps:
+            self._news.append(Step(made.topology, is_next))
+            self._past = self._past.followed_by(made, is_next=is_next)
+        self.is_learned, self._pending_ms = True, None
+        self._known_ms = {name: self._known_ms.get(name, now.mono_ms) for name in self._past.members}
+        self._look_round(now)
+        return Persist([Put(MEMBERSHIP, TOPOLOGIES, self._past.packed())])
+
+    def _propose(self, now: Now) -> list[Effect]:
+        """Make the next topology, if that is this node's task and there was time for others to say what they want too."""
+        topology = self.topology
+        is_proposer = is_to_propose(self.name, self._past.members, self.suspects, self._heartbeats, now.mono_ms)
+        if topology is None or not is_proposer or not self._needs_another(now):
+            self._pending_ms = None
+            return []
+        if self._pending_ms is None:
+            self._pending_ms = now.mono_ms
+        if now.mono_ms - self._pending_ms < self.settings.settle_ms:
+            return []
+        epoch = next_epoch(self._past.epoch, self.name, self._incarnation)
+        try:
+            return self.adopt(successor(topology, self._wanted(now), epoch, self._heartbeats), now)
+        except WireError as error:
+            self._pending_ms = None
+            self._find(f"no topology can be made of those who want to be members: {error}")
+            return []
+
+    def _needs_another(self, now: Now) -> bool:
+        """Whether members come or go; or some know another topology of the same epoch, which one of a higher one must replace."""
+        beats = self._heartbeats.fresh(now.mono_ms)
+        if any(beat.epoch > self._past.epoch for beat in beats):
+            return False
+        is_torn = any(beat.epoch == self._past.epoch and beat.digest != self._past.digest for beat in beats)
+        return is_torn or self._wanted(now) != self._past.members
+
+    def _wanted(self, now: Now) -> frozenset[str]:
+        limit_ms = self.settings.gone_after_ms
+        others = self._past.members - {self.name} if limit_ms else frozenset[str]()
+        return wanted(
+            self._past.members, (name for name in others if self.silent_ms(name, now) > limit_ms), self._heartbeats, now.mono_ms
+        )

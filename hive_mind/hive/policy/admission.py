@@ -1,0 +1,180 @@
+"""What an assertion must be to be let in: well formed, about what it says it is, and by who it says it is.
+
+Everything that comes from another node passes here once. A refusal is a reason, never an exception. Vectors and questions are
+judged where they are compared: what can't be compared is left out, and the rest counts.
+"""
+
+from dataclasses import replace
+from math import isfinite
+
+import numpy as np
+from msgspec import structs
+
+from hive_mind.crdt.clock import is_believable
+from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
+from hive_mind.hive.policy.rights import TRUST_MAX
+from hive_mind.hive.policy.seal import Seal, is_sealed
+from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, HiveFact, Removal, Sealed, Statement
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, SearchReply, SearchRequest
+from hive_mind.model.probe import Anchors, Probe, Vector
+from hive_mind.model.scores import TermStatistics
+
+CONTENT_CHARACTERS_MAX = 64_000
+NAME_CHARACTERS_MAX = 2_000
+NAMES_MAX = 1_000
+VECTOR_BYTES_MAX = 2 * 8_192
+TTL_MS_MAX = 366 * 24 * 3_600_000
+# Year 9999: a later time is no date, and milliseconds of it no longer fit where times are computed.
+TIME_MS_MAX = 253_402_300_799_999
+STAMP_ACTOR_BYTES_MAX = 64
+SEAL_BYTES_MAX = 1_024
+# A proof is kept whole with each dot that it names, so one of many dots would take the square of what it takes on the way.
+REMOVAL_DOTS_MAX = 64
+# Ten times what any of our searches asks for.
+DEPTH_MAX = 10_000
+# A reason names the limit and never what was sent: reasons are counted, and who sends nonsense must not make many of them.
+_SEAL_TOO_LONG = f"a seal or an incarnation has at most {SEAL_BYTES_MAX:,} bytes"
+# Rounded to float16, a unit vector's square is 1 to three digits.
+SQUARE_MAX = 1.02
+
+
+def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
+    """Why an assertion of another node can't be taken, "" if it can."""
+    assertion = given.assertion
+    if not is_dot(given.dot):
+        return "invalid dot"
+    if len(given.seal) > SEAL_BYTES_MAX:
+        return _SEAL_TOO_LONG
+    if assertion.tenant != tenant:
+        return "another tenant's"
+    if problem := malformed(assertion):
+        return problem
+    if not has_its_id(assertion):
+        return "the id is not that of the content"
+    return "" if is_sealed(seal, partition, given) else "not sealed by its agent"
+
+
+def has_its_id(assertion: Assertion) -> bool:
+    """Whether its id is that of its content: nobody can put other words under a fact that exists."""
+    return fact_id(assertion.statement.content, assertion.tenant) == assertion.fact_id
+
+
+def malformed_removal(removal: Removal) -> str:
+    """Why a removal is malformed, or ""."""
+    if not 0 < len(removal.dots) <= REMOVAL_DOTS_MAX:
+        return f"a removal names between 1 and {REMOVAL_DOTS_MAX} dots"
+    if not all(map(is_dot, removal.dots)):
+        return "invalid dot"
+    if max(len(removal.fact_id), len(removal.by)) > NAME_CHARACTERS_MAX:
+        return f"a removal's fact and its author have names of at most {NAME_CHARACTERS_MAX:,} characters"
+    if len(removal.seal) > SEAL_BYTES_MAX:
+        return _SEAL_TOO_LONG
+    is_stamp = is_believable(removal.stamp, None) and len(removal.stamp.actor) <= STAMP_ACTOR_BYTES_MAX
+    return "" if is_stamp else "timestamp out of range"
+
+
+def malformed_head(head: Head) -> str:
+    """Why a head is malformed, or ""."""
+    if len(head.node) > NAME_CHARACTERS_MAX:
+        return f"a node has a name of at most {NAME_CHARACTERS_MAX:,} characters"
+    if max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX:
+        return _SEAL_TOO_LONG
+    return "" if 0 < head.counter <= COUNTER_MAX else "a head counts writes, from 1 on"
+
+
+def is_dot(dot: Dot) -> bool:
+    """Whether it can name a write: counters start at 1."""
+    return len(dot) == DOT_BYTES and any(dot[ACTOR_BYTES:])
+
+
+def bounded(request: SearchRequest) -> SearchRequest:
+    """A question that names no fact twice, and no more of them than anybody shows: each is answered with all it says."""
+    if not isinstance(request, FactsRequest):
+        return request
+    named = tuple(dict.fromkeys(request.fact_ids))[:DEPTH_MAX]
+    return request if len(named) == len(request.fact_ids) else structs.replace(request, fact_ids=named)
+
+
+def believable(reply: SearchReply, tenant: str) -> SearchReply:
+    """Another node's reply without facts that can't be: who passes on what others say puts no other words under their ids."""
+    if not isinstance(reply, FactsReply | ListReply):
+        return reply
+    facts = tuple(fact for fact in reply.facts if is_fact(fact, tenant))
+    return reply if len(facts) == len(reply.facts) else structs.replace(reply, facts=facts)
+
+
+def is_fact(fact: HiveFact, tenant: str) -> bool:
+    """Whether there can be such a fact: its content decides its id, somebody vouches for it, and its numbers are possible."""
+    said = [(one.confidence, one.stamp) for one in fact.provenance]
+    is_vouched_for = bool(said) and all(0.0 <= sure <= 1.0 and 0 <= stamp.ms <= TIME_MS_MAX for sure, stamp in said)
+    is_measured = 0.0 <= fact.confidence <= 1.0 and 0.0 <= fact.trust <= TRUST_MAX
+    return is_vouched_for and is_measured and fact_id(fact.statement.content, tenant) == fact.id
+
+
+def malformed(assertion: Assertion) -> str:
+    """Why an assertion is malformed, or ""."""
+    if not (isfinite(assertion.confidence) and 0.0 <= assertion.confidence <= 1.0):
+        return "a confidence is a number from 0 to 1"
+    if not 0 <= assertion.ttl_ms <= TTL_MS_MAX:
+        return "a fact lives for at most a year"
+    if not (0 <= assertion.expires_ms <= TIME_MS_MAX and 0 <= assertion.stamp.ms <= TIME_MS_MAX):
+        return "a time outside the calendar"
+    if not is_believable(assertion.stamp, None) or len(assertion.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
+        return "timestamp out of range"
+    if not (assertion.agent and len(assertion.agent) <= NAME_CHARACTERS_MAX and len(assertion.root) <= NAME_CHARACTERS_MAX):
+        return f"an agent and its source need names, of at most {NAME_CHARACTERS_MAX:,} characters"
+    if problem := _malformed_statement(assertion.statement):
+        return problem
+    return "" if can_travel(assertion.agent, assertion.root) else "text contains an unpaired surrogate"
+
+
+def _malformed_statement(statement: Statement) -> str:
+    texts = (statement.content, statement.before, statement.concept)
+    if not statement.content.strip():
+        return "there is nothing in it"
+    if max(map(len, texts)) > CONTENT_CHARACTERS_MAX:
+        return f"a fact, its concept and the text before it have at most {CONTENT_CHARACTERS_MAX:,} characters each"
+    if len(statement.vector) > VECTOR_BYTES_MAX:
+        return f"an embedding has at most {VECTOR_BYTES_MAX // 2:,} dimensions"
+    if len(statement.entities) + len(statement.labels) > NAMES_MAX:
+        return f"a fact has at most {NAMES_MAX:,} entities and labels"
+    names = (statement.said_at, statement.speaker, statement.model, *statement.entities, *statement.labels)
+    if max(map(len, names)) > NAME_CHARACTERS_MAX:
+        return f"a date, a speaker, a model, an entity or a label has at most {NAME_CHARACTERS_MAX:,} characters"
+    return "" if can_travel(*texts, *names) else "text contains an unpaired surrogate"
+
+
+def can_travel(*texts: str) -> bool:
+    """Half a surrogate pair can be in a Python string, and in no message and no journal."""
+    return "".join(texts).isascii() or not any("\ud800" <= character <= "\udfff" for text in texts for character in text)
+
+
+def is_comparable(vector: Vector, dimension: int) -> bool:
+    """Whether a vector is one of ours, and no longer than 1: a longer one would be nearer to every question than honest ones."""
+    return vector.shape == (dimension,) and bool(
+        np.abs(vector).max(initial=0.0) <= SQUARE_MAX and vector.dot(vector) <= SQUARE_MAX
+    )
+
+
+def answerable(probe: Probe, dimension: int) -> Probe:
+    """A peer's question without what no index can be asked."""
+    vector, counts, beside = probe.vector, probe.statistics, probe.beside
+    is_comparable_or_none = vector is None or is_comparable(vector, dimension)
+    is_counted = all(one is None or are_counts(one) for one in (counts, beside))
+    if is_comparable_or_none and is_counted and 1 <= probe.depth <= DEPTH_MAX and all(probe.anchors.required):
+        return probe
+    return replace(
+        probe,
+        anchors=Anchors(tuple(one for one in probe.anchors.required if one), probe.anchors.is_pure),
+        vector=vector if is_comparable_or_none else None,
+        depth=min(max(probe.depth, 1), DEPTH_MAX),
+        statistics=counts if is_counted else None,
+        beside=beside if is_counted else None,
+    )
+
+
+def are_counts(statistics: TermStatistics) -> bool:
+    """Whether all are valid counts."""
+    figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
+    return all(map(isfinite, figures)) and min(figures) >= 0

@@ -1,0 +1,37 @@
+"""What a partition replica asks its node before it keeps or drops an assertion; `node_policy` answers."""
+
+from typing import Protocol
+
+from hive_mind.hive.policy.seal import Seal
+from hive_mind.model.evidence import Assertion, Sealed
+
+
+class Authority(Protocol):
+    """What a partition replica asks its node: permissions, and what the node itself knows."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose facts these are."""
+        ...
+
+    @property
+    def seal(self) -> Seal:
+        """How seals are made and checked."""
+        ...
+
+    @property
+    def quota(self) -> int:
+        """Live assertions an agent may have in a partition."""
+        ...
+
+    def is_moderator(self, name: str) -> bool:
+        """Whether it may take back what others assert."""
+        ...
+
+    def is_withdrawn(self, assertion: Assertion) -> bool:
+        """Whether a retraction or redaction that everybody knows covers it."""
+        ...
+
+    def is_expired(self, given: Sealed) -> bool:
+        """Whether its time is over by this node's own clock."""
+        ...

@@ -1,0 +1,210 @@
+"""A node's policy: permissions, trust and hive time. Partition replicas and the replica ask it about assertions.
+
+Everything here follows from the registry (which all members share), the hive's clock and the settings. Before each event the node
+says what time it is, so that one event is judged by one time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hive_mind.hive.effects import Now
+from hive_mind.hive.membership.clock import HiveClock
+from hive_mind.hive.policy.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry
+from hive_mind.hive.policy.rights import subject_of
+from hive_mind.hive.policy.seal import Seal
+from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings
+from hive_mind.model.erasure import Erasures, read_key, texts_of
+from hive_mind.model.evidence import Assertion, Dot, HiveFact, Sealed, Stamp
+from hive_mind.model.ids import DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Roles and limits. `moderators` are configured; the registry can name more."""
+
+    tenant: str = DEFAULT_TENANT
+    moderators: tuple[str, ...] = ()
+    quota_per_agent: int = 1_000_000
+    """Live assertions of one agent in one partition; the newest stay. Lower it against floods, raise it for archives."""
+    expiry: ExpirySettings = field(default_factory=ExpirySettings)
+    trust: TrustSettings = field(default_factory=TrustSettings)
+
+
+# No assertion is later than this.
+_FOR_EVER = Stamp(1 << 62)
+
+
+class _Withdrawal(NamedTuple):
+    """Assertions up to a time are taken back; and when that was written."""
+
+    until: Stamp
+    written: Stamp
+
+
+class NodePolicy:
+    """The `Authority` of a node's shares and the `Judge` of its replica."""
+
+    def __init__(self, settings: PolicySettings, seal: Seal, registry: Registry, time: HiveClock) -> None:
+        self.settings, self.seal, self.registry, self.time = settings, seal, registry, time
+        self.now = Now(0, 0)
+        self.first_seen: dict[tuple[str, Dot], int] = {}
+        """When an assertion that counts its time from here came, monotonic; for those alone."""
+        self._book = TrustBook(registry, settings.trust, settings.moderators)
+        self._withdrawn: dict[str, dict[str, _Withdrawal]] = {}
+        self._erasures = Erasures(tenant=settings.tenant)
+        self._erased_since = _FOR_EVER
+        self._quarantined: frozenset[str] = frozenset()
+        self._read_version = self._judged_version = -1
+        self._version = 0
+
+    @property
+    def tenant(self) -> str:
+        """Whose facts these are."""
+        return self.settings.tenant
+
+    @property
+    def quota(self) -> int:
+        """Live assertions an agent may have in a partition."""
+        return self.settings.quota_per_agent
+
+    @property
+    def version(self) -> int:
+        """Grows when trust, quarantine or retractions may have changed."""
+        if self._judged_version != self.registry.version:
+            self._judged_version = self.registry.version
+            self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted", "erasure")
+        return self._version
+
+    def hive_ms(self) -> int:
+        """Hive time, or the best guess."""
+        return self.time.now_ms(self.now)
+
+    def is_moderator(self, name: str) -> bool:
+        """Whether it may take back what others assert."""
+        return name in self.registry.moderators
+
+    def is_withdrawn(self, assertion: Assertion) -> bool:
+        """Whether a retraction or redaction that everybody knows covers it, and surely so: it may be removed for good.
+
+        An entry from beyond hive time will be written again with a sane stamp or forgotten, so until then it only hides.
+        """
+        hive_ms = self.time.trusted_ms(self.now)
+        return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self.covering(assertion))
+
+    def is_moderated(self, fact_id: str) -> bool:
+        """Whether a moderator took back what was said of it until some moment."""
+        self._read()
+        return "" in self._withdrawn.get(fact_id, {})
+
+    def is_taken_back(self, assertion: Assertion) -> bool:
+        """Whether such an entry covers it, whatever the time may be."""
+        return any(True for _ in self.covering(assertion))
+
+    def covering(self, assertion: Assertion) -> Iterator[Stamp]:
+        """When the retractions and redactions that cover it were written."""
+        self._read()
+        if self._withdrawn and (by := self._withdrawn.get(assertion.fact_id)) is not None:
+            for withdrawal in (by.get(""), by.get(assertion.agent)):
+                if withdrawal is not None and withdrawal.until >= assertion.stamp:
+                    yield withdrawal.written
+
+        if self.is_erased(assertion):
+            yield self._erased_since
+
+    def is_erased(self, assertion: Assertion) -> bool:
+        """Whether an erasure means it, whenever it was said."""
+        said = [assertion.root, *texts_of(assertion.statement), assertion.statement.before]
+        return self._is_erased(assertion.fact_id, [assertion.agent], [assertion.root], said)
+
+    def is_to_be_shown(self, fact: HiveFact) -> bool:
+        """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
+        agents, roots = [one.agent for one in fact.provenance], [one.root for one in fact.provenance]
+        return not self._is_erased(fact.id, agents, roots, [*texts_of(fact.statement), fact.statement.before])
+
+    def erasures(self) -> Mapping[str, Stamp]:
+        """Keys of what is to be erased, and when each was written."""
+        return {subject_of(key): stamp for key, stamp in self.registry.in_force("erasure").items()}
+
+    def _is_erased(self, fact_id: str, agents: Sequence[str], roots: Sequence[str], texts: Iterable[str]) -> bool:
+        self._read()
+        erasures = self._erasures
+        if not erasures:
+            return False
+        is_said_by_others = not all(map(erasures.covers_agent, agents)) and not all(map(erasures.covers_source, roots))
+        return not is_said_by_others or erasures.covers_fact(fact_id, texts)
+
+    def withdrawn(self) -> Mapping[str, object]:
+        """Facts that a retraction or redaction is known of."""
+        self._read()
+        return self._withdrawn
+
+    def is_expired(self, given: Sealed) -> bool:
+        """Whether its time, and the grace, are over by this node's own clock."""
+        expiry = self.settings.expiry
+        seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
+        return expiry.is_on and is_expired(given.assertion, seen, self.time.trusted_ms(self.now), self.now, expiry.grace_ms)
+
+    def is_visible(self, given: Sealed) -> bool:
+        """Whether it counts: neither expired nor taken back nor by an agent under quarantine."""
+        self._read()
+        if self.settings.expiry.is_on:
+            seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
+            if is_hidden(given.assertion, seen, self.time.trusted_ms(self.now), self.now, self.settings.expiry):
+                return False
+        # What is erased is let go of as soon as the time is known, and nothing of it comes in then.
+        if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(given.assertion):
+            return False
+        return not self._book.is_quarantined(given.assertion.agent, self.hive_ms())
+
+    def is_quarantined(self, fact_id: str) -> bool:
+        """Whether the fact is kept from searches."""
+        self._read()
+        return fact_id in self._quarantined
+
+    def note_first_seen(self, news: Iterable[Sealed]) -> None:
+        """A time to live without an end counts from here."""
+        for given in news:
+            if given.assertion.ttl_ms and not given.assertion.expires_ms:
+                self.first_seen.setdefault((given.assertion.fact_id, given.dot), self.now.mono_ms)
+
+    def forget_first_seen(self, live: Iterable[Sealed]) -> None:
+        """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
+        if self.first_seen:
+            still = {(given.assertion.fact_id, given.dot) for given in live}
+            self.first_seen = {key: ms for key, ms in self.first_seen.items() if key in still}
+
+    def trust(self, agent: str) -> float:
+        """In [0, 2]."""
+        return self._book.of(agent, self.hive_ms())
+
+    def voucher(self, agent: str) -> str:
+        """By whose voucher an agent came; its own name where nobody's. See `TrustBook.voucher`."""
+        self.trust(agent)
+        return self._book.voucher(agent)
+
+    def faded(self, confidence: float, stamp: Stamp) -> float:
+        """A confidence as it is now."""
+        return confidence_now(confidence, stamp, self.time.trusted_ms(self.now), self.settings.expiry)
+
+    def may_expire(self) -> bool:
+        """Whether anything here can."""
+        return self.settings.expiry.is_on
+
+    def _read(self) -> None:
+        """Bring up to date what is asked for every assertion."""
+        version = self.registry.version_of("quarantine", "retracted", "redacted", "erasure")
+        if self._read_version == version:
+            return
+        self._read_version = version
+        self._quarantined = frozenset(subject_of(key) for key, value in self.registry.with_prefix("quarantine/").items() if value)
+        self._withdrawn = {}
+        for key, stamp in self.registry.in_force("retracted").items():
+            fact_id, _, agent = subject_of(key).partition("/")
+            self._withdrawn.setdefault(fact_id, {})[agent] = _Withdrawal(stamp, stamp)
+        erasures = {one: stamp for key, stamp in self.erasures().items() if (one := read_key(key)) is not None}
+        self._erasures = Erasures(erasures, self.settings.tenant)
+        self._erased_since = min(erasures.values(), default=_FOR_EVER)
+        for key, stamp in self.registry.in_force("redacted").items():
+            self._withdrawn.setdefault(subject_of(key), {})[""] = _Withdrawal(_FOR_EVER, stamp)

@@ -1,0 +1,254 @@
+"""What everybody knows: agents, ratings, pinned trust, moderators, quarantine, redactions, shared values.
+
+A map, last writer wins by stamp.
+
+Every writer has its own slot under a key, and who may speak is decided when reading: of the slots whose writer has the right, the
+latest counts. So replicas that hold the same entries agree in whatever order they came, and nobody can shadow a moderator by
+writing later. What a moderator did in office stays in force afterwards. `hive/rights` says which values and writers are good.
+
+A journal keeps one record per slot: `record_key(entry)`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.policy import rights
+from hive_mind.hive.policy.rights import kind_of, subject_of
+from hive_mind.model.evidence import Stamp
+from hive_mind.model.messages import RegistryEntry
+
+DRIFT_MS = 60_000
+"""An entry stamped further beyond hive time is nobody's: it would win for ever."""
+_DIGEST_BYTES = 32
+_DIGESTS = 1 << (8 * _DIGEST_BYTES)
+
+_Order = tuple[Stamp, bytes]
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Swept(NamedTuple):
+    """What lay beyond hive time and is forgotten: this node's own, to be written again with a sane stamp, and others'."""
+
+    restamp: tuple[RegistryEntry, ...]
+    forgotten: tuple[RegistryEntry, ...]
+
+
+class _Slot(NamedTuple):
+    entry: RegistryEntry
+    value: Any
+    """None for an entry that was deleted."""
+    order: _Order
+
+
+def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
+    return entry
+
+
+def record_key(entry: RegistryEntry) -> bytes:
+    """Where a journal keeps an entry: one record per key and writer."""
+    return _encode((entry.key, entry.by))
+
+
+class Registry:
+    """One node's copy. `moderators` are those the hive was set up with; they, and only they, appoint and dismiss others."""
+
+    def __init__(self, moderators: Iterable[str] = ()) -> None:
+        self.founders = frozenset(moderators)
+        self.version = 0
+        """Grows with every change."""
+        self._slots: dict[str, dict[str, dict[str, _Slot]]] = {kind: {} for kind in rights.KINDS}
+        self._versions = dict.fromkeys(rights.KINDS, 0)
+        self._digest = 0
+        self._count = 0
+        # No entry's stamp is later. Spares `sweep`, which runs at every tick, from looking at each.
+        self._latest_ms = 0
+        self._offices: tuple[int, Mapping[str, Stamp | None]] = (-1, {})
+        # What is in force by kind, and the keys where that has to be looked at again.
+        self._views: dict[str, dict[str, _Slot]] = {kind: {} for kind in rights.KINDS}
+        self._stale: dict[str, set[str]] = {kind: set() for kind in rights.KINDS}
+
+    def __len__(self) -> int:
+        """How many entries, deleted ones included."""
+        return self._count
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, key: str) -> Any:
+        """The value; None if absent, or written without the right to."""
+        writers = self._slots.get(kind_of(key), {}).get(key)
+        slot = self._winner(key, writers) if writers else None
+        return slot.value if slot else None
+
+    def with_prefix(self, prefix: str) -> Mapping[str, Any]:
+        """Values in force (neither deleted nor false) by key, sorted, of one kind ("rating/") or of a narrower prefix."""
+        kind = kind_of(prefix)
+        slots = self._view(kind)
+        return {key: slot.value for key, slot in slots.items() if prefix == f"{kind}/" or key.startswith(prefix)}
+
+    def in_force(self, kind: str) -> Mapping[str, Stamp]:
+        """When each value in force of a kind was written, by key."""
+        return {key: slot.entry.stamp for key, slot in self._view(kind).items()}
+
+    @property
+    def moderators(self) -> frozenset[str]:
+        """The moderators now."""
+        return self.founders | {name for name, until in self._terms().items() if until is None}
+
+    def version_of(self, *kinds: str) -> int:
+        """Grows with every change that can change what these kinds say."""
+        versions = self._versions
+        return versions["moderator"] + sum([versions[kind] for kind in kinds if kind != "moderator"])
+
+    def entries(self) -> tuple[RegistryEntry, ...]:
+        """Everything, deleted entries included, by key and writer."""
+        slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
+        return tuple(sorted((slot.entry for slot in slots), key=lambda entry: (entry.key, entry.by)))
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """16 bytes, the same for the same entries under the same session key. Costs the same however many there are."""
+        state = self._digest.to_bytes(_DIGEST_BYTES, "big") + self._count.to_bytes(8, "big")
+        return blake2b(state + key, digest_size=16).digest()
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def may_write(self, key: str, by: str, moderators: Collection[str] | None = None) -> str:
+        """ "" if this writer's entry would count now, otherwise why not."""
+        return rights.may_write(key, by, self.moderators if moderators is None else moderators, self.founders)
+
+    def refusal(self, key: str, value: str, by: str) -> str:
+        """Why `write` would refuse, or ""."""
+        return rights.problem_with_name(key, by) or rights.problem_with_value(key, value) or self.may_write(key, by)
+
+    def write(
+        self, key: str, value: str, by: str, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
+    ) -> RegistryEntry:
+        """Write JSON ("": delete) for `by`; trust is clamped to [0, 2]. Raises `InvalidInput` with the reason `refusal` gives."""
+        if reason := self.refusal(key, value, by):
+            raise InvalidInput(reason)
+        entry = sealed(RegistryEntry(key, rights.clamped(key, value), stamp, by))
+        self.take((entry,), None)
+        return entry
+
+    def write_again(
+        self, entry: RegistryEntry, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
+    ) -> RegistryEntry:
+        """An own entry that `sweep` forgot, with a sane stamp. Whether its writer still has the right is judged when reading."""
+        again = sealed(RegistryEntry(entry.key, entry.value, stamp, entry.by))
+        self.take((again,), None)
+        return again
+
+    def take(self, entries: Iterable[RegistryEntry], hive_now_ms: int | None) -> tuple[RegistryEntry, ...]:
+        """Take others' entries; those that changed something. Malformed ones and ones from beyond hive time are passed over.
+
+        An entry that is taken need not count: that its writer has the right is for `get` and its kin to say.
+        `hive_now_ms` None: no trusted clock; `sweep` will judge them when there is one.
+        """
+        latest_ms = None if hive_now_ms is None else hive_now_ms + DRIFT_MS
+        return tuple(entry for entry in entries if self._take(entry, latest_ms))
+
+    def sweep(self, hive_now_ms: int, own: Callable[[RegistryEntry], bool]) -> Swept:
+        """Forget what is stamped beyond hive time. An author that did not write its own again would be alone with them."""
+        latest_ms = hive_now_ms + DRIFT_MS
+        if self._latest_ms <= latest_ms:
+            return Swept((), ())
+        beyond = [entry for entry in self.entries() if entry.stamp.ms > latest_ms]
+        for entry in beyond:
+            self._forget(entry)
+        self._latest_ms = latest_ms
+        return Swept(tuple(e for e in beyond if own(e)), tuple(e for e in beyond if not own(e)))
+
+    def disown(self, is_revoked: Callable[[bytes, int], bool]) -> list[RegistryEntry]:
+        """Forget what was written by keys that nobody believes any more, by seal and time; what is forgotten."""
+        gone = [entry for entry in self.entries() if is_revoked(entry.seal, entry.stamp.ms)]
+        for entry in gone:
+            self._forget(entry)
+        return gone
+
+    def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
+        if rights.problem_with(entry) or (latest_ms is not None and entry.stamp.ms > latest_ms):
+            return False
+        kind = kind_of(entry.key)
+        writers = self._slots[kind].setdefault(entry.key, {})
+        old = writers.get(entry.by)
+        # Honest stamps are never equal. For two that are, any order will do that is the same everywhere and prefers no value.
+        order = (entry.stamp, _digest_of(entry))
+        if old is not None and order <= old.order:
+            return False
+        writers[entry.by] = _Slot(entry, rights.value_of(entry), order)
+        self._latest_ms = max(self._latest_ms, entry.stamp.ms)
+        self._changed(entry.key, order, old)
+        return True
+
+    def _forget(self, entry: RegistryEntry) -> None:
+        kind = kind_of(entry.key)
+        writers = self._slots[kind][entry.key]
+        old = writers.pop(entry.by)
+        if not writers:
+            del self._slots[kind][entry.key]
+        self._changed(entry.key, None, old)
+
+    def _changed(self, key: str, order: _Order | None, old: _Slot | None) -> None:
+        kind = kind_of(key)
+        self.version += 1
+        self._versions[kind] += 1
+        self._stale[kind].add(key)
+        if kind == "moderator":
+            # Moderators first: they decide which other entries count.
+            for other, keys in self._slots.items():
+                self._stale[other].update(keys)
+        self._count += (order is not None) - (old is not None)
+        for sign, digest in ((1, order and order[1]), (-1, old and old.order[1])):
+            if digest:
+                self._digest = (self._digest + sign * int.from_bytes(digest, "big")) % _DIGESTS
+
+    # ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _winner(self, key: str, writers: Mapping[str, _Slot]) -> _Slot | None:
+        entitled = (slot for by, slot in writers.items() if self._is_entitled(key, by, slot.entry.stamp))
+        return max(entitled, key=lambda slot: slot.order, default=None)
+
+    def _is_entitled(self, key: str, by: str, stamp: Stamp) -> bool:
+        if by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders):
+            return True
+        until = self._terms().get(by, stamp)
+        return kind_of(key) != "moderator" and (until is None or stamp < until)
+
+    def _terms(self) -> Mapping[str, Stamp | None]:
+        """Everybody ever appointed or dismissed by a founder: None in office, otherwise when that ended."""
+        if self._offices[0] != self._versions["moderator"]:
+            self._offices = (self._versions["moderator"], self._read_terms())
+        return self._offices[1]
+
+    def _read_terms(self) -> dict[str, Stamp | None]:
+        terms: dict[str, Stamp | None] = {}
+        for key, writers in self._slots["moderator"].items():
+            slots = [slot for by, slot in writers.items() if by in self.founders]
+            if slots:
+                last = max(slots, key=lambda slot: slot.order)
+                terms[subject_of(key)] = None if last.value else last.entry.stamp
+        return terms
+
+    def _view(self, kind: str) -> Mapping[str, _Slot]:
+        """What is in force, sorted by key; brought up to date where something changed."""
+        stale, view = self._stale.get(kind), self._views.get(kind, {})
+        if stale:
+            is_new = False
+            for key in stale:
+                slot = self._winner(key, self._slots[kind].get(key, {}))
+                if slot is None or slot.value is None or slot.value is False:
+                    view.pop(key, None)
+                else:
+                    is_new = is_new or key not in view
+                    view[key] = slot
+            self._stale[kind] = set()
+            if is_new:
+                view = self._views[kind] = dict(sorted(view.items()))
+        return view
+
+
+def _digest_of(entry: RegistryEntry) -> bytes:
+    return blake2b(_encode(entry), digest_size=_DIGEST_BYTES).digest()

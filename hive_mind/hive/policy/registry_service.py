@@ -1,0 +1,199 @@
+"""What members decide for all of them: agents, ratings, trust, moderators, quarantine, and facts taken back for everybody.
+
+Writes registry entries for agents of this node and takes in those of others, each sealed by its writer; and lets go of what an
+entry takes back. Records and removals are returned; the node persists and sends.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+
+from hive_mind.crdt.clock import HybridClock
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
+from hive_mind.hive.policy.admission import can_travel
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
+from hive_mind.hive.policy.rights import kind_of, subject_of
+from hive_mind.hive.policy.seal import is_sealed_entry, sealed_entry
+from hive_mind.hive.replication.partition_replica import Taken
+from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
+from hive_mind.model.messages import RegistryEntry
+
+REGISTRY = "registry"
+_TAKING_BACK = frozenset({"retracted", "redacted"})
+
+
+class RegistryService:
+    """The registry as this node writes and reads it. `own_actors` are all boots of this node."""
+
+    def __init__(self, registry: Registry, policy: NodePolicy, partitions: Partitions, clock: HybridClock) -> None:
+        self._registry, self._policy, self._partitions, self._clock = registry, policy, partitions, clock
+        self.own_actors: set[Actor] = set()
+        self._erased: set[str] = set()
+        """Keys of erasures for which everything here was looked through, in this boot."""
+        self._written_ms: dict[Stamp, int] = {}
+        """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
+
+    def write(self, entries: Iterable[tuple[str, str]], by: str) -> tuple[list[RegistryEntry], list[str]]:
+        """Entries written, and for each that was asked for why not, or ""."""
+        written: list[RegistryEntry] = []
+        reasons: list[str] = []
+        for key, value in entries:
+            try:
+                written.append(self._write(key, value, by, self._clock.tick(self._policy.hive_ms())))
+                reasons.append("")
+            except InvalidInput as error:
+                reasons.append(str(error))
+        return written, reasons
+
+    def note_seen(self, facts: Iterable[HiveFact]) -> None:
+        """What is decided about these from now on is later than what was said of them, whosever clock is ahead."""
+        for row in (row for fact in facts for row in fact.provenance):
+            self._clock.take(row.stamp, self._policy.hive_ms())
+
+    def retract(self, event: Retract, taken: dict[str, Taken]) -> tuple[list[Retracted], list[RegistryEntry]]:
+        """Retract facts: those held here, and the registry entries that retract other members' copies."""
+        outcomes: list[Retracted] = []
+        entries: list[RegistryEntry] = []
+        is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
+        for fact_id in event.fact_ids:
+            stamp = self._clock.tick(self._policy.hive_ms())
+            outcome = self._partitions.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
+            # Also what was asserted before this node lost its memory.
+            if is_for_all or not (outcome.removed or outcome.refused):
+                told, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp)
+                entries += told
+                outcome = replace(outcome, refused=reason)
+            outcomes.append(outcome)
+        return outcomes, entries
+
+    def _take_back(self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp) -> tuple[list[RegistryEntry], str]:
+        """Tell everybody that what was asserted of a fact until now counts no more: by an agent, or ("") by anybody.
+
+        The entry; none, and why not, for what can't be written.
+        """
+        if not can_travel(why):
+            return [], "text contains an unpaired surrogate"
+        key = f"retracted/{fact_id}/{agent}" if agent else f"retracted/{fact_id}"
+        value = msgspec.json.encode({"why": why}).decode()
+        if reason := self._registry.refusal(key, value, by):
+            return [], reason
+        return [self._write(key, value, by, stamp)], ""
+
+    def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int]) -> tuple[RegistryEntry, ...]:
+        """Entries of others that change something."""
+        seal, genuine = self._policy.seal, []
+        latest_ms = self._policy.hive_ms() + DRIFT_MS
+        for entry in entries:
+            if entry.stamp.actor in self.own_actors and entry.stamp.ms > latest_ms:
+                # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
+                # what its agents asserted since. If only the guess of now is wrong, it comes again.
+                continue
+            if is_sealed_entry(seal, entry):
+                genuine.append(entry)
+            else:
+                reason = "a registry entry that its writer did not seal"
+                refused[reason] = refused.get(reason, 0) + 1
+        changed = self._registry.take(genuine, self._policy.time.trusted_ms(self._policy.now))
+        for entry in changed:
+            self._clock.take(entry.stamp, self._policy.hive_ms())
+        return changed
+
+    def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], *, are_just_written: bool = False) -> None:
+        """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""
+        for entry in entries:
+            kind = kind_of(entry.key)
+            if kind in _TAKING_BACK:
+                self._partitions.withdraw(
+                    facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written
+                )
+            elif kind == "erasure":
+                self._erase(entry.by, entry.stamp, taken, is_just_written=are_just_written)
+            elif kind == "moderator":
+                self._partitions.withdraw(self._policy.withdrawn(), entry.by, entry.stamp, taken)
+                self._erase(entry.by, entry.stamp, taken)
+
+    def apply_all(self, taken: dict[str, Taken]) -> None:
+        """Let go of whatever is known to be taken back."""
+        stamp = self._clock.tick(self._policy.hive_ms())
+        self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken)
+        self._erase(self._partitions.node, stamp, taken)
+
+    def _erase(self, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False) -> None:
+        """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
+        is_time_known = self._policy.time.trusted_ms(self._policy.now) is not None
+        wanted = self._policy.erasures().keys()
+        if wanted <= self._erased or not (is_time_known or is_just_written):
+            return
+        self._partitions.withdraw(self._partitions.erased(), by, stamp, taken, is_just_written=is_just_written)
+        self._erased.update(wanted if is_time_known else ())
+
+    def disown(self, taken: dict[str, Taken]) -> list[Record]:
+        """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
+        partitions, seal = self._partitions, self._policy.seal
+        for partition, share in partitions.shares.items():
+            own = {head.actor for head in share.own_heads()}
+            some = taken.setdefault(partition, Taken())
+            share.disown(self._policy, some)
+            partitions.has_lost = partitions.has_lost or any(actor_of(given.dot) in own for given in some.gone)
+        return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown(seal.is_revoked)]
+
+    def mend(self, hive_ms: int) -> list[RegistryEntry]:
+        """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
+        swept = self._registry.sweep(hive_ms, self._is_to_keep)
+        seal = partial(sealed_entry, self._policy.seal)
+        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
+        # The stamps of all others were right.
+        self._written_ms.clear()
+        return again
+
+    def _is_to_keep(self, entry: RegistryEntry) -> bool:
+        """What it wrote itself; and what is for ever, if it holds the writer's key: who wrote that may have forgotten it since.
+
+        Of nothing else: only a redaction or an erasure may be said again by anybody and at any time and mean the same.
+        """
+        if entry.stamp.actor in self.own_actors:
+            return True
+        seal = self._policy.seal
+        return kind_of(entry.key) in ("redacted", "erasure") and is_sealed_entry(seal, sealed_entry(seal, entry))
+
+    def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
+        """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
+        retraction stays before what the agent has said again."""
+        if (written_ms := self._written_ms.get(entry.stamp)) is not None:
+            since_ms = self._policy.now.mono_ms - written_ms
+            return Stamp(max(hive_ms - since_ms, 0), 0, entry.stamp.actor)
+        fact_id, _, agent = subject_of(entry.key).partition("/")
+        since = self._partitions.first_said(fact_id, agent) if kind_of(entry.key) == "retracted" and agent else None
+        now = self._clock.tick(hive_ms)
+        return now if since is None or since > now else Stamp(max(since.ms - 1, 0), 0, now.actor)
+
+    def load(self, value: bytes) -> None:
+        """Take back one journal record."""
+        self._registry.take([msgspec.msgpack.decode(value, type=RegistryEntry)], None)
+
+    def _write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
+        now = self._policy.now
+        hive_ms = self._policy.time.trusted_ms(now)
+        if hive_ms is None or stamp.ms > hive_ms + DRIFT_MS:
+            self._written_ms[stamp] = now.mono_ms
+        return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._policy.seal))
+
+
+def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:
+    """The facts that these entries take back, for good or until somebody says them again."""
+    return [subject_of(entry.key).partition("/")[0] for entry in entries if kind_of(entry.key) in _TAKING_BACK]
+
+
+def has_erasure(entries: Iterable[RegistryEntry]) -> bool:
+    """Whether any of these says that something is to be erased."""
+    return any(kind_of(entry.key) == "erasure" for entry in entries)
+
+
+def record_of(entry: RegistryEntry) -> Put:
+    """The journal record of an entry."""
+    return Put(REGISTRY, record_key(entry), msgspec.msgpack.encode(entry))

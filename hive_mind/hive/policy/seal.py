@@ -1,0 +1,178 @@
+"""Seals: the seam at which signatures are made and checked.
+
+A seal binds an assertion, a removal, a head, a beat or a topology to the one who makes it. `UNSEALED` believes everybody and
+costs nothing; `identity.seals` has signatures.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from hive_mind.model.evidence import Assertion, Dot, Head, Removal, Sealed
+from hive_mind.model.messages import Arranged, Beat, RegistryEntry
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Seal(Protocol):
+    """Makes and checks seals. `is_on` is False where nothing is sealed: then nothing is encoded for it either."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether seals are made and checked."""
+        ...
+
+    def seal(self, signer: str, payload: bytes) -> bytes:
+        """The signer's seal under a payload; b"" for a signer this node holds no key of."""
+        ...
+
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
+        """Whether the signer sealed exactly this; `at_ms` is the wall time of its stamp, where it has one."""
+        ...
+
+    def speaks_for(self, seal: bytes, name: str) -> bool:
+        """Whether the key of a seal that was found good may speak for this name too."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """Grows with every revocation that comes to be known."""
+        ...
+
+    @property
+    def revocations(self) -> bytes:
+        """What is known to be revoked, to be kept; b"" for nothing."""
+        ...
+
+    def revoke(self, revocations: bytes) -> bool:
+        """Take back what was kept; whether any of it is new."""
+        ...
+
+    def is_revoked(self, seal: bytes, at_ms: int) -> bool:
+        """Whether a seal that was good is so no more: its key was revoked, as from this wall time or an earlier one."""
+        ...
+
+
+class Unsealed:
+    """No seals: every member is believed. For one process, and for fleets of one owner behind a private broker."""
+
+    is_on = False
+
+    def seal(self, signer: str, payload: bytes) -> bytes:
+        """No seal."""
+        del signer, payload
+        return b""
+
+    def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
+        """Always."""
+        del signer, payload, seal, at_ms
+        return True
+
+    def speaks_for(self, seal: bytes, name: str) -> bool:
+        """For everybody."""
+        del seal, name
+        return True
+
+    revision = 0
+    revocations = b""
+
+    def revoke(self, revocations: bytes) -> bool:
+        """There is nothing to revoke."""
+        del revocations
+        return False
+
+    def is_revoked(self, seal: bytes, at_ms: int) -> bool:
+        """Never."""
+        del seal, at_ms
+        return False
+
+
+UNSEALED = Unsealed()
+
+
+def sealed(seal: Seal, partition: str, dot: Dot, assertion: Assertion) -> Sealed:
+    """An assertion under its dot, sealed by its agent."""
+    return Sealed(dot, assertion, seal.seal(assertion.agent, _of_assertion(partition, dot, assertion)) if seal.is_on else b"")
+
+
+def is_sealed(seal: Seal, partition: str, given: Sealed) -> bool:
+    """Whether the agent itself asserts this, here, under this dot."""
+    payload = _of_assertion(partition, given.dot, given.assertion) if seal.is_on else b""
+    return seal.verify(given.assertion.agent, payload, given.seal, given.assertion.stamp.ms)
+
+
+def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
+    """A removal, sealed by who removes."""
+    return (
+        msgspec.structs.replace(removal, seal=seal.seal(removal.by, _of_removal(partition, removal))) if seal.is_on else removal
+    )
+
+
+def is_sealed_removal(seal: Seal, partition: str, removal: Removal) -> bool:
+    """Whether the named agent removed exactly these dots."""
+    return seal.verify(removal.by, _of_removal(partition, removal) if seal.is_on else b"", removal.seal, removal.stamp.ms)
+
+
+def sealed_head(seal: Seal, partition: str, head: Head) -> Head:
+    """A node's own count of its writes, sealed by the node."""
+    return msgspec.structs.replace(head, seal=seal.seal(head.node, _of_head(partition, head))) if seal.is_on else head
+
+
+def is_sealed_head(seal: Seal, partition: str, head: Head) -> bool:
+    """Whether the node said so itself."""
+    return seal.verify(head.node, _of_head(partition, head) if seal.is_on else b"", head.seal)
+
+
+def sealed_entry(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
+    """A registry entry, sealed by its writer."""
+    return msgspec.structs.replace(entry, seal=seal.seal(entry.by, _of_entry(entry))) if seal.is_on else entry
+
+
+def is_sealed_entry(seal: Seal, entry: RegistryEntry) -> bool:
+    """Whether the writer said so itself."""
+    return seal.verify(entry.by, _of_entry(entry) if seal.is_on else b"", entry.seal, entry.stamp.ms)
+
+
+def sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> Beat:
+    """A beat, sealed by the node that beats."""
+    return msgspec.structs.replace(beat, seal=seal.seal(node, _of_beat(hive, node, beat))) if seal.is_on else beat
+
+
+def is_sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> bool:
+    """Whether the node itself beats so, in this hive."""
+    return seal.verify(node, _of_beat(hive, node, beat) if seal.is_on else b"", beat.seal)
+
+
+def sealed_topology(seal: Seal, hive: str, made: Arranged) -> Arranged:
+    """A topology, sealed by its maker."""
+    return msgspec.structs.replace(made, seal=seal.seal(made.by, _of_topology(hive, made))) if seal.is_on else made
+
+
+def is_sealed_topology(seal: Seal, hive: str, made: Arranged) -> bool:
+    """Whether the named node made it, for this hive and from the topology of this epoch."""
+    return seal.verify(made.by, _of_topology(hive, made) if seal.is_on else b"", made.seal)
+
+
+# A prefix per kind: a seal of one kind is invalid as any other.
+def _of_assertion(partition: str, dot: Dot, assertion: Assertion) -> bytes:
+    return _encode(("assert/1", partition, dot, assertion))
+
+
+def _of_removal(partition: str, removal: Removal) -> bytes:
+    return _encode(("remove/1", partition, removal.fact_id, removal.dots, removal.by, removal.why, removal.stamp))
+
+
+def _of_entry(entry: RegistryEntry) -> bytes:
+    return _encode(("entry/1", entry.key, entry.value, entry.stamp, entry.by))
+
+
+def _of_head(partition: str, head: Head) -> bytes:
+    return _encode(("head/1", partition, head.incarnation, head.counter))
+
+
+def _of_beat(hive: str, node: str, beat: Beat) -> bytes:
+    return _encode(("beat/1", hive, node, msgspec.structs.replace(beat, seal=b"")))
+
+
+def _of_topology(hive: str, made: Arranged) -> bytes:
+    return _encode(("topology/1", hive, made.topology, made.by, made.follows))

@@ -1,0 +1,170 @@
+"""A node's questions to the hive, and its answers to those of others.
+
+Answering a peer is searching the own replica and nothing else, so a question can never cause another one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from msgspec import structs
+
+from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send
+from hive_mind.hive.index.replica import Replica
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.query.fetching import FetchScatter
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query.listing import ListScatter
+from hive_mind.hive.query.pages import page
+from hive_mind.hive.query.scatter import FOR_MORE, Scatter
+from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.gathered import Gathered
+from hive_mind.model.messages import (
+    FactsReply,
+    FactsRequest,
+    ListReply,
+    ListRequest,
+    PoolReply,
+    PoolRequest,
+    SearchReply,
+    SearchRequest,
+)
+
+
+class Questions:
+    """Those under way, by request."""
+
+    def __init__(
+        self, node: str, partitions: Partitions, replica: Replica, policy: NodePolicy, settings: ScatterSettings
+    ) -> None:
+        self._node, self._partitions, self._replica, self._policy = node, partitions, replica, policy
+        self._settings = settings
+        self.latencies = Latencies(settings)
+        self._asking: dict[str, Scatter | FetchScatter | ListScatter] = {}
+        self._read_set_of_all: tuple[ReplicaSet, ...] | None = None
+        self._sets: dict[str, ReplicaSet] = {}
+
+    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask(self, event: Ask) -> list[Effect]:
+        """Begin a search; one of this node alone is answered at once."""
+        if event.is_local:
+            return [Done(event.request, self._gather_here(event))]
+        topology = self._partitions.topology
+        read_set = self._read_set(event.domains)
+        favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
+        scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms(), favoured)
+        return self._begin(event.request, scatter)
+
+    def fetch(self, event: Fetch) -> list[Effect]:
+        """Begin to get facts by id."""
+        topology = self._partitions.topology
+
+        def may_hold(id: str, one: ReplicaSet) -> bool:
+            return any(topology.home(id, member) in one.partitions for member in one.members)
+
+        now_ms, read_set = self._now_ms(), self._read_set()
+        scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
+        return self._begin(event.request, scatter)
+
+    def listed(self, event: Listing) -> list[Effect]:
+        """Begin to list."""
+        topology = self._partitions.topology
+        scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, self._now_ms())
+        return self._begin(event.request, scatter)
+
+    def take(self, sender: str, reply: SearchReply) -> list[Effect]:
+        """A reply came; one that nobody waits for changes nothing."""
+        request = reply.query if reply.query in self._asking else reply.query.removesuffix(FOR_MORE)
+        scatter = self._asking.get(request)
+        return [] if scatter is None else self._continue(request, scatter.take(sender, reply, self._now_ms()))
+
+    def tick(self) -> list[Effect]:
+        """Time has passed."""
+        asking = list(self._asking.items())
+        return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(self._now_ms()))]
+
+    def wake_at_ms(self) -> int | None:
+        """When `tick` has something to do."""
+        if not self._asking:
+            return None
+        return min((at for scatter in self._asking.values() if (at := scatter.wake_at_ms) is not None), default=None)
+
+    # ── answering ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def rearranged(self) -> None:
+        """Another topology holds."""
+        self._sets, self._read_set_of_all = {}, None
+
+    def answer(self, request: SearchRequest) -> SearchReply | None:
+        """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
+        judge = self._policy
+        if isinstance(request, FactsRequest):
+            held = ((id, self._replica.fact(id, judge)) for id in request.fact_ids)
+            found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
+            return FactsReply(request.query, tuple(fact for _, fact in found), is_cut)
+        name = request.replica_set
+        if (missing := self._missing(name, request.epoch)) is None:
+            return None
+        match request:
+            case PoolRequest(query, _, _, probe):
+                pool, evidence, words = self._replica.pool(probe, request.confidence_min, judge)
+                return PoolReply(query, name, pool, evidence, missing, words)
+            case ListRequest():
+                return self._list(request, missing)
+
+    def _list(self, request: ListRequest, missing: tuple[str, ...]) -> ListReply:
+        rows = self._replica.listed(request.concept, request.limit, self._policy, request.after)
+        found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
+        facts = tuple(fact for _, fact in found)
+        return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _now_ms(self) -> int:
+        return self._policy.now.mono_ms
+
+    def _gather_here(self, event: Ask) -> Gathered:
+        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, self._policy)
+        holders = dict.fromkeys(pool.ids, self._node)
+        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=self._policy.hive_ms())
+
+    def _begin(self, request: str, scatter: Scatter | FetchScatter | ListScatter) -> list[Effect]:
+        self._asking[request] = scatter
+        return self._continue(request, scatter.start(self._now_ms()))
+
+    def _continue(self, request: str, effects: Iterable[Send | SearchLocal]) -> list[Effect]:
+        scatter = self._asking[request]
+        if not scatter.is_done:
+            return list(effects)
+        del self._asking[request]
+        outcome = scatter.gathered()
+        if isinstance(outcome, Gathered):
+            outcome = replace(outcome, as_of_ms=self._policy.hive_ms())
+        return [Done(request, outcome)]
+
+    def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
+        """Whom to ask; as long as a topology holds, it is worked out once for all questions that name no domains."""
+        if domains:
+            return self._partitions.topology.read_set(self._node, domains)
+        if self._read_set_of_all is None:
+            self._read_set_of_all = self._partitions.topology.read_set(self._node)
+        return self._read_set_of_all
+
+    def _missing(self, name: str, epoch: int) -> tuple[str, ...] | None:
+        """Partitions of a replica set this node can't speak for."""
+        topology, shares = self._partitions.topology, self._partitions.shares
+        if epoch != topology.epoch:
+            return None
+        if not self._sets:
+            self._sets = {one.name: one for one in self._read_set()}
+        if (asked := self._sets.get(name)) is None:
+            return None
+        known = [(partition, shares.get(partition)) for partition in asked.partitions]
+        return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])
+
+
+def _to_read(fact: HiveFact) -> HiveFact:
+    """A fact without its vector: most of its bytes, and only needed to find it."""
+    return structs.replace(fact, statement=structs.replace(fact.statement, model="", vector=b""))

@@ -1,0 +1,172 @@
+"""What the members of the replica sets brought to one question, and for which partitions that is all there is of use.
+
+Members score words by as much of the hive as they know. Here the scores are made anew by the statistics of all that answered
+(`ranking.rescoring`). An answer speaks for the partitions it does not name as missing: for good where it holds all that was asked
+for in full, or nothing that it left out could matter; else only until somebody gave more.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from hive_mind.hive.query.reply_validation import is_sound
+from hive_mind.hive.query.rounds import Part
+from hive_mind.model.messages import PoolReply
+from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.merge import Rescored, may_have_more, merge_all, merge_replicas, total
+from hive_mind.ranking.rescoring import left_out, most_left, rescored
+
+_ALL = 1 << 60
+_NO_WORDS = Occurrences(TermStatistics(0, 0.0))
+
+
+class _Answer(NamedTuple):
+    sender: str
+    name: str
+    """Of the replica set."""
+    missing: tuple[str, ...]
+    pool: Pool
+    evidence: EvidenceColumns
+    words: Occurrences
+    depth: int
+    """How many candidates of each arm were asked for."""
+    scored_by: TermStatistics
+    """By what the member scored words."""
+
+
+class _Together(NamedTuple):
+    """What follows from all answers there are."""
+
+    statistics: TermStatistics
+    pools: Sequence[Pool]
+    """The pool of each answer, its words scored by these."""
+    open: Mapping[str, frozenset[str]]
+    """Partitions of each replica set that nobody spoke for, or not for all that may matter."""
+
+
+class ReplyCollector:
+    """The answers to one question."""
+
+    def __init__(self, parts: Sequence[Part], probe: Probe) -> None:
+        """`probe.depth` is how many candidates of each arm are wanted in the end."""
+        self._terms, self._depth, self._beside = tuple(dict.fromkeys(probe.terms)), probe.depth, probe.beside
+        self._items = {part.name: frozenset(part.items) for part in parts}
+        self._answers: list[_Answer] = []
+        self._known: _Together | None = None
+
+    def keep(self, sender: str, reply: PoolReply, asked: Probe) -> bool:
+        """Keep a member's candidates. False if they are not valid."""
+        if not is_sound(reply, len(self._terms)):
+            return False
+        words = reply.words or _NO_WORDS
+        scored_by = asked.statistics or (words.statistics + asked.beside if asked.beside else words.statistics)
+        answer = _Answer(sender, reply.replica_set, reply.missing, reply.pool, reply.evidence, words, asked.depth, scored_by)
+        self._answers.append(answer)
+        self._known = None
+        return True
+
+    def senders(self) -> set[str]:
+        """Whose answers these are."""
+        return {one.sender for one in self._answers}
+
+    def statistics(self) -> TermStatistics:
+        """Of every replica set that answered, and of what the asker ranks beside them."""
+        return self._together().statistics
+
+    def missing(self) -> tuple[str, ...]:
+        """Partitions that nobody spoke for, or not for all that may matter; sorted."""
+        return tuple(sorted(item for items in self._together().open.values() for item in items))
+
+    def open_of(self, name: str) -> frozenset[str]:
+        """The same of one replica set."""
+        return self._together().open[name]
+
+    def unsure(self) -> Mapping[str, frozenset[str]]:
+        """Per replica set, what the members that answered may still have."""
+        unspoken = self._unspoken(self._answers)
+        return {name: items for name, items in self._together().open.items() if items - unspoken[name]}
+
+    def merged(self) -> tuple[Pool, EvidenceColumns, dict[str, str]]:
+        """All of it as one index would have given it, and by fact id a node that holds it. The order of answers plays no part."""
+        answered = _by_set(self._answers, self._together().pools)
+        found = [_of_set(answers) for answers in answered]
+        merged = merge_all([pool for pool, _ in found], [evidence for _, evidence in found], self._depth)
+        origins = zip(merged.pool.ids, merged.origins.tolist(), strict=True)
+        return merged.pool, merged.evidence, {id: _holder(id, answered[origin]) for id, origin in origins}
+
+    def _together(self) -> _Together:
+        if self._known is None:
+            statistics = self._total()
+            pools = self._rescored(statistics)
+            more = set(self._may_have_more(pools, statistics))
+            sure = [one for number, one in enumerate(self._answers) if number not in more]
+            self._known = _Together(statistics, pools, self._unspoken(sure))
+        return self._known
+
+    def _total(self) -> TermStatistics:
+        """Replicas count the same facts, so of several the one that speaks for most is believed."""
+        believed: dict[str, _Answer] = {}
+        for one in self._answers:
+            other = believed.setdefault(one.name, one)
+            if other is not one and _believable(one) < _believable(other):
+                believed[one.name] = one
+        known = [believed[name].words.statistics for name in sorted(believed)]
+        return total([*known, self._beside] if self._beside else known)
+
+    def _rescored(self, statistics: TermStatistics) -> list[Pool]:
+        pools = [one.pool for one in self._answers]
+        if not self._terms or not pools:
+            return pools
+        keyword = rescored([one.words for one in self._answers], self._terms, statistics)
+        bounds = pairwise(accumulate([len(pool) for pool in pools], initial=0))
+        anew = zip(pools, [keyword[start:end] for start, end in bounds], strict=True)
+        return [Pool(pool.ids, scores, pool.semantic, pool.exact) for pool, scores in anew]
+
+    def _may_have_more(self, pools: Sequence[Pool], statistics: TermStatistics) -> list[int]:
+        """Numbers of the answers that may have left out what matters."""
+        answers, depth = self._answers, self._depth
+        asked = [_ALL if one.depth >= depth else one.depth for one in answers]
+        if not self._terms or not answers:
+            return may_have_more(pools, asked, depth) if min(asked, default=_ALL) < _ALL else []
+        is_final = [one.depth >= depth and one.scored_by == statistics for one in answers]
+        if all(is_final):
+            return []
+        left = [left_out(one.pool.keyword, one.depth) for one in answers]
+        most = most_left([one.words for one in answers], left, [one.scored_by for one in answers], self._terms, statistics)
+        most[is_final] = 0.0
+        named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
+        return may_have_more(pools, asked, depth, Rescored(most, named))
+
+    def _unspoken(self, answers: Sequence[_Answer]) -> dict[str, frozenset[str]]:
+        """Partitions of each set that none of these answers speaks for."""
+        unspoken = dict(self._items)
+        for one in answers:
+            unspoken[one.name] = unspoken[one.name].intersection(one.missing)
+        return unspoken
+
+
+def _believable(answer: _Answer) -> tuple[int, str, int]:
+    """The least is believed."""
+    return len(set(answer.missing)), answer.sender, answer.depth
+
+
+def _by_set(answers: Sequence[_Answer], pools: Sequence[Pool]) -> list[list[tuple[_Answer, Pool]]]:
+    """The answers of each replica set with their pools, in an order that does not depend on when they came."""
+    found: dict[str, list[tuple[_Answer, Pool]]] = {}
+    for answer, pool in zip(answers, pools, strict=True):
+        found.setdefault(answer.name, []).append((answer, pool))
+    return [sorted(found[name], key=lambda one: (one[0].sender, one[0].depth)) for name in sorted(found)]
+
+
+def _of_set(answers: Sequence[tuple[_Answer, Pool]]) -> tuple[Pool, EvidenceColumns]:
+    """What the members of one replica set answered."""
+    if len(answers) == 1:
+        return answers[0][1], answers[0][0].evidence
+    return merge_replicas([pool for _, pool in answers], [answer.evidence for answer, _ in answers])
+
+
+def _holder(id: str, answers: Sequence[tuple[_Answer, Pool]]) -> str:
+    """The first of those that answered with it."""
+    return answers[0][0].sender if len(answers) == 1 else next(answer.sender for answer, pool in answers if id in pool.ids)

@@ -1,0 +1,315 @@
+"""Asking until everything has been spoken for: one round of requests to the members of several replica sets.
+
+One member of each set is asked. One that is slow gets a rival, one that is silent is asked again and then replaced, one that
+can't speak for all its set holds is complemented. Those believed dead are asked last, all together, and hardly waited for: they
+may live after all, but an answer must not wait for a group that is gone. What is asked, and what a reply means, is for `scatter`
+and `fetching` to say.
+"""
+
+from collections.abc import Collection, Container, Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from hive_mind.hive.effects import SearchLocal, Send
+from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.model.messages import SearchRequest
+
+_ASKS_MAX = 2
+_NEVER = 1 << 62
+
+
+class Part(NamedTuple):
+    """What one replica set must speak for (partitions, or facts), and who can, in the order in which to try."""
+
+    name: str
+    members: tuple[str, ...]
+    items: tuple[str, ...]
+
+
+class To(NamedTuple):
+    """Send the request about this part to this node."""
+
+    node: str
+    part: str
+
+
+class _Asked(msgspec.Struct):
+    first_ms: int
+    sent_ms: int
+    patience_ms: int
+    """After what time a request to it counts as lost."""
+    is_dead: bool
+    """Whether it is believed to be."""
+    times: int = 1
+    is_answered: bool = False
+    is_given_up: bool = False
+
+
+class _Quest(msgspec.Struct, eq=False):
+    """How far one part got."""
+
+    part: Part
+    is_doubted: bool
+    """Whether all who can answer stayed silent lately: then they are asked together, and not waited for to the end."""
+    open: set[str]
+    asked: dict[str, _Asked] = msgspec.field(default_factory=dict)
+    rival_ms: int = _NEVER
+    due_ms: int = _NEVER
+
+    def awaited(self) -> Iterator[tuple[str, _Asked]]:
+        return ((node, one) for node, one in self.asked.items() if not one.is_answered and not one.is_given_up)
+
+    def next_member(self) -> str | None:
+        return next((member for member in self.part.members if member not in self.asked), None)
+
+    def next_members(self, dead: Container[str]) -> list[str]:
+        """Whom to ask next: one, or all that are left where the next is believed dead, and so those after it too."""
+        left = [member for member in self.part.members if member not in self.asked]
+        return left if left and left[0] in dead else left[:1]
+
+    @property
+    def is_over(self) -> bool:
+        if not self.open:
+            return True
+        if self.next_member() is not None:
+            return False
+        return all(one.is_answered or (one.is_given_up and (self.is_doubted or one.is_dead)) for one in self.asked.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From when until when a round lasts, at the latest."""
+
+    start_ms: int
+    end_ms: int
+
+
+class Round:
+    """One round. Only decides: the caller sends what `start`, `tick` and `take` return."""
+
+    def __init__(self, parts: Sequence[Part], node: str, window: Window, settings: ScatterSettings, latencies: Latencies) -> None:
+        self._node, self._window, self._latencies = node, window, latencies
+        self._quests = {part.name: self._quest(part) for part in parts}
+        # Those that somebody is still waited for.
+        self._active = {name: quest for name, quest in self._quests.items() if not quest.is_over}
+        self._lost_ms = _lost_ms(self._active.values(), window, settings, latencies)
+        self._doubted_ms = max(1, settings.doubted_ms // _ASKS_MAX)
+        self._censored_ms = settings.reask_ms
+        self.requests = 0
+
+    @property
+    def names(self) -> Set[str]:
+        """The parts it is about."""
+        return self._quests.keys()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nobody left to wait for."""
+        return not self._active
+
+    @property
+    def wake_at_ms(self) -> int:
+        """When `tick` has something to do."""
+        return min([self._window.end_ms, *(quest.due_ms for quest in self._active.values())])
+
+    @property
+    def end_ms(self) -> int:
+        """When it is over at the latest."""
+        return self._window.end_ms
+
+    def has_ended(self, now_ms: int) -> bool:
+        """Whether its time is over or its work done."""
+        return now_ms >= self._window.end_ms or self.is_over
+
+    def open_items(self) -> tuple[str, ...]:
+        """What nobody has spoken for, sorted."""
+        return tuple(sorted(item for quest in self._quests.values() for item in quest.open))
+
+    def open_of(self, name: str) -> tuple[str, ...]:
+        """What of one part nobody has spoken for, sorted."""
+        return tuple(sorted(self._quests[name].open))
+
+    def asked(self) -> set[str]:
+        """Every other node that was asked."""
+        return {node for quest in self._quests.values() for node in quest.asked} - {self._node}
+
+    def answered(self, name: str) -> frozenset[str]:
+        """Who answered about one part."""
+        return frozenset(node for node, one in self._quests[name].asked.items() if one.is_answered)
+
+    def parts_awaited_of(self, node: str) -> list[str]:
+        """Parts about which a node was asked and has not answered."""
+        return [n for n, quest in self._quests.items() if node in quest.asked and not quest.asked[node].is_answered]
+
+    def start(self, now_ms: int) -> list[To]:
+        """The first requests."""
+        out: list[To] = []
+        for quest in self._active.values():
+            # Asking them in turn would cost their timeouts one after the other.
+            members = quest.part.members if quest.is_doubted else quest.part.members[:1]
+            out.extend([self._first(quest, member, now_ms) for member in members])
+            self._set_due(quest)
+        self._latencies.asked(self.requests)
+        return out
+
+    def tick(self, now_ms: int) -> list[To]:
+        """What is due: rivals for the slow, another try with the silent, others in place of the lost."""
+        if now_ms >= self._window.end_ms:
+            return []
+        due = [(name, quest) for name, quest in self._active.items() if quest.due_ms <= now_ms]
+        out = [to for _, quest in due for to in self._overdue(quest, now_ms)]
+        for name, quest in due:
+            if quest.is_over:
+                del self._active[name]
+        return out
+
+    def expects(self, sender: str, name: str) -> bool:
+        """Whether a first answer of this node about this part is awaited and of use."""
+        quest = self._quests.get(name)
+        return bool(quest and quest.open and sender in quest.asked and not quest.asked[sender].is_answered)
+
+    def note(self, sender: str, name: str, now_ms: int) -> None:
+        """Take an answer, useful or not: its latency is recorded."""
+        quest = self._quests.get(name)
+        if quest is None or sender == self._node or (one := quest.asked.get(sender)) is None or one.is_answered:
+            return
+        self._latencies.heard(sender)
+        # After a second request nobody can tell which of them was answered (Karn's rule).
+        if one.times == 1:
+            self._latencies.observe(now_ms - one.first_ms)
+        one.is_answered = True
+
+    def take(self, sender: str, name: str, missing: Collection[str], now_ms: int) -> list[To]:
+        """An answer that speaks for all of a part but `missing`. Ask `expects` first."""
+        quest = self._quests[name]
+        self.note(sender, name, now_ms)
+        quest.asked[sender].is_answered = True
+        if missing:
+            quest.open &= set(missing)
+        else:
+            quest.open.clear()
+        out: list[To] = []
+        if quest.open and not any(quest.awaited()):
+            out += self._others(quest, now_ms)
+        if quest.is_over:
+            self._active.pop(name, None)
+        else:
+            self._set_due(quest)
+        return out
+
+    def ask_for_rest(self, sender: str, name: str, missing: Collection[str], now_ms: int) -> list[To]:
+        """An answer for all of a part but `missing`, of a member that has more to say. Ask `expects` first.
+
+        It is asked at once, as if for the first time.
+        """
+        quest = self._quests[name]
+        quest.open &= set(missing)
+        self.note(sender, name, now_ms)
+        self._latencies.asked(int(sender != self._node))
+        to = self._first(quest, sender, now_ms)
+        self._active[name] = quest
+        self._set_due(quest)
+        return [to]
+
+    def spoken_for(self, name: str, missing: Collection[str]) -> None:
+        """A member outside this round covered all of a part but `missing`."""
+        quest = self._quests[name]
+        quest.open &= set(missing)
+        if quest.is_over:
+            self._active.pop(name, None)
+
+    def close(self, now_ms: int) -> tuple[str, ...]:
+        """The round is over: which nodes stayed silent. A request that lost a race, and in no unusual time, is not silence."""
+        silent: set[str] = set()
+        for quest in self._quests.values():
+            for node, one in quest.asked.items():
+                if one.is_answered or node == self._node:
+                    continue
+                waited_ms = now_ms - one.first_ms
+                if waited_ms > self._latencies.slow_ms:
+                    self._latencies.suspect(node, now_ms)
+                    if one.times == 1:
+                        # It counts as slow; leaving it out would make the quantile sink with every question.
+                        self._latencies.observe(min(waited_ms, self._censored_ms))
+                if quest.open or one.is_given_up or waited_ms >= self._lost_ms:
+                    silent.add(node)
+        return tuple(sorted(silent))
+
+    def _quest(self, part: Part) -> _Quest:
+        now_ms, others = self._window.start_ms, self._latencies
+        if len(part.members) > 1:
+            # Sorting is stable: among equals the topology's order holds.
+            order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.doubt(m, now_ms))
+            part = Part(part.name, tuple(order), part.items)
+        is_doubted = bool(part.members) and part.members[0] != self._node and others.doubt(part.members[0], now_ms) > 0
+        return _Quest(part, is_doubted, set(part.items))
+
+    def _first(self, quest: _Quest, member: str, now_ms: int) -> To:
+        is_dead = member in self._latencies.suspects
+        patience_ms = min(self._lost_ms, self._doubted_ms) if is_dead else self._lost_ms
+        quest.asked[member] = _Asked(now_ms, now_ms, patience_ms, is_dead)
+        quest.rival_ms = now_ms + self._latencies.slow_ms
+        return self._to(quest, member)
+
+    def _to(self, quest: _Quest, member: str) -> To:
+        self.requests += member != self._node
+        return To(member, quest.part.name)
+
+    def _overdue(self, quest: _Quest, now_ms: int) -> list[To]:
+        out = [to for node, one in list(quest.awaited()) for to in self._repeat(quest, node, one, now_ms)]
+        member = quest.next_member()
+        if member is not None:
+            if not any(quest.awaited()):
+                out += self._others(quest, now_ms)
+            elif now_ms >= quest.rival_ms and member not in self._latencies.suspects:
+                quest.rival_ms = now_ms + self._latencies.slow_ms
+                if self._latencies.take_hedge():
+                    out.append(self._first(quest, member, now_ms))
+        self._set_due(quest)
+        return out
+
+    def _others(self, quest: _Quest, now_ms: int) -> list[To]:
+        """Ask further members, as nobody is waited for any more."""
+        members = quest.next_members(self._latencies.suspects)
+        self._latencies.asked(len(members))
+        return [self._first(quest, member, now_ms) for member in members]
+
+    def _repeat(self, quest: _Quest, node: str, one: _Asked, now_ms: int) -> Iterator[To]:
+        """Ask again what may have got lost; give up the second time. Within a node nothing gets lost."""
+        if now_ms < self._due_ms(one):
+            return
+        if one.times < _ASKS_MAX and node != self._node:
+            one.times, one.sent_ms = one.times + 1, now_ms
+            yield self._to(quest, node)
+        else:
+            one.is_given_up = True
+            if node != self._node:
+                self._latencies.suspect(node, now_ms)
+
+    def _set_due(self, quest: _Quest) -> None:
+        due = [self._due_ms(one) for _, one in quest.awaited()]
+        next_member = quest.next_member() if due and len(quest.asked) < len(quest.part.members) else None
+        if next_member is not None and next_member not in self._latencies.suspects:
+            due.append(quest.rival_ms)
+        quest.due_ms = min(due, default=_NEVER)
+
+    def _due_ms(self, one: _Asked) -> int:
+        """Until when a reply is waited for. Giving up takes longer than asking again, where there is much time."""
+        if one.times < _ASKS_MAX or one.is_dead:
+            return one.sent_ms + one.patience_ms
+        return one.sent_ms + max(one.patience_ms, (self._window.end_ms - self._window.start_ms) // 10)
+
+
+def _lost_ms(quests: Collection[_Quest], window: Window, settings: ScatterSettings, latencies: Latencies) -> int:
+    """After what time a request counts as lost: every member has time to be asked twice, and one more at the very least."""
+    left_ms = window.end_ms - window.start_ms
+    members = max((len(quest.part.members) for quest in quests), default=1)
+    patience_ms = max(2 * latencies.slow_ms, left_ms // (_ASKS_MAX * members))
+    return max(1, min(settings.reask_ms, patience_ms, left_ms // (_ASKS_MAX + 1)))
+
+
+def effect(to: str, request: SearchRequest, node: str) -> Send | SearchLocal:
+    """How `node` asks: itself without a message."""
+    return SearchLocal(request, reply_to=node) if to == node else Send((to,), request)

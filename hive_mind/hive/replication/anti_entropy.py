@@ -1,0 +1,113 @@
+"""A node's part in anti-entropy: when it offers exchanges, to which peers, over which partitions, and with what effects.
+
+`gossip` says when and with whom, `exchange` what is said; here both meet what the node holds.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Now, Record, Send
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.replication.authorship import Authorship
+from hive_mind.hive.replication.exchange import Exchanges
+from hive_mind.hive.replication.gossip import Gossip, GossipSettings
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.model.messages import Message, SyncOffer, SyncState, SyncStep
+
+_STRAINED_SHARE, _UNSTRAINED = 20, 1 << 40
+
+
+class AntiEntropy:
+    """Exchanges of one node."""
+
+    def __init__(
+        self, partitions: Partitions, policy: NodePolicy, settings: GossipSettings, incarnation: bytes, chance: Chance
+    ) -> None:
+        self._partitions, self._policy, self._registry, self._chance = partitions, policy, policy.registry, chance
+        self.gossip = Gossip(partitions.node, settings, chance)
+        self.exchanges = Exchanges(incarnation, settings)
+        self.authorship = Authorship(partitions, self.exchanges)
+
+    def offers(self, now: Now) -> Iterator[Send]:
+        """Offers that are due."""
+        for peer in self._due(now):
+            session = self._chance.getrandbits(128).to_bytes(16, "big")
+            shares = list(self._partitions.shared_with(peer))
+            yield Send((peer,), self.exchanges.offer(session, shares, self._registry.fingerprint(session), now, peer))
+
+    def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> tuple[list[Record], list[Send]]:
+        """Answers to an offer, none to who offers too often; and what to persist of what was found equal."""
+        if not self.gossip.admits(sender, now):
+            return [], []
+        shares = self._partitions.offered(sender, (summary.partition for summary in offer.summaries))
+        complete = {name for name, share in shares.items() if share.is_complete}
+        messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
+        equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
+        records = self._partitions.agreed(sender, equal, {one.partition for one in offer.summaries if one.is_complete})
+        nothing = tuple(one.partition for one in offer.summaries if one.partition not in shares)
+        return records, [Send((sender,), _with_holdings(message, complete, nothing)) for message in messages]
+
+    def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
+        """What a step brought: changes, further records, and what to send."""
+        if not self.exchanges.admits(sender, step):
+            return {}, [], []
+        share = self._partitions.kept_here().get(step.partition)
+        if share is None:
+            # Besides, what a late step brings to a partition that has moved away nobody would ever take from here.
+            if (written := self.authorship.share_of(sender, step, self._policy.now.mono_ms)) is None:
+                return {}, [], []
+            share, step = written
+        taken = share.take(step.adds, step.removals, step.heads, self._policy)
+        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share))
+        joined = Taken()
+        if answer.up_to or answer.beyond:
+            joined = share.join(answer.up_to, answer.beyond, step.heads, self._policy)
+        if answer.deferred:
+            self.gossip.resume(sender, self._policy.now)
+        messages = answer.messages
+        is_author = sender not in self._partitions.topology.holders(step.partition)
+        if not messages and step.spans and is_author and share.is_complete:
+            # It waits for that from a complete peer: others might know less.
+            messages = (self.exchanges.settled(step, share),)
+        return {step.partition: taken}, joined.records, [Send((sender,), message) for message in messages]
+
+    def on_state(self, sender: str, state: SyncState) -> list[Send] | None:
+        """What the sender lacks of the registry, and what it is asked about; None for a state that answers another boot."""
+        answers = self.exchanges.on_state(sender, state, self._registry)
+        if answers is None:
+            return None
+        return [
+            Send((sender,), message) for message in (*answers, *self.authorship.steps(sender, state, self._policy.now.mono_ms))
+        ]
+
+    def rearranged(self, now: Now) -> None:
+        """Another topology holds: look soon whether anything has to move."""
+        self.exchanges.keep_only(frozenset(self._partitions.peers()))
+        self.authorship.keep_only(frozenset(self._partitions.topology.nodes))
+        self.gossip.hasten(now)
+
+    def _allowance(self, share: PartitionReplica, agent: str) -> int:
+        """Assertions of an agent per step: few of one that has its quota full, as each new one only takes another's place."""
+        quota = self._policy.quota
+        return max(quota // _STRAINED_SHARE, 1) if share.count(agent) >= quota else _UNSTRAINED
+
+    def _due(self, now: Now) -> list[str]:
+        """Peers to exchange with now, and one more: the registry is everybody's, also of those who keep no common partition."""
+        if now.mono_ms < self.gossip.wake_at_ms:
+            return []
+        peers = self._partitions.peers()
+        strangers = sorted(set(self._partitions.topology.nodes).difference(peers, (self._partitions.node,)))
+        chosen = list(self.gossip.due(now, peers or strangers, self._policy.trust, self.exchanges.is_open))
+        return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
+
+
+def _with_holdings(message: Message, complete: set[str], nothing: tuple[str, ...]) -> Message:
+    """Agreement with a complete peer counts; empty peers need not be awaited."""
+    if not isinstance(message, SyncState):
+        return message
+    whole = tuple(name for name in message.agrees if name in complete)
+    return msgspec.structs.replace(message, complete=whole, nothing=nothing)

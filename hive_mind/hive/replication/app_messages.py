@@ -1,0 +1,188 @@
+"""What applications tell one another through a hive: each thing is acted on once, and in order, whatever is lost or repeated.
+
+A node around a node: it deals with what is said and told, and everything else passes through.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from hive_mind.errors import BackendThrottled, InvalidInput
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Done,
+    Effect,
+    Event,
+    Kept,
+    Now,
+    Persist,
+    Put,
+    Received,
+    Reconnected,
+    Record,
+    Say,
+    Tick,
+)
+from hive_mind.hive.policy.admission import can_travel
+from hive_mind.hive.replication.reliable_channels import HEARD, LANES, SAID, Act, ChannelSettings, Receiver, Sender, Told
+from hive_mind.hive.topology.codec import EVERYBODY, is_name
+from hive_mind.model.messages import SearchReply, SearchRequest, Tell, TellReceipt
+
+APPLICATION = "app."
+"""How the names of an application's own tables in the journal begin."""
+DATA_BYTES_MAX = 64 * 1024
+KIND_CHARACTERS_MAX = 1_000
+
+
+class Inner(Protocol):
+    """The node that all else is for."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the hive."""
+        ...
+
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+        """Begin."""
+        ...
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """Any other event."""
+        ...
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search."""
+        ...
+
+    def index_some(self, now: Now) -> bool:
+        """Index."""
+        ...
+
+    def wake_at_ms(self, now: Now) -> int:
+        """When it wants a tick."""
+        ...
+
+
+class AppMessages:
+    """`members` receive broadcasts. `is_there` tells which members are alive: only they get retransmissions."""
+
+    def __init__(
+        self,
+        node: Inner,
+        members: Callable[[], Iterable[str]],
+        chance: Chance,
+        settings: ChannelSettings | None = None,
+        *,
+        is_there: Callable[[str, Now], bool] = lambda *_: True,
+    ) -> None:
+        self.node, self._members, self._is_there = node, members, is_there
+        self._settings = settings or ChannelSettings()
+        self._said, self._heard = Sender(self._settings, chance), Receiver(self._settings)
+        self.handler: Act | None = None
+        """Maps a message to the application's writes. Without a handler nothing is confirmed."""
+        self.kept: tuple[Put, ...] = ()
+        """What the application had written when the node started."""
+        self.failed = 0
+        """How often the handler raised; then nothing was written, and it is not asked again."""
+
+    @property
+    def name(self) -> str:
+        """The node's."""
+        return self.node.name
+
+    @property
+    def unconfirmed(self) -> int:
+        """How much was said and not yet confirmed."""
+        return self._said.unconfirmed()
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """The node's business."""
+        return self.node.search(request, now)
+
+    def index_some(self, now: Now) -> bool:
+        """The node's business."""
+        return self.node.index_some(now)
+
+    def wake_at_ms(self, now: Now) -> int:
+        """When something is to be said again, or the node wants a tick."""
+        own, its = self._said.wake_at_ms(), self.node.wake_at_ms(now)
+        return its if own is None else min(own, its)
+
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+        """Take back what was kept, and start the node with what is its own."""
+        records = list(kept)
+        own = [record for record in records if isinstance(record, Put)]
+        self.kept = tuple(record for record in own if record.table.startswith(APPLICATION))
+        self._said.load(own, now.mono_ms)
+        self._heard.load(own)
+        return self.node.start([record for record in records if not _is_ours(record.table)], now)
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """What is to be done about an event, in this order."""
+        match event:
+            case Say():
+                return self._say(event, now.mono_ms)
+            case Received(sender, Tell() as tell, delivery):
+                # What comes before its turn is kept until then, so it may not be larger than anybody would have said it.
+                _refuse_larger(tell.kind, tell.data)
+                records, sends = self._heard.hear(sender, tell, self._act) if self.handler else ([], [])
+                return [*_persisted(records), *sends, *_acknowledged(delivery)]
+            case Received(sender, TellReceipt() as receipt, delivery):
+                records, sends = self._said.confirmed(sender, receipt, now.mono_ms)
+                return [*_persisted(records), *sends, *_acknowledged(delivery)]
+            case Tick():
+                said_again = self._said.due(now.mono_ms, lambda name: self._is_there(name, now))
+                return [*said_again, *self.node.handle(event, now)]
+            case Reconnected():
+                self._said.hasten(now.mono_ms)
+        return self.node.handle(event, now)
+
+    def _say(self, event: Say, mono_ms: int) -> list[Effect]:
+        to = self._receivers(event)
+        said = [self._said.say(receiver, event.kind, event.data, mono_ms) for receiver in to]
+        records = [record for some, _ in said for record in some]
+        return [*_persisted(records), *(send for _, sends in said for send in sends), Done(event.request, to)]
+
+    def _receivers(self, event: Say) -> tuple[str, ...]:
+        is_for_all = event.to == (EVERYBODY,)
+        to = tuple(dict.fromkeys(self._members() if is_for_all else event.to))
+        if is_for_all:
+            to = tuple(name for name in to if name != self.name)
+        if self.name in to or not all(map(is_name, to)):
+            raise InvalidInput("tell another node, by its name, or everybody")
+        _refuse_larger(event.kind, event.data)
+        if not can_travel(event.kind):
+            raise InvalidInput("the kind of a message contains an unpaired surrogate")
+        if full := [name for name in to if self._said.waiting(name) >= self._settings.unconfirmed_max]:
+            raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; tell it more when it is back")
+        return to
+
+    def _act(self, told: Told) -> Sequence[Record]:
+        assert self.handler is not None  # noqa: S101 - the only caller has looked
+        try:
+            records = list(self.handler(told))
+            if any(not record.table.startswith(APPLICATION) for record in records):
+                raise InvalidInput(f"the names of an application's tables begin with {APPLICATION!r}")
+        except Exception:  # noqa: BLE001 - a guest: what it can't take now it can't take later
+            self.failed += 1
+            return []
+        return records
+
+
+def _refuse_larger(kind: str, data: bytes) -> None:
+    if len(data) > DATA_BYTES_MAX:
+        raise InvalidInput(f"{len(data)} bytes of data: at most {DATA_BYTES_MAX:,} fit one message")
+    if len(kind) > KIND_CHARACTERS_MAX:
+        raise InvalidInput(f"the kind of a message has at most {KIND_CHARACTERS_MAX} characters")
+
+
+def _is_ours(table: str) -> bool:
+    return table in (LANES, SAID, HEARD) or table.startswith(APPLICATION)
+
+
+def _persisted(records: Sequence[Record]) -> list[Effect]:
+    return [Persist(records)] if records else []
+
+
+def _acknowledged(delivery: str) -> list[Effect]:
+    return [Acknowledge(delivery)] if delivery else []

@@ -1,0 +1,75 @@
+"""Records of a journal that nothing can be made of: found before a node takes back the others, so that one does not end it.
+
+A journal finds the bits that flipped on its disk. What was damaged before it kept checksums is found here, and what somebody
+has edited: a checksum is no secret, but the id of a fact follows from its content.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hive_mind.errors import WireError
+from hive_mind.hive.effects import Kept, Put, SetAside
+from hive_mind.hive.membership.membership import MEMBERSHIP
+from hive_mind.hive.node import CLOCK, META, OFFSET
+from hive_mind.hive.policy.admission import has_its_id
+from hive_mind.hive.policy.registry_service import REGISTRY
+from hive_mind.hive.replication.outbox import OUTBOX, Batch
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS
+from hive_mind.hive.replication.partitions import INCOMING
+from hive_mind.hive.replication.reliable_channels import LANE_BYTES, LANES, SAID
+from hive_mind.hive.replication.undelivered import UNDELIVERED
+from hive_mind.hive.topology.log import TopologyLog
+from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
+from hive_mind.model.messages import RegistryEntry
+
+Reader = Callable[[bytes], Any]
+
+
+def _of(shape: object) -> Reader:
+    return msgspec.msgpack.Decoder(shape).decode
+
+
+def _assertion(value: bytes) -> Sealed:
+    """With the id that its content has: two members that show different texts under one id would never find out."""
+    given: Sealed = _sealed(value)
+    if not has_its_id(given.assertion):
+        raise WireError("the id of an assertion is not that of its content")
+    return given
+
+
+_sealed = _of(Sealed)
+# What is not named here may be any bytes.
+_READERS: Mapping[str, Reader] = {
+    ASSERTIONS: _assertion,
+    PROOFS: _of(Removal),
+    HEADS: _of(Head),
+    INCOMING: bytes.decode,
+    OUTBOX: _of(Batch),
+    UNDELIVERED: _assertion,
+    REGISTRY: _of(RegistryEntry),
+    MEMBERSHIP: TopologyLog.of,
+    SAID: _of(tuple[str, bytes]),
+}
+_META_READERS: Mapping[bytes, Reader] = {CLOCK: _of(Stamp), OFFSET: int}
+
+
+def sifted(kept: Iterable[Kept]) -> list[Kept]:
+    """The same, with a `SetAside` for each record that says nothing."""
+    found = [_judged(record) for record in kept]
+    lanes = {record.key for record in found if record.table == LANES and isinstance(record, Put)}
+    # What was said in a lane of which nothing is known any more reaches nobody.
+    return [SetAside(one.table, one.key) if one.table == SAID and one.key[LANE_BYTES:] not in lanes else one for one in found]
+
+
+def _judged(record: Kept) -> Kept:
+    reader = _META_READERS.get(record.key) if record.table == META else _READERS.get(record.table)
+    if reader is None or isinstance(record, SetAside):
+        return record
+    try:
+        reader(record.value)
+    # An unpaired surrogate, an invalid count.
+    except (ValueError, WireError):
+        return SetAside(record.table, record.key)
+    return record

@@ -1,0 +1,146 @@
+"""What an exchange compares of a share: fingerprints, and what was seen and is live no more.
+
+Computed when first asked for and kept until the share changes, so that two shares in sync cost a hash of a hash to compare.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
+from typing import NamedTuple
+
+from hive_mind.crdt.orset import ORSet
+from hive_mind.crdt.reconcile import DotIndex
+from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Removal, actor_of, counter_of
+from hive_mind.model.messages import Span
+
+ROOT_BYTES = 16
+
+
+# Such removals everybody decides alone; a proof of them convinces nobody else.
+OWN_JUDGEMENT = ("expired", "quota", "revoked")
+# So many fit into a message even where no two follow each other. Of more, the past is taken over without proofs.
+PROVED_MAX = 32_768
+
+
+class Seen(NamedTuple):
+    """What was seen of some actors: of each the last dot with no gap before it, dots beyond, and what of it is provably gone."""
+
+    up_to: tuple[Dot, ...] = ()
+    beyond: tuple[Dot, ...] = ()
+    proved: tuple[Dot, ...] = ()
+
+
+class Digest:
+    """One version of one share: of its set, and of how many proofs it keeps."""
+
+    def __init__(self, members: ORSet[str], proofs: Mapping[Dot, Removal]) -> None:
+        self.members, self.version = members, (members.version, len(proofs))
+        self.live, self.context = members.live, members.context
+        self._proofs = proofs
+
+    def is_of(self, members: ORSet[str], proofs: Mapping[Dot, Removal]) -> bool:
+        """Whether nothing has changed since."""
+        return self.members is members and self.version == (members.version, len(proofs))
+
+    def live_root(self, session: bytes) -> bytes:
+        """A fingerprint of the live dots, another one in each session."""
+        return blake2b(self._live_digest, key=session, digest_size=ROOT_BYTES).digest()
+
+    def seen_root(self, session: bytes) -> bytes:
+        """A fingerprint of everything seen."""
+        return blake2b(self._seen_digest, key=session, digest_size=ROOT_BYTES).digest()
+
+    def index(self, session: bytes) -> DotIndex:
+        """The live dots, ready for reconciliation."""
+        return self._index.keyed(session)
+
+    def seen(self, low: bytes = b"", high: bytes = b"") -> Seen:
+        """What was seen of the actors between two bounds (b"": none).
+
+        Only of actors something of whom was removed: what was seen of the others is exactly what is live. For the same reason
+        live dots beyond a gap are left out.
+        """
+        actors = self._thinned
+        start = bisect_left(actors, low[:ACTOR_BYTES]) if low else 0
+        stop = bisect_left(actors, _after(high[:ACTOR_BYTES])) if high else len(actors)
+        return self._seen_of(actors[start:stop])
+
+    def seen_some(self, actors_max: int, session: bytes) -> Seen:
+        """`seen` of as many actors; in another session of others."""
+        return self._seen_of(some_actors(self._thinned, actors_max, session))
+
+    def seen_in(self, spans: Iterable[Span]) -> Seen:
+        """`seen` of several spans at once."""
+        if not self._thinned:
+            return Seen()
+        parts = [self.seen(span.low, span.high) for span in spans]
+        return (
+            parts[0] if len(parts) == 1 else Seen(*(tuple(dict.fromkeys(chain(*column))) for column in zip(*parts, strict=True)))
+        )
+
+    def _seen_of(self, actors: Sequence[Actor]) -> Seen:
+        last = self.context.last
+        up_to = tuple([last[actor] for actor in actors if actor in last])
+        beyond = tuple([dot for actor in actors for dot in self._beyond_of.get(actor, ()) if dot not in self.live])
+        proved = [dot for actor in actors for dot in self._proved_of.get(actor, ())]
+        return Seen(up_to, beyond, tuple(proved[:PROVED_MAX]))
+
+    @cached_property
+    def _index(self) -> DotIndex:
+        return DotIndex(tuple(self.live), b"")
+
+    @cached_property
+    def _live_digest(self) -> bytes:
+        # Two of them: no session's key is in here, and 32 bytes can't be made to collide with time to prepare either.
+        return self._index.fingerprint() + self._index.keyed(b"again").fingerprint()
+
+    @cached_property
+    def _seen_digest(self) -> bytes:
+        whole = blake2b(b"".join(sorted(self.context.last.values())), digest_size=32)
+        whole.update(b"|" + b"".join(sorted(self._beyond)))
+        return whole.digest()
+
+    @cached_property
+    def _beyond(self) -> frozenset[Dot]:
+        return self.context.beyond
+
+    @cached_property
+    def _beyond_of(self) -> dict[Actor, list[Dot]]:
+        return _by_actor(self._beyond)
+
+    @cached_property
+    def _proved_of(self) -> dict[Actor, list[Dot]]:
+        proofs, live = self._proofs, self.live
+        return _by_actor(dot for dot in self.context.seen(proofs) if dot not in live and proofs[dot].why not in OWN_JUDGEMENT)
+
+    @cached_property
+    def _thinned(self) -> list[Actor]:
+        """Actors with removed assertions, sorted."""
+        live = Counter(map(actor_of, self.live))
+        seen = {actor: counter_of(last) for actor, last in self.context.last.items()}
+        for actor, dots in self._beyond_of.items():
+            seen[actor] = seen.get(actor, 0) + len(dots)
+        return sorted(actor for actor, count in seen.items() if count != live[actor])
+
+
+def some_actors(actors: Sequence[Actor], actors_max: int, session: bytes) -> Sequence[Actor]:
+    """As many of some sorted actors, sorted; others in another session, and each in some."""
+    if len(actors) <= actors_max:
+        return actors
+    start = int.from_bytes(session[:4], "big") % len(actors)
+    return sorted([*actors, *actors][start : start + actors_max])
+
+
+def _by_actor(dots: Iterable[Dot]) -> dict[Actor, list[Dot]]:
+    found: dict[Actor, list[Dot]] = {}
+    for dot in dots:
+        found.setdefault(actor_of(dot), []).append(dot)
+    return found
+
+
+def _after(actor: Actor) -> bytes:
+    """A bound behind the actor itself and before every other that follows it."""
+    return actor.ljust(ACTOR_BYTES, b"\0") + b"\0"

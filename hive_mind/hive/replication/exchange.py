@@ -1,0 +1,347 @@
+"""The push–pull exchange: two nodes find out what each of them lacks of the other's, and send it.
+
+An offer carries fingerprints of each partition that both keep. Where live dots differ, ranges of them are compared until what
+differs is found; where they agree and only the past differs, what was seen is compared. Every step stands alone: it may be lost,
+repeated or overtaken, and is answered from the state of now. Nothing here changes a share: what a step brings is for the node to
+take before it asks for the answer, and what may be taken over of the other's past is in the answer.
+
+Whatever a step says is true whoever reads it and whenever: assertions, proofs, "of these dots these are live here". So the
+exchange need not remember anything to be right; what it remembers is a cache, a count of steps, and the lag.
+"""
+
+from collections import OrderedDict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from hive_mind.crdt.reconcile import DotIndex, listing, whole
+from hive_mind.crdt.runs import pack, unpack
+from hive_mind.hive.effects import Now
+from hive_mind.hive.policy.registry_chunks import announced
+from hive_mind.hive.replication.digest import Digest, Seen, some_actors
+from hive_mind.hive.replication.exchange_steps import (
+    Allowance,
+    Named,
+    SeenThere,
+    Share,
+    allowed_of,
+    difference,
+    fitting,
+    heads_of,
+    is_well_formed,
+    joinable,
+    proofs_of,
+    size_of_proof,
+    size_of_span,
+    some,
+    some_proofs,
+    unlimited,
+    unproved_of,
+)
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.model.evidence import Actor, Dot, Removal, Sealed, actor_of
+from hive_mind.model.messages import (
+    Announce,
+    ClockSample,
+    Message,
+    RegistryEntry,
+    Span,
+    Summary,
+    SyncOffer,
+    SyncState,
+    SyncStep,
+)
+
+SESSION_BYTES = 16
+# Up to here naming all live dots is cheaper than another message: 64 of them are below 1 kB.
+NAMED_MAX = 64
+# More than one answer can carry of the smallest facts.
+WANTS_MAX = 4_096
+# Some 130 kB at most: two replicas that differ everywhere agree by parts.
+SPANS_MAX = 512
+# Rough size per actor: last dot, head, and proofs of removal.
+_ACTOR_BYTES, _ACTORS_MIN = 100, 64
+# Sessions whose steps are counted. Older ones are over; a late step of theirs starts a new count.
+SESSIONS_MAX = 2_048
+
+
+class RegistryView(Protocol):
+    """What an exchange reads of the registry."""
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """Of all entries."""
+        ...
+
+    def entries(self) -> Iterable[RegistryEntry]:
+        """All of them."""
+        ...
+
+
+class Answer(NamedTuple):
+    """What to send back, what of the other's past may be joined, and whether something must wait for the next exchange."""
+
+    messages: tuple[SyncStep, ...] = ()
+    up_to: Mapping[Actor, int] = {}
+    beyond: tuple[Dot, ...] = ()
+    deferred: bool = False
+
+
+class Lag(NamedTuple):
+    """What a peer was found to lack when last compared: how many assertions, and the stamp (ms) of the oldest; 0 for none."""
+
+    missing: int = 0
+    oldest_ms: int = 0
+
+
+class Exchanges:
+    """The exchanges of one boot of a node."""
+
+    def __init__(self, incarnation: bytes, settings: GossipSettings) -> None:
+        self._incarnation, self._settings = incarnation, settings
+        self._outlines: dict[str, Digest] = {}
+        self._steps: OrderedDict[tuple[str, bytes, str], int] = OrderedDict()
+        self._lags: dict[tuple[str, str], tuple[bytes, Lag]] = {}
+        self._open: dict[str, tuple[bytes, set[str]]] = {}
+
+    # ── beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def offer(self, session: bytes, shares: Iterable[Share], registry_fingerprint: bytes, now: Now, peer: str = "") -> SyncOffer:
+        """Begin an exchange about these shares. `session`: 16 random bytes. With `peer` named, `is_open` follows it."""
+        summaries = []
+        for share in shares:
+            digest = self._digest(share)
+            roots = digest.live_root(session), digest.seen_root(session)
+            summaries.append(Summary(share.partition, *roots, share.is_complete))
+        if peer:
+            self._open[peer] = session, {summary.partition for summary in summaries}
+        return SyncOffer(
+            session, self._incarnation, tuple(summaries), registry_fingerprint, ClockSample(now.wall_ms, now.mono_ms)
+        )
+
+    def on_offer(
+        self, sender: str, offer: SyncOffer, shares: Mapping[str, Share], registry: RegistryView, now: Now
+    ) -> tuple[Message, ...]:
+        """The state of this node, and a first step for each partition that differs."""
+        if len(offer.session) != SESSION_BYTES:
+            return ()
+        steps: list[Message] = []
+        agrees: list[str] = []
+        same_past: list[str] = []
+        # One answer per partition, however often an offer names it.
+        for partition, summary in {summary.partition: summary for summary in offer.summaries}.items():
+            if (share := shares.get(partition)) is None:
+                continue
+            digest = self._digest(share)
+            if digest.live_root(offer.session) == summary.live:
+                agrees.append(partition)
+                if digest.seen_root(offer.session) == summary.seen:
+                    same_past.append(partition)
+                else:
+                    seen = digest.seen_some(self._actors_max, offer.session)
+                    steps.append(self._told_seen(offer, share, "whole", seen))
+            else:
+                steps.append(self._step(offer, share, _opening(digest, offer.session)))
+        self._agree(sender, offer.session, agrees)
+        entries, rest = self._registry_for(offer, registry)
+        clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
+        equal = tuple(agrees), tuple(same_past)
+        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, *equal, entries), *steps, *rest)
+
+    def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
+        """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""
+        if state.answers != self._incarnation:
+            return None
+        self._agree(sender, state.session, state.agrees)
+        self._close(sender, state.session, state.agrees)
+        if not state.registry:
+            return ()
+        theirs = {(entry.key, entry.by): entry for entry in state.registry}
+        news = [mine for mine in registry.entries() if _is_news(mine, theirs.get((mine.key, mine.by)))]
+        return announced(news, self._settings.step_bytes_max)
+
+    def has_begun(self, peer: str, session: bytes) -> bool:
+        """Whether this is the exchange last begun with a peer."""
+        return self._open.get(peer, (b"",))[0] == session
+
+    def index(self, share: Share, session: bytes) -> DotIndex:
+        """The live dots of a share, ready to be compared."""
+        return self._digest(share).index(session)
+
+    def opened(self, state: SyncState, share: Share, spans: tuple[Span, ...]) -> SyncStep:
+        """A first step about a part of a partition that no offer named."""
+        return self._step(state, share, some(spans, SPANS_MAX, state.session))
+
+    def settled(self, step: SyncStep, share: Share) -> SyncStep:
+        """What answers a step that leaves nothing to say: there is no difference any more."""
+        return self._step(step, share, ())
+
+    # ── steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def admits(self, sender: str, step: SyncStep) -> bool:
+        """Whether a step is to be taken: for this boot, not one too many of its session, and well formed."""
+        if step.answers != self._incarnation or len(step.session) != SESSION_BYTES:
+            return False
+        key = sender, step.session, step.partition
+        self._steps[key] = count = self._steps.pop(key, 0) + 1
+        if len(self._steps) > SESSIONS_MAX:
+            self._steps.popitem(last=False)
+        return count <= self._settings.steps_max and is_well_formed(step)
+
+    def on_step(self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited) -> Answer:
+        """The answer to a step whose assertions, removals and heads the share has taken.
+
+        `allowance` is how many assertions of an agent may go in one step: few of one that writes beyond its quota, where each new
+        one only takes the place of another. They go all the same, a few at a time.
+        """
+        try:
+            return self._answer(sender, step, share, allowance)
+        except ValueError:
+            return Answer()  # Bytes that no exchange sends.
+
+    def lag(self, peer: str, partition: str) -> Lag | None:
+        """How far behind this node a peer was when they last compared; None if they never did."""
+        noted = self._lags.get((peer, partition))
+        return noted and noted[1]
+
+    def is_open(self, peer: str) -> bool:
+        """Whether what was last offered to a peer has not come to its end: something is still expected from it."""
+        return peer in self._open and bool(self._open[peer][1])
+
+    def keep_only(self, peers: Container[str]) -> None:
+        """Forget the others: they have left."""
+        self._lags = {key: lag for key, lag in self._lags.items() if key[0] in peers}
+        self._open = {peer: begun for peer, begun in self._open.items() if peer in peers}
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _registry_for(self, offer: SyncOffer, registry: RegistryView) -> tuple[tuple[RegistryEntry, ...], tuple[Announce, ...]]:
+        """What a state says of the registry where that differs; or, too much for one message, what goes after it.
+
+        Then the other can't tell what is missing here: this node hears it when it makes the offer.
+        """
+        if registry.fingerprint(offer.session) == offer.registry:
+            return (), ()
+        told = announced(registry.entries(), self._settings.step_bytes_max)
+        return (told[0].entries, ()) if len(told) == 1 else ((), told)
+
+    def _digest(self, share: Share) -> Digest:
+        members, proofs, known = share.members, share.proofs(), self._outlines.get(share.partition)
+        if known is None or not known.is_of(members, proofs):
+            known = self._outlines[share.partition] = Digest(members, proofs)
+        return known
+
+    def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance) -> Answer:
+        digest = self._digest(share)
+        if step.seen:
+            self._close(sender, step.session, (step.partition,))
+            return self._on_seen(step, share, digest)
+        spans, only_here, only_there, named = difference(step, digest)
+        there, unproved, asked_for = SeenThere(step), unproved_of(step, digest, share), unpack(step.wants, WANTS_MAX)
+        unseen = share.lacking(only_there)
+        if not spans and not unseen:
+            self._close(sender, step.session, (step.partition,))
+        # What the other has seen and lost is asked for like what it has: the answer is the proof, if it has one.
+        wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot))][:WANTS_MAX]
+        lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]
+        self._note_lag(sender, step, lacking)
+        removals = self._proofs_among([*only_there, *asked_for], share, step.session)
+        successors = [given for given in share.successors(removals) if not there.covers(given.dot)]
+        named_here = [found for dot in asked_for if (found := share.sealed(dot)) is not None]
+        allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
+        spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)
+        taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)
+        adds = fitting(allowed, self._settings, taken_bytes)
+        messages = (self._step(step, share, spans, adds, removals, packed),) if spans or adds or removals or wants else ()
+        return Answer(messages, *joinable(step, named, unproved, digest), len(adds) < len(allowed))
+
+    def _on_seen(self, step: SyncStep, share: Share, digest: Digest) -> Answer:
+        """Live dots agree: take over the other's past, and tell it what of ours it lacks."""
+        if step.spans != (Span(b"", b"", digest.live_root(step.session)),):
+            return Answer()  # Something came in between; the next exchange will see.
+        unproved = unproved_of(step, digest, share)
+        joined = joinable(step, [Named(b"", b"", ())], unproved, digest)
+        removals = self._proofs_among(unpack(step.wants, WANTS_MAX), share, step.session)
+        rest = self._rest(step, digest) if step.seen == "whole" else Seen()
+        wants = pack(unproved[:WANTS_MAX])
+        if rest.up_to or rest.beyond:
+            return Answer((self._told_seen(step, share, "rest", rest, removals, wants),), *joined)
+        messages = (self._step(step, share, (), (), removals, wants),) if removals or wants else ()
+        return Answer(messages, *joined)
+
+    def _proofs_among(self, dots: Iterable[Dot], share: Share, session: bytes) -> tuple[Removal, ...]:
+        """Proofs that these are gone, as many as leave room for as much else."""
+        return some_proofs(proofs_of(dots, share), self._settings.step_bytes_max // 2, session)
+
+    def _rest(self, step: SyncStep, digest: Digest) -> Seen:
+        """What of what was seen here the other has not seen."""
+        there, mine = SeenThere(step), digest.seen()
+        up_to = tuple([last for last in mine.up_to if last > there.last.get(actor_of(last), b"")])
+        told = {actor_of(dot) for dot in up_to}
+        beyond = tuple([dot for dot in mine.beyond if not there.covers(dot)])
+        told.update(map(actor_of, beyond))
+        if len(told) > self._actors_max:
+            told = set(some_actors(sorted(told), self._actors_max, step.session))
+            up_to, beyond = (tuple([dot for dot in dots if actor_of(dot) in told]) for dots in (up_to, beyond))
+        return Seen(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in told and not there.covers(dot)]))
+
+    @property
+    def _actors_max(self) -> int:
+        """Of how many actors one message can tell what was seen: each boot of a node is one, so in years there are many."""
+        return max(self._settings.step_bytes_max // _ACTOR_BYTES, _ACTORS_MIN)
+
+    def _step(
+        self,
+        answered: SyncOffer | SyncState | SyncStep,
+        share: Share,
+        spans: tuple[Span, ...],
+        adds: tuple[Sealed, ...] = (),
+        removals: tuple[Removal, ...] = (),
+        wants: bytes = b"",
+    ) -> SyncStep:
+        seen = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else Seen()
+        told = [*[add.dot for add in adds], *[dot for removal in removals for dot in removal.dots], *seen.up_to, *seen.beyond]
+        head = answered.session, self._incarnation, answered.incarnation, share.partition
+        return SyncStep(*head, spans, adds, removals, wants, heads_of(told, share), seen.up_to, seen.beyond, pack(seen.proved))
+
+    def _told_seen(
+        self,
+        answered: SyncOffer | SyncStep,
+        share: Share,
+        kind: Literal["whole", "rest"],
+        seen: Seen,
+        removals: tuple[Removal, ...] = (),
+        wants: bytes = b"",
+    ) -> SyncStep:
+        spans = (Span(b"", b"", self._digest(share).live_root(answered.session)),)
+        heads = heads_of([*seen.up_to, *seen.beyond, *(dot for removal in removals for dot in removal.dots)], share)
+        head = answered.session, self._incarnation, answered.incarnation, share.partition
+        return SyncStep(*head, spans, (), removals, wants, heads, seen.up_to, seen.beyond, pack(seen.proved), kind)
+
+    def _agree(self, peer: str, session: bytes, partitions: Iterable[str]) -> None:
+        for partition in partitions:
+            self._lags[peer, partition] = session, Lag()
+
+    def _close(self, peer: str, session: bytes, partitions: Iterable[str]) -> None:
+        begun, still_open = self._open.get(peer, (b"", set()))
+        if begun == session:
+            still_open.difference_update(partitions)
+
+    def _note_lag(self, peer: str, step: SyncStep, lacking: Sequence[Sealed]) -> None:
+        """What turns up in further steps of a session adds to what was found before."""
+        if not step.spans:
+            return
+        session, lag = self._lags.get((peer, step.partition), (b"", Lag()))
+        before = lag if session == step.session else Lag()
+        stamps = [given.assertion.stamp.ms for given in lacking] + ([before.oldest_ms] if before.missing else [])
+        self._lags[peer, step.partition] = step.session, Lag(before.missing + len(lacking), min(stamps, default=0))
+
+
+def _opening(digest: Digest, session: bytes) -> tuple[Span, ...]:
+    """All live dots where they are few, otherwise fingerprints of parts: that the whole differs is known already."""
+    if len(digest.live) <= NAMED_MAX:
+        return (listing(b"", b"", digest.live),)
+    return whole(digest.index(session))
+
+
+def _is_news(mine: RegistryEntry, theirs: RegistryEntry | None) -> bool:
+    """Whether the other may lack it: of equal stamps only the registry knows which one wins."""
+    return theirs is None or theirs.stamp < mine.stamp or (theirs.stamp == mine.stamp and theirs != mine)

@@ -1,0 +1,299 @@
+"""What a step of an exchange says, read against a share: what differs, what may be joined, what goes first. Pure functions."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from hive_mind.crdt.dots import DOT_BYTES
+from hive_mind.crdt.orset import ORSet
+from hive_mind.crdt.reconcile import listed, reconcile
+from hive_mind.crdt.runs import unpack
+from hive_mind.hive.replication.digest import PROVED_MAX, Digest
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Head, Removal, Sealed, Stamp, actor_of, counter_of
+from hive_mind.model.evidence import dot as dot_of
+from hive_mind.model.messages import Span, SyncStep
+
+# Of a step, in all its spans: 512 spans of 1,024 dots are the most that one of ours names. A run of a million takes a few bytes
+# on the way, so a short message could otherwise fill the memory.
+NAMED_DOTS_MAX = 1 << 19
+# An assertion without its texts: dot, ids, stamp, numbers and lengths.
+ASSERTION_BYTES = 180
+# Of a removal and of a span, what is always there.
+PROOF_BYTES, SPAN_BYTES = 64, 16
+
+Item = TypeVar("Item")
+Allowance = Callable[[str], int]
+"""How many assertions of an agent may go in one step."""
+
+
+class Share(Protocol):
+    """What an exchange reads of a node's share of a partition."""
+
+    @property
+    def partition(self) -> str:
+        """Which one."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything of it is here, as far as this node knows."""
+        ...
+
+    @property
+    def members(self) -> ORSet[str]:
+        """Live dots, and what was seen."""
+        ...
+
+    @property
+    def heads(self) -> Mapping[Actor, Head]:
+        """What actors themselves say they have written."""
+        ...
+
+    def sealed(self, dot: Dot) -> Sealed | None:
+        """A live assertion."""
+        ...
+
+    def proof(self, dot: Dot) -> Removal | None:
+        """Why a dot is gone."""
+        ...
+
+    def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
+        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
+        ...
+
+    def proofs(self) -> Mapping[Dot, Removal]:
+        """All proofs that are kept."""
+        ...
+
+    def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
+        """What took the place of what was only taken away for it."""
+        ...
+
+
+class Difference(NamedTuple):
+    """What a step's spans come to: spans to answer with, single dots that only one side has live, and what the sender named."""
+
+    spans: tuple[Span, ...] = ()
+    only_here: Sequence[Dot] = ()
+    only_there: Sequence[Dot] = ()
+    named: Sequence["Named"] = ()
+
+
+class Named(NamedTuple):
+    """A span all of whose live dots the sender named."""
+
+    low: bytes
+    high: bytes
+    dots: tuple[Dot, ...]
+
+
+class SeenThere:
+    """What the sender of a step has seen of the actors concerned."""
+
+    def __init__(self, step: SyncStep) -> None:
+        self.last = {actor_of(last): last for last in step.seen_up_to}
+        self.beyond = frozenset(step.seen_beyond)
+
+    def covers(self, dot: Dot) -> bool:
+        """Whether it has seen this dot, which it did not name as live."""
+        return dot <= self.last.get(dot[:ACTOR_BYTES], b"") or dot in self.beyond
+
+
+def difference(step: SyncStep, digest: Digest) -> Difference:
+    """Compare the step's spans with what is live here. ValueError for spans that nobody can have meant."""
+    if not step.spans:
+        return Difference()
+    named = named_in(step.spans)
+    if len(step.spans) == len(named) == 1 and not named[0].low and not named[0].high:
+        # Everything, dot by dot: plain sets are faster than an index, and small shares are most shares.
+        live, there = digest.live, frozenset(named[0].dots)
+        return Difference((), [dot for dot in live if dot not in there], [dot for dot in named[0].dots if dot not in live], named)
+    found = reconcile(digest.index(step.session), step.spans)
+    return Difference(found.spans, found.only_here, found.only_there, named)
+
+
+def named_in(spans: Iterable[Span]) -> list[Named]:
+    """The spans that name their dots. ValueError where these are more than any step of ours names."""
+    named: list[Named] = []
+    left = NAMED_DOTS_MAX
+    for span in spans:
+        if span.dots is not None:
+            named.append(Named(span.low, span.high, listed(span, left)))
+            left -= len(named[-1].dots)
+    return named
+
+
+def joinable(
+    step: SyncStep, named: Sequence[Named], unproved: Sequence[Dot], digest: Digest
+) -> tuple[dict[Actor, int], tuple[Dot, ...]]:
+    """What of the sender's past can be taken over at once: up to which counter per actor, and single dots.
+
+    In a span whose dots it named, whatever it has seen and did not name is gone there. What it named and is not yet here
+    must stay unseen, or it would never be asked for; so nothing beyond such a dot is taken over. The same goes for what is gone
+    while its proof is not here: who has seen a removal must be able to convince others, as nobody else may be left who can.
+    """
+    if not named or not (step.seen_up_to or step.seen_beyond):
+        return {}, ()
+    context = digest.context
+    missing = sorted([*context.unseen(dot for span in named for dot in span.dots), *unproved])
+    up_to: dict[Actor, int] = {}
+    for last in step.seen_up_to:
+        actor = actor_of(last)
+        first = dot_of(actor, context.next_counter(actor))
+        stop = min(last, _end_of(first, named))
+        if (place := bisect_left(missing, first)) < len(missing):
+            stop = min(stop, before(missing[place]))
+        if stop >= first:
+            up_to[actor] = counter_of(stop)
+    lacked = frozenset(missing)
+    return up_to, tuple(dot for dot in context.unseen(step.seen_beyond) if dot not in lacked and _end_of(dot, named) >= dot)
+
+
+def _end_of(dot: Dot, named: Sequence[Named]) -> bytes:
+    """The last possible dot of the span that `dot` is in; b"" if it is in none. Spans are in order."""
+    place = bisect_right(named, dot, key=_low) - 1
+    if place < 0 or (named[place].high and dot >= named[place].high):
+        return b""
+    high = named[place].high
+    # A stranger may name a bound that is longer than a dot.
+    return before(high[:DOT_BYTES].ljust(DOT_BYTES, b"\0")) if high else b"\xff" * DOT_BYTES
+
+
+def _low(span: Named) -> bytes:
+    return span.low
+
+
+def in_order(given: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:
+    """Which of them go first: of every agent its surest `top_k`, then of every agent the next, and so on.
+
+    So an agent with much to say, however sure of itself, does not push aside the others.
+    """
+    turns: Counter[str] = Counter()
+    ordered: list[tuple[int, bool, float, Sealed]] = []
+    for one in sorted(given, key=lambda one: (-one.assertion.confidence, one.dot)):
+        assertion = one.assertion
+        is_unsure = assertion.confidence < settings.min_confidence
+        ordered.append((turns[assertion.agent] // max(settings.top_k, 1), is_unsure, -assertion.confidence, one))
+        turns[assertion.agent] += 1
+    return [entry[3] for entry in sorted(ordered, key=lambda entry: entry[:3])]
+
+
+def fitting(given: Sequence[Sealed], settings: GossipSettings, taken_bytes: int = 0) -> tuple[Sealed, ...]:
+    """What fits into one step beside what is in it; one too large for any goes all the same, without others."""
+    left = settings.step_bytes_max - taken_bytes
+    if sum(map(size_of, given)) <= left:
+        return tuple(given)
+    chosen: list[Sealed] = []
+    for one in in_order(given, settings):
+        left -= size_of(one)
+        if left < 0 and chosen:
+            break
+        chosen.append(one)
+    return tuple(chosen)
+
+
+def unlimited(agent: str) -> int:
+    """As many as there are."""
+    del agent
+    return 1 << 40
+
+
+def allowed_of(given: Sequence[Sealed], allowance: Allowance) -> Sequence[Sealed]:
+    """Of every agent its newest, as many as are allowed."""
+    if allowance is unlimited:
+        return given
+    counts = Counter(one.assertion.agent for one in given)
+    strained = {agent: allowed for agent, count in counts.items() if count > (allowed := allowance(agent))}
+    if not strained:
+        return given
+    newest = sorted((one for one in given if one.assertion.agent in strained), key=_stamp, reverse=True)
+    taken: Counter[str] = Counter()
+    kept = [one for one in given if one.assertion.agent not in strained]
+    for one in newest:
+        taken[one.assertion.agent] += 1
+        if taken[one.assertion.agent] <= strained[one.assertion.agent]:
+            kept.append(one)
+    return kept
+
+
+def _stamp(given: Sealed) -> Stamp:
+    return given.assertion.stamp
+
+
+def size_of(given: Sealed) -> int:
+    """About how many bytes it takes on the way, rather too many than too few."""
+    statement = given.assertion.statement
+    characters = len(statement.content) if statement.content.isascii() else 3 * len(statement.content)
+    names = len(statement.concept) + len(statement.before) + sum(map(len, statement.entities)) + sum(map(len, statement.labels))
+    return ASSERTION_BYTES + characters + 3 * names + len(statement.vector) + len(given.seal)
+
+
+def heads_of(dots: Iterable[Dot], share: Share) -> tuple[Head, ...]:
+    """The heads of their actors, as far as they are known: without one nobody believes what was seen of an actor."""
+    actors = dict.fromkeys([dot[:ACTOR_BYTES] for dot in dots])
+    return tuple([head for actor in actors if (head := share.heads.get(actor)) is not None])
+
+
+def proofs_of(dots: Iterable[Dot], share: Share) -> tuple[Removal, ...]:
+    """The proofs of their removal, as far as there are any; one that is about several dots once.
+
+    Not where a quota was exceeded or a key is revoked: who knows that too lets go unasked, and nobody else does.
+    """
+    found = [proof for dot in dots if (proof := share.proof(dot)) is not None and proof.why not in ("quota", "revoked")]
+    return tuple({(proof.fact_id, proof.dots): proof for proof in found}.values())
+
+
+def some(items: tuple[Item, ...], most: int, session: bytes) -> tuple[Item, ...]:
+    """As many as may go, in their order; other ones in another session, so that none waits behind what never succeeds."""
+    if len(items) <= most:
+        return items
+    start = int.from_bytes(session[:4], "big") % (len(items) - most + 1)
+    return items[start : start + most]
+
+
+def unproved_of(step: SyncStep, digest: Digest, share: Share) -> list[Dot]:
+    """What is gone there, unseen here, and could be proved there and not here. ValueError for what are no dots."""
+    return (
+        [dot for dot in digest.context.unseen(unpack(step.proved, PROVED_MAX)) if share.proof(dot) is None] if step.proved else []
+    )
+
+
+def some_proofs(proofs: tuple[Removal, ...], bytes_max: int, session: bytes) -> tuple[Removal, ...]:
+    """As many as fit; in another session others go first, so that none waits behind what never succeeds."""
+    if sum(map(size_of_proof, proofs)) <= bytes_max:
+        return proofs
+    start, left = int.from_bytes(session[:4], "big") % len(proofs), bytes_max
+    chosen: list[Removal] = []
+    for proof in (*proofs[start:], *proofs[:start]):
+        left -= size_of_proof(proof)
+        if left < 0 and chosen:
+            break
+        chosen.append(proof)
+    return tuple(chosen)
+
+
+def size_of_proof(proof: Removal) -> int:
+    """About how many bytes it takes on the way, rather too many than too few."""
+    return PROOF_BYTES + len(proof.fact_id) + 3 * len(proof.by) + (DOT_BYTES + 2) * len(proof.dots) + len(proof.seal)
+
+
+def size_of_span(span: Span) -> int:
+    """The same."""
+    return SPAN_BYTES + sum(map(len, (span.low, span.high, span.fingerprint, span.cuts, span.dots or b"")))
+
+
+def is_well_formed(step: SyncStep) -> bool:
+    """Whether what stands for dots can be dots. Spans are checked where they are read."""
+    told = (*step.seen_up_to, *step.seen_beyond)
+    return all(len(dot) == DOT_BYTES and dot[ACTOR_BYTES:] != _NO_COUNTER for dot in told)
+
+
+def before(dot: Dot) -> Dot:
+    """The end of what comes before it: the actor's former dot, or the actor's beginning, which is no dot."""
+    counter = counter_of(dot)
+    return dot_of(actor_of(dot), counter - 1) if counter else b""
+
+
+_NO_COUNTER = bytes(DOT_BYTES - ACTOR_BYTES)

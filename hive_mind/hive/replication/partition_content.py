@@ -1,0 +1,86 @@
+"""The content of a partition replica, read only: live assertions under dots, proofs of removal, and heads of the nodes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from hive_mind.crdt.orset import ORSet
+from hive_mind.model.evidence import Actor, Dot, Head, Removal, Sealed, Stamp
+from hive_mind.model.messages import Changes
+
+
+class PartitionContent:
+    """What `PartitionReplica` builds on: it changes nothing."""
+
+    def __init__(self, partition: str, actor: Actor, node: str, incarnation: bytes, *, is_wary: bool = False) -> None:
+        self.partition = partition
+        self.members: ORSet[str] = ORSet(actor)
+        self.heads: dict[Actor, Head] = {}
+        self._is_wary = is_wary
+        self.is_holder = False
+        self.is_complete = True
+        self._actor, self._node, self._incarnation = actor, node, incarnation
+        self._sealed: dict[Dot, Sealed] = {}
+        self._proofs: dict[Dot, Removal] = {}
+        self._own_heads: dict[Actor, Head] = {}
+        self._per_agent: Counter[str] = Counter()
+        self._prefix = partition.encode() + b"\0"
+
+    def __len__(self) -> int:
+        """How many assertions are live."""
+        return len(self._sealed)
+
+    def count(self, agent: str) -> int:
+        """How many assertions of an agent are live."""
+        return self._per_agent[agent]
+
+    def sealed(self, dot: Dot) -> Sealed | None:
+        """A live assertion."""
+        return self._sealed.get(dot)
+
+    def proof(self, dot: Dot) -> Removal | None:
+        """Why a dot is gone, as long as that is kept."""
+        return self._proofs.get(dot)
+
+    def assertions(self, fact_id: str) -> Iterator[Sealed]:
+        """The live assertions of a fact."""
+        return (self._sealed[dot] for dot in self.members.dots_of(fact_id))
+
+    def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
+        """What took the place of what was only taken away for it.
+
+        They travel together: who learned that the former is gone, and never got the latter, would have lost a voice.
+        """
+        voices = {(removal.fact_id, removal.by) for removal in removals if removal.why == "superseded"}
+        return [
+            given for fact_id, agent in sorted(voices) for given in self.assertions(fact_id) if given.assertion.agent == agent
+        ]
+
+    def all_sealed(self) -> Iterable[Sealed]:
+        """Every live assertion."""
+        return self._sealed.values()
+
+    def proofs(self) -> Mapping[Dot, Removal]:
+        """All proofs that are kept, by dot."""
+        return self._proofs
+
+    def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
+        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
+        return [dot for dot in dots if not self._is_known(dot)]
+
+    def everything(self) -> Changes:
+        """All of it as one change, for an empty peer."""
+        proofs = {id(proof): proof for proof in self._proofs.values()}
+        return Changes(self.partition, tuple(self._sealed.values()), tuple(proofs.values()), tuple(self.heads.values()))
+
+    def stamp_of(self, dot: Dot) -> Stamp:
+        """When a live dot was asserted."""
+        return self._sealed[dot].assertion.stamp
+
+    def own_heads(self) -> tuple[Head, ...]:
+        """This node's own counts of its writes, of this boot and of earlier ones."""
+        return tuple(self._own_heads.values())
+
+    def _is_known(self, dot: Dot) -> bool:
+        if dot in self._sealed:
+            return True
+        return self.members.has_seen(dot) and (not self._is_wary or dot in self._proofs)

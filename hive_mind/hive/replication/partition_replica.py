@@ -1,0 +1,377 @@
+"""A node's share of one partition: live assertions under their dots, and proofs of what was taken away.
+
+Membership is a tombstone-free add-wins set; what makes it safe among members who may lie is that nothing leaves it without a
+proof: a removal by the author or a moderator, or the node's own judgement that it expired or exceeds its author's quota. One that
+comes before what it removes is kept until that comes. Every change returns the journal records that make it durable.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from hive_mind.crdt.orset import Delta, ORSet
+from hive_mind.hive.effects import Delete, Put, Record
+from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal
+from hive_mind.hive.policy.authority import Authority
+from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
+from hive_mind.hive.replication.partition_content import PartitionContent
+from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
+from hive_mind.model.messages import Changes
+
+ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS = "assertion", "proof", "seen", "beyond", "head"
+
+OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
+"""Reasons that every node checks by itself, so that nobody needs to vouch for them."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_sealed = msgspec.msgpack.Decoder(Sealed).decode
+_decode_removal = msgspec.msgpack.Decoder(Removal).decode
+_decode_head = msgspec.msgpack.Decoder(Head).decode
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a change did: journal records, the facts it concerned, what was new (to tell others), and what was refused and why."""
+
+    records: list[Record] = field(default_factory=list)
+    facts: set[str] = field(default_factory=set)
+    adds: list[Sealed] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
+    gone: list[Sealed] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def extend(self, later: "Taken") -> None:
+        """What a change after this one did, too."""
+        self.records += later.records
+        self.facts |= later.facts
+        self.adds += later.adds
+        self.removals += later.removals
+        self.gone += later.gone
+        self.refused += later.refused
+
+
+class PartitionReplica(PartitionContent):
+    """One partition on one node. A node that only writes to it keeps just its own assertions (`is_holder` False).
+
+    `is_complete` is False while a new holder still copies what others had before it. `is_wary`: members may lie, so a dot
+    counts as gone only with a proof, whatever the context covers.
+    """
+
+    # ── what this node's own agents do ────────────────────────────────────────────────────────────────────────────
+
+    def assert_all(self, assertions: Iterable[Assertion], authority: Authority, taken: Taken) -> None:
+        """Assert as this node, each in place of what the same agent had asserted of the fact from the same root."""
+        added: dict[Dot, str] = {}
+        for assertion in assertions:
+            former = [given.dot for given in self.assertions(assertion.fact_id) if _is_same_voice(given.assertion, assertion)]
+            (dot,) = self.members.add(assertion.fact_id, former).added
+            added[dot] = assertion.fact_id
+            given = sealed(authority.seal, self.partition, dot, assertion)
+            self._keep(given, taken)
+            taken.adds.append(given)
+            if former:
+                removal = Removal(assertion.fact_id, tuple(former), assertion.agent, "superseded", assertion.stamp)
+                self._let_go(removal, authority, taken)
+        if added:
+            self._enforce_quota({given.assertion.agent for given in taken.adds}, authority, taken)
+            self._note_head(authority, taken)
+            self._note_seen(added, taken)
+
+    def remove(
+        self, fact_id: str, dots: Sequence[Dot], by: str, why: Reason, stamp: Stamp, authority: Authority, taken: Taken
+    ) -> None:
+        """Remove assertions. The caller has checked the right to."""
+        self.members.drop(dots)
+        self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, taken)
+        self._note_seen(dots, taken)
+
+    def disown(self, authority: Authority, taken: Taken) -> None:
+        """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
+        is_revoked = authority.seal.is_revoked
+        gone = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
+        self.members.drop([given.dot for given in gone])
+        for given in gone:
+            assertion = given.assertion
+            removal = Removal(assertion.fact_id, (given.dot,), assertion.agent, "revoked", assertion.stamp)
+            self._forget([given.dot], removal, taken)
+        self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], taken)
+        self._note_seen([given.dot for given in gone], taken)
+        # Of whom nothing is believed nothing was seen: who never took it in could not be told, and would never agree.
+        silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
+        silent |= {actor_of(given.dot) for given in gone if is_revoked(given.seal, 0)}
+        self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), taken)
+
+    # ── what comes from others ────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: Authority) -> Taken:
+        """Take in what is new and true of it. Applying anything twice changes nothing."""
+        taken = Taken()
+        self._take_heads(heads, authority, taken)
+        gone = self._take_removals(removals, authority, taken)
+        fresh, observed = self._admitted(adds, authority, taken)
+        added = {given.dot: given.assertion.fact_id for given in fresh}
+        # What a liar has made it cover comes back when it comes; of honest members' dots none is here covered.
+        self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
+        self.members.apply(Delta(added, frozenset([*gone, *observed])))
+        for given in fresh:
+            self._keep(given, taken)
+        taken.adds += fresh
+        for dot, removal in gone.items():
+            self._forget([dot], removal, taken)
+        self._enforce_quota({given.assertion.agent for given in fresh}, authority, taken)
+        self._note_seen([*gone, *observed, *(given.dot for given in fresh)], taken)
+        return taken
+
+    def take_changes(self, changes: Changes, authority: Authority) -> Taken:
+        """The same for a message."""
+        return self.take(changes.adds, changes.removals, changes.heads, authority)
+
+    def join(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot], heads: Iterable[Head], authority: Authority) -> Taken:
+        """Take over what another node has seen, where both hold the same assertions. No actor is believed beyond its own head."""
+        taken = Taken()
+        self._take_heads(heads, authority, taken)
+        known = {actor: head.counter for actor, head in self.heads.items()}
+        bounded = {actor: min(counter, known.get(actor, 0)) for actor, counter in up_to.items()}
+        before = dict(self.members.context.up_to)
+        single = [dot for dot in beyond if counter_of(dot) <= known.get(actor_of(dot), 0)]
+        self.members.join_context(bounded, single)
+        moved = [actor for actor, counter in self.members.context.up_to.items() if before.get(actor) != counter]
+        self._note_actors(moved, taken)
+        taken.records += [Put(BEYOND, self._prefix + dot, b"") for dot in single if dot in self.members.context.beyond]
+        return taken
+
+    def has_of_others(self) -> bool:
+        """Whether it keeps what other nodes wrote."""
+        return any(actor_of(dot) not in self._own_heads for dot in self._sealed)
+
+    def drop_others(self, taken: Taken) -> None:
+        """Let go of a partition this node no longer holds, but for what it wrote itself.
+
+        What was seen of others is forgotten too: otherwise the node would refuse all of it should the partition come back.
+        """
+        for given in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
+            self._unkeep(given, taken)
+        taken.records += self.forget_seen(self._own_heads)
+
+    def forget_seen(self, but_of: Collection[Actor] = ()) -> list[Record]:
+        """Have seen no more than what is live here, `but_of` some actors."""
+        context = self.members.context
+        beyond = sorted(dot for dot in context.beyond if actor_of(dot) not in but_of)
+        self.members = ORSet(self._actor)
+        up_to = {actor: counter for actor, counter in context.up_to.items() if actor in but_of}
+        self.finish_loading(up_to, context.beyond.difference(beyond))
+        gone = [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in but_of]
+        return [*gone, *(Delete(BEYOND, self._prefix + dot) for dot in beyond)]
+
+    def forget_proofs(self, before_ms: int, taken: Taken) -> None:
+        """Drop proofs that are older; by then every member has the removal, or has left."""
+        self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], taken)
+
+    # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self, table: str, key: bytes, value: bytes) -> None:
+        """Take back one journal record of this partition; `key` is without the partition."""
+        match table:
+            case "assertion":
+                self._keep(_decode_sealed(value), None)
+            case "proof":
+                self._proofs[key] = _decode_removal(value)
+            case "head":
+                self._set_head(_decode_head(value))
+
+    def finish_loading(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot]) -> None:
+        """After every record: make the set of what was loaded."""
+        self.members.apply(Delta({dot: given.assertion.fact_id for dot, given in self._sealed.items()}, frozenset()))
+        self.members.join_context(up_to, beyond)
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _take_heads(self, heads: Iterable[Head], authority: Authority, taken: Taken) -> None:
+        for head in heads:
+            known = self.heads.get(head.actor)
+            if known is not None and known.counter >= head.counter:
+                continue
+            reason = malformed_head(head)
+            if reason or not is_sealed_head(authority.seal, self.partition, head):
+                taken.refused[reason or "a head that its node did not seal"] += 1
+                continue
+            if known is None:
+                self._evict_squatters(head, authority, taken)
+            self._set_head(head)
+            taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
+
+    def _evict_squatters(self, head: Head, authority: Authority, taken: Taken) -> None:
+        """Let go of what others put under dots of a node, before it was known here whose dots these are."""
+        if not self._is_wary or (self.members.context.next_counter(head.actor) == 1 and not self.members.context.beyond):
+            return
+        squatters = [
+            given
+            for given in self._sealed.values()
+            if actor_of(given.dot) == head.actor and not authority.seal.speaks_for(given.seal, head.node)
+        ]
+        self.members.drop([given.dot for given in squatters])
+        for given in squatters:
+            # Without a proof it counts as unseen: what the node itself says under this dot is still to come.
+            self._unkeep(given, taken)
+
+    def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
+        """Whether it takes a dot of a node whose key did not seal it. Where nobody knows yet whose it is, it is taken."""
+        head = self.heads.get(actor_of(given.dot))
+        return head is not None and not authority.seal.speaks_for(given.seal, head.node)
+
+    def _take_removals(self, removals: Iterable[Removal], authority: Authority, taken: Taken) -> dict[Dot, Removal]:
+        """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
+        gone: dict[Dot, Removal] = {}
+        for removal in removals:
+            reason = malformed_removal(removal)
+            if reason or not (removal.why in OWN_JUDGEMENT or is_sealed_removal(authority.seal, self.partition, removal)):
+                taken.refused[reason or "a removal that its author did not seal"] += 1
+                continue
+            for dot in removal.dots:
+                given = self._sealed.get(dot)
+                if given is None:
+                    self._wait_for(dot, removal, taken)
+                elif dot in gone:
+                    continue
+                elif self._proves(removal, given, authority):
+                    gone[dot] = removal
+                else:
+                    taken.refused["unauthorised removal"] += 1
+        return gone
+
+    def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
+        if dot in self._proofs or removal.why in OWN_JUDGEMENT:
+            return
+        # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.
+        self._proofs[dot] = removal
+        taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
+
+    def _proves(self, removal: Removal, given: Sealed, authority: Authority) -> bool:
+        assertion = given.assertion
+        if removal.fact_id != assertion.fact_id:
+            return False
+        if removal.why == "expired":
+            return authority.is_expired(given)
+        if removal.why == "quota":
+            return self._is_beyond_quota(given, authority.quota)
+        if removal.why == "revoked":
+            return authority.seal.is_revoked(given.seal, assertion.stamp.ms)
+        return removal.by == assertion.agent or authority.is_moderator(removal.by) or authority.is_withdrawn(assertion)
+
+    def _admitted(self, adds: Iterable[Sealed], authority: Authority, taken: Taken) -> tuple[list[Sealed], list[Dot]]:
+        """New assertions, and dots that are only to be remembered as seen: taken back before they came."""
+        fresh: dict[Dot, Sealed] = {}
+        observed: list[Dot] = []
+        for given in adds:
+            if given.dot in fresh or self._is_known(given.dot):
+                continue
+            if reason := refusal(given, self.partition, authority.tenant, authority.seal):
+                taken.refused[reason] += 1
+            elif self._is_squatted(given, authority):
+                taken.refused["a dot of another node's"] += 1
+            elif self._is_taken_back(given, authority):
+                observed.append(given.dot)
+            else:
+                fresh[given.dot] = given
+        return list(fresh.values()), observed
+
+    def _is_taken_back(self, given: Sealed, authority: Authority) -> bool:
+        waiting = self._proofs.get(given.dot)
+        return authority.is_withdrawn(given.assertion) or (waiting is not None and self._proves(waiting, given, authority))
+
+    def _keep(self, given: Sealed, taken: Taken | None) -> None:
+        self._sealed[given.dot] = given
+        self._per_agent[given.assertion.agent] += 1
+        # A proof that waited and did not hold is nobody's proof.
+        if self._proofs.pop(given.dot, None) is not None and taken is not None:
+            taken.records.append(Delete(PROOFS, self._prefix + given.dot))
+        if taken is not None:
+            taken.records.append(Put(ASSERTIONS, self._prefix + given.dot, _encode(given)))
+            taken.facts.add(given.assertion.fact_id)
+
+    def _unkeep(self, given: Sealed, taken: Taken) -> None:
+        del self._sealed[given.dot]
+        self._per_agent[given.assertion.agent] -= 1
+        if not self._per_agent[given.assertion.agent]:
+            del self._per_agent[given.assertion.agent]
+        taken.gone.append(given)
+        taken.records.append(Delete(ASSERTIONS, self._prefix + given.dot))
+        taken.facts.add(given.assertion.fact_id)
+
+    def _let_go(self, removal: Removal, authority: Authority, taken: Taken) -> None:
+        """Drop dots for an entitled remover, under as many proofs as needed."""
+        for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
+            some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
+            self._forget(some.dots, sealed_removal(authority.seal, self.partition, some), taken)
+
+    def _forget(self, dots: Iterable[Dot], removal: Removal, taken: Taken) -> None:
+        for dot in dots:
+            if (given := self._sealed.get(dot)) is None:
+                continue
+            self._unkeep(given, taken)
+            self._proofs[dot] = removal
+            taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
+        taken.removals.append(removal)
+
+    def _drop_proofs(self, dots: Iterable[Dot], taken: Taken) -> None:
+        for dot in dots:
+            del self._proofs[dot]
+            taken.records.append(Delete(PROOFS, self._prefix + dot))
+
+    def _forget_actors(self, actors: Collection[Actor], taken: Taken) -> None:
+        if not actors:
+            return
+        self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], taken)
+        for actor in [actor for actor in actors if self.heads.pop(actor, None) is not None]:
+            self._own_heads.pop(actor, None)
+            taken.records.append(Delete(HEADS, self._prefix + actor))
+        context = self.members.context
+        taken.records += self.forget_seen({*context.up_to, *map(actor_of, context.beyond)}.difference(actors))
+
+    def _enforce_quota(self, agents: Iterable[str], authority: Authority, taken: Taken) -> None:
+        """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
+        for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
+            own = sorted((_age(given) for given in self._sealed.values() if given.assertion.agent == agent), reverse=True)
+            for stamp, dot in own[authority.quota :]:
+                given = self._sealed[dot]
+                self.members.drop([dot])
+                self._forget([dot], Removal(given.assertion.fact_id, (dot,), agent, "quota", stamp), taken)
+
+    def _is_beyond_quota(self, given: Sealed, quota: int) -> bool:
+        agent, age = given.assertion.agent, _age(given)
+        if self._per_agent[agent] <= quota:
+            return False
+        return sum(1 for other in self._sealed.values() if other.assertion.agent == agent and _age(other) > age) >= quota
+
+    def _note_head(self, authority: Authority, taken: Taken) -> None:
+        counter = self.members.context.up_to.get(self._actor, 0)
+        head = sealed_head(authority.seal, self.partition, Head(self._node, self._incarnation, counter))
+        self._set_head(head)
+        taken.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
+
+    def _set_head(self, head: Head) -> None:
+        self.heads[head.actor] = head
+        if head.node == self._node:
+            self._own_heads[head.actor] = head
+
+    def _note_seen(self, dots: Iterable[Dot], taken: Taken) -> None:
+        """Make durable what was seen: the count per actor, and single dots beyond it that are live no more."""
+        dots = list(dots)
+        self._note_actors({actor_of(dot) for dot in dots}, taken)
+        beyond = self.members.context.beyond
+        taken.records += [Put(BEYOND, self._prefix + dot, b"") for dot in dots if dot in beyond and dot not in self._sealed]
+
+    def _note_actors(self, actors: Iterable[Actor], taken: Taken) -> None:
+        up_to = self.members.context.up_to
+        taken.records += [Put(SEEN, self._prefix + actor, up_to[actor].to_bytes(5, "big")) for actor in actors if actor in up_to]
+
+
+def _is_same_voice(one: Assertion, other: Assertion) -> bool:
+    """Whether the same agent passes on the same root: then the later one replaces the earlier one."""
+    return one.agent == other.agent and one.root == other.root
+
+
+def _age(given: Sealed) -> tuple[Stamp, Dot]:
+    return given.assertion.stamp, given.dot

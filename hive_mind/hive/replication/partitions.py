@@ -1,0 +1,400 @@
+"""The partitions of a node: which it holds, what its agents write to them, and how they move when members join or leave.
+
+A new holder is incomplete until it agrees with a member that is complete; a former one keeps what it has until a new holder has
+it. Every change returns records to persist, and names the facts that searches must look at again.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside
+from hive_mind.hive.index.replica import Shares
+from hive_mind.hive.policy.admission import malformed
+from hive_mind.hive.policy.expiry import lifetime
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica, Taken
+from hive_mind.hive.topology.base import Topology
+from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
+from hive_mind.model.ids import fact_id
+
+INCOMING, HELD = "incoming", "held"
+# What a record of a partition says that moved away, and is kept until others have it: whether everything of it is here.
+_WHOLE, _PART = b"whole", b"part"
+
+
+class Partitions:
+    """Shares by partition. `actor` is this boot of this node."""
+
+    def __init__(self, node: str, incarnation: bytes, actor: Actor, topology: Topology, policy: NodePolicy) -> None:
+        self.node, self.topology, self._policy = node, topology, policy
+        self._incarnation, self._actor = incarnation, actor
+        self.shares: dict[str, PartitionReplica] = {}
+        self.sources: dict[str, tuple[str, ...]] = {}
+        """Partitions still being copied here, and who had them before."""
+        self._unheard: dict[str, set[str]] = {}
+        """Of these, where who had them is known for sure: those that this node has not agreed with yet."""
+        self.leaving: dict[str, set[str]] = {}
+        """Partitions held no longer, and the new holders that are not known to have all of it."""
+        self._former: set[str] = set()
+        """Members that may have left and still have something to hand over."""
+        self.has_lost = False
+        """Whether records were lost that no other member holds: their authors must assert them again."""
+        for partition in topology.held_by(node):
+            self.share(partition).is_holder = True
+
+    def share(self, partition: str) -> PartitionReplica:
+        """A partition's share, made when it is first needed."""
+        if (found := self.shares.get(partition)) is None:
+            found = self.shares[partition] = PartitionReplica(
+                partition, self._actor, self.node, self._incarnation, is_wary=self._policy.seal.is_on
+            )
+        return found
+
+    def searchable(self) -> Shares:
+        """What the replica indexes: homes are partitions somebody asks for, copies the others held here."""
+        homes = {name for replica_set in self.topology.read_set(self.node) for name in replica_set.partitions}
+        held = [name for name, share in self.shares.items() if share.is_holder]
+        return Shares(self.shares, frozenset(held) & homes, frozenset(held) - homes)
+
+    def shared_with(self, peer: str) -> Iterator[PartitionReplica]:
+        """The shares to compare with a peer: what both hold, what is being copied from it, what it is to take over."""
+        theirs = set(self.topology.held_by(peer))
+        for name, share in self.shares.items():
+            is_kept_here = share.is_holder or name in self.leaving
+            if (name in theirs and is_kept_here) or (share.is_holder and peer in self.sources.get(name, ())):
+                yield share
+
+    def kept_here(self) -> dict[str, PartitionReplica]:
+        """What an exchange may be about: partitions held, and those held until others have them."""
+        return {name: share for name, share in self.shares.items() if share.is_holder or name in self.leaving}
+
+    def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, PartitionReplica]:
+        """What an exchange may be about that a peer begins: it may be handing over what this node did not know it had.
+
+        Who is no member may have left before this node came: it can hand over what is still to come, and sees nothing else.
+        """
+        for name in partitions:
+            if name in self.sources and peer not in self.sources[name]:
+                self.sources[name] = (*self.sources[name], peer)
+                self._former.add(peer)
+        is_member = peer in self.topology.nodes or peer in self._former
+        kept = self.kept_here()
+        return kept if is_member else {name: share for name, share in kept.items() if name in self.sources}
+
+    def expect(self, leavers: Iterable[str]) -> None:
+        """Former members that may still hand over partitions; they need receipts."""
+        self._former.update(leavers)
+
+    def peers(self) -> tuple[str, ...]:
+        """Whom to exchange with."""
+        moving = {peer for some in (*self.sources.values(), *self.leaving.values()) for peer in some}
+        return tuple(sorted((moving | set(self.topology.peers(self.node))) - {self.node}))
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def promote(self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], taken: dict[str, Taken]) -> list[Held]:
+        """Assert for agents. What the same agent asserted before, alike, is held already."""
+        held: list[Held] = []
+        fresh: dict[str, dict[tuple[str, str, str], Assertion]] = {}
+        for promotion, stamp in zip(promotions, stamps, strict=False):
+            assertion = self._assertion(promotion, stamp)
+            # Everybody else would refuse it too, and this node would be alone with it.
+            withdrawn = "it was taken back for all" if self._policy.is_taken_back(assertion) else ""
+            if reason := malformed(assertion) or withdrawn:
+                held.append(Held(assertion.fact_id, reason))
+                continue
+            if promotion.is_again and self._is_over(assertion):
+                held.append(Held(assertion.fact_id, is_shared=True))
+                continue
+            home = self._home_of(assertion.fact_id)
+            held.append(Held(assertion.fact_id, "", self.share(home).is_holder))
+            sureness = 1.0 if promotion.is_escalated else assertion.confidence
+            for partition in (home, *self._copies(assertion, sureness)):
+                if not self._has_alike(partition, assertion):
+                    fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
+        for partition, assertions in fresh.items():
+            self.share(partition).assert_all(assertions.values(), self._policy, taken.setdefault(partition, Taken()))
+        return held
+
+    def _is_over(self, assertion: Assertion) -> bool:
+        """Whether a moderator took it back, and its agent did not say it anew since, as far as this node knows."""
+        if not self._policy.is_moderated(assertion.fact_id):
+            return False
+        live = (one.assertion for share in self.shares.values() for one in share.assertions(assertion.fact_id))
+        return all(one.agent != assertion.agent or self._policy.is_taken_back(one) for one in live)
+
+    def retract(self, fact_id: str, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_for_all: bool) -> Retracted:
+        """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
+        found, removed = False, 0
+        for partition, share in self.shares.items():
+            given = list(share.assertions(fact_id))
+            found = found or bool(given)
+            dots = [one.dot for one in given if is_for_all or one.assertion.agent == by]
+            if dots:
+                share.remove(fact_id, dots, by, "retracted", stamp, self._policy, taken.setdefault(partition, Taken()))
+                removed += len(dots)
+        refused = "only its author or a moderator may take it back" if found and not removed else ""
+        return Retracted(fact_id, removed, refused)
+
+    def collect(self, stamp: Stamp, taken: dict[str, Taken], *, dry_run: bool = False) -> list[str]:
+        """Remove what has expired for good; the facts concerned, sorted. `dry_run` only names them."""
+        facts: set[str] = set()
+        for partition, share in self.shares.items():
+            expired = [given for given in share.all_sealed() if self._policy.is_expired(given)]
+            facts.update(given.assertion.fact_id for given in expired)
+            for given in [] if dry_run else expired:
+                dots = [given.dot]
+                some = taken.setdefault(partition, Taken())
+                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, self._policy, some)
+        return sorted(facts)
+
+    def withdraw(
+        self, fact_ids: Iterable[str], by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False
+    ) -> None:
+        """Remove what a retraction or redaction covers that everybody knows of.
+
+        One that is just being written here means what is here, whatever the time may be.
+        """
+        covers = self._policy.is_taken_back if is_just_written else self._policy.is_withdrawn
+        for id in fact_ids:
+            for partition, share in self.shares.items():
+                dots = [one.dot for one in share.assertions(id) if covers(one.assertion)]
+                if dots:
+                    share.remove(id, dots, by, "redacted", stamp, self._policy, taken.setdefault(partition, Taken()))
+
+    def erased(self) -> set[str]:
+        """Facts of which something is to be erased."""
+        live = (given.assertion for share in self.shares.values() for given in share.all_sealed())
+        return {assertion.fact_id for assertion in live if self._policy.is_erased(assertion)}
+
+    def first_said(self, fact_id: str, agent: str) -> Stamp | None:
+        """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
+        given = (one.assertion for share in self.shares.values() for one in share.assertions(fact_id))
+        return min((one.stamp for one in given if one.agent == agent), default=None)
+
+    # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
+
+    def rearrange(self, topology: Topology, *, is_next: bool = True) -> list[Record]:
+        """Another topology holds. What moves away stays until a new holder has it.
+
+        Where it is not the next one, who had a partition before is not known: then only somebody who has everything of it can say
+        that it is whole.
+        """
+        former, self.topology = self.topology, topology
+        self._former.update(former.nodes)
+        held, was_held = set(topology.held_by(self.node)), set(former.held_by(self.node))
+        records: list[Record] = [Put(HELD, _key(name), b"") for name in sorted(held - was_held)]
+        for name in sorted(held - was_held):
+            share = self.share(name)
+            share.is_holder = True
+            before = former.holders(name) if is_next else (*former.holders(name), *topology.holders(name))
+            sources = tuple(dict.fromkeys(node for node in before if node != self.node))
+            self.leaving.pop(name, None)
+            share.is_complete = not sources
+            if sources:
+                unheard = sources if is_next else ()
+                self.sources[name], self._unheard[name] = sources, set(unheard)
+                records.append(_incoming(name, sources, unheard))
+        for name in sorted(was_held - held):
+            self.share(name).is_holder = False
+            records += [*self._arrived(name), self._leaves(name)]
+        for name in self.leaving:
+            # Also what was on its way to nodes that are holders no longer.
+            self.leaving[name] = {node for node in topology.holders(name) if node != self.node}
+        return records
+
+    def _leaves(self, partition: str) -> Record:
+        """Keep a partition that moved away until others have it, restarts or not: they wait for its word, though it is empty."""
+        self.leaving[partition] = {node for node in self.topology.holders(partition) if node != self.node}
+        return Put(HELD, _key(partition), _WHOLE if self.share(partition).is_complete else _PART)
+
+    def is_astray(self, partition: str) -> bool:
+        """Whether something came here that others hold now; then it is kept until they have it."""
+        if self.shares[partition].is_holder:
+            return False
+        if partition not in self.leaving:
+            self.leaving[partition] = set()
+            # One who never held it, or has handed it over, has only what came by chance.
+            self.shares[partition].is_complete = False
+        self.leaving[partition].update(self.topology.holders(partition))
+        return True
+
+    def agreed(self, peer: str, partitions: Iterable[str], complete: Collection[str]) -> list[Record]:
+        """A peer has the same of these partitions as this node, of some of them everything.
+
+        A new holder has everything once it agreed with somebody who has, or with each of those who had it before: two that were
+        given each other's place would otherwise wait for one another.
+        """
+        still = [name for name in partitions if name in self.sources]
+        return [record for name in still for record in self._heard(name, peer, is_whole=name in complete)]
+
+    def handed_over(self, peer: str, partitions: Iterable[str]) -> None:
+        """A peer has said that it has all of these that is here, and knows of everything that was here and is gone."""
+        for name in partitions:
+            if name in self.leaving:
+                self.leaving[name].discard(peer)
+
+    def _heard(self, partition: str, peer: str, *, is_whole: bool) -> list[Record]:
+        """A peer has no more of a partition than this node. Whether that is everything, and what to persist of it."""
+        unheard = self._unheard.get(partition)
+        if unheard is not None and peer in unheard:
+            unheard.discard(peer)
+        elif not is_whole:
+            return []
+        if unheard and not is_whole:
+            return [_incoming(partition, self.sources[partition], unheard)]
+        self.shares[partition].is_complete = True
+        return self._arrived(partition)
+
+    def let_go(self) -> dict[str, Taken]:
+        """Drop what every new holder has by now."""
+        taken: dict[str, Taken] = {}
+        for name in [name for name, waiting in self.leaving.items() if not waiting]:
+            del self.leaving[name]
+            some = taken.setdefault(name, Taken())
+            some.records.append(Delete(HELD, _key(name)))
+            self.shares[name].drop_others(some)
+        return taken
+
+    # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self, kept: Iterable[Kept], *, is_founding: bool) -> list[Record]:
+        """Take back what the journal has of shares; what to persist besides.
+
+        A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it; and one
+        of which a record is lost is copied anew.
+        """
+        lost: set[str] = set()
+        was_held: set[str] = set()
+        has_left: dict[str, bool] = {}
+        up_to: dict[str, dict[Actor, int]] = {}
+        beyond: dict[str, list[Dot]] = {}
+        for record in kept:
+            name, _, key = record.key.partition(b"\0")
+            partition = name.decode(errors="replace")
+            if isinstance(record, SetAside):
+                lost.add(partition if record.is_place_sure else "")
+            elif record.table == SEEN:
+                up_to.setdefault(partition, {})[key] = int.from_bytes(record.value, "big")
+            elif record.table == BEYOND:
+                beyond.setdefault(partition, []).append(key)
+            elif record.table == HELD and record.value:
+                has_left[partition] = record.value == _WHOLE
+            elif record.table == HELD:
+                was_held.add(partition)
+            elif record.table == INCOMING:
+                sources, _, unheard = record.value.decode().partition("\0")
+                self.sources[partition] = tuple(sources.split("\n"))
+                if unheard:
+                    self._unheard[partition] = set(unheard.split("\n"))
+                self.share(partition).is_complete = False
+            else:
+                self.share(partition).load(record.table, key, record.value)
+        for partition in {*up_to, *beyond, *self.shares}:
+            self.share(partition).finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
+        records = self._moved_away(was_held, has_left)
+        records += self._taken_over(was_held, is_founding=is_founding and not was_held and not has_left)
+        # Of which partition a record was whose key is damaged, too, nobody can say.
+        for partition in lost if lost <= self.shares.keys() else tuple(self.shares):
+            records += self._copied_anew(partition)
+        for partition, share in self.shares.items():
+            if share.has_of_others():
+                self.is_astray(partition)
+        return records
+
+    def _copied_anew(self, partition: str) -> list[Record]:
+        """Something of it is lost, so what was seen and is not live here need not be gone: only what is here was seen."""
+        share, former = self.share(partition), self.sources.get(partition, ())
+        records = share.forget_seen()
+        if partition in self.leaving:
+            share.is_complete = False
+            records.append(Put(HELD, _key(partition), _PART))
+        sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
+        self.has_lost = self.has_lost or (share.is_holder and not sources)
+        if share.is_holder and sources:
+            share.is_complete, self.sources[partition] = False, tuple(sources)
+            if partition in self._unheard or not former:
+                self._unheard[partition] = set(sources)
+            records.append(_incoming(partition, sources, self._unheard.get(partition, ())))
+        return records
+
+    def _moved_away(self, was_held: set[str], has_left: Mapping[str, bool]) -> list[Record]:
+        """Partitions that were to be handed over, or went to others while this node was away."""
+        held = self.topology.held_by(self.node)
+        records: list[Record] = []
+        for name in sorted(was_held.union(has_left).difference(held)):
+            share = self.share(name)
+            share.is_complete = has_left.get(name, share.is_complete)
+            records += [*self._arrived(name), self._leaves(name)]
+        return records
+
+    def _taken_over(self, was_held: set[str], *, is_founding: bool) -> list[Record]:
+        """Partitions that came to this node while it was away."""
+        new = [name for name in self.topology.held_by(self.node) if name not in was_held]
+        records: list[Record] = [Put(HELD, _key(name), b"") for name in new]
+        for name in [] if is_founding else new:
+            sources = tuple(node for node in self.topology.holders(name) if node != self.node)
+            if sources and name not in self.sources:
+                self.sources[name] = sources
+                self.share(name).is_complete = False
+                records.append(_incoming(name, sources))
+        return records
+
+    def _arrived(self, partition: str) -> list[Record]:
+        self._unheard.pop(partition, None)
+        return [Delete(INCOMING, _key(partition))] if self.sources.pop(partition, None) else []
+
+    def _assertion(self, promotion: Promotion, stamp: Stamp) -> Assertion:
+        settings = self._policy.settings
+        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, self._policy.time.trusted_ms(self._policy.now), settings.expiry)
+        named = fact_id(promotion.statement.content, settings.tenant)
+        return Assertion(
+            named,
+            promotion.agent,
+            promotion.root,
+            promotion.confidence,
+            stamp,
+            promotion.statement,
+            ttl_ms,
+            expires_ms,
+            settings.tenant,
+        )
+
+    def _home_of(self, fact_id: str) -> str:
+        """Where the fact counts: here, unless a copy shows that it has its home elsewhere already."""
+        home = self.topology.home(fact_id, self.node)
+        for partition in self.topology.copies(fact_id, self.node, 1.0):
+            copy = self.shares.get(partition)
+            if copy is not None and copy.members.contains(fact_id) and not self.share(home).members.contains(fact_id):
+                dot = min(copy.members.dots_of(fact_id), key=lambda dot: copy.stamp_of(dot))
+                head = copy.heads.get(actor_of(dot))
+                return self.topology.home(fact_id, head.node) if head and head.node in self.topology.nodes else home
+        return home
+
+    def _copies(self, assertion: Assertion, sureness: float) -> list[str]:
+        """Where it is copied to: where it is sure enough, and where a former word of the same voice would contradict it."""
+        possible = self.topology.copies(assertion.fact_id, self.node, 1.0)
+        wanted = self.topology.copies(assertion.fact_id, self.node, sureness) if possible else ()
+        return [name for name in possible if name in wanted or self._has_said(name, assertion)]
+
+    def _has_said(self, partition: str, assertion: Assertion) -> bool:
+        share = self.shares.get(partition)
+        voices = ((one.assertion.agent, one.assertion.root) for one in share.assertions(assertion.fact_id)) if share else ()
+        return (assertion.agent, assertion.root) in voices
+
+    def _has_alike(self, partition: str, assertion: Assertion) -> bool:
+        """Whether it would say nothing new: same voice, same words, same confidence, and no time to live to renew."""
+        return any(
+            (one.agent, one.root, one.confidence) == (assertion.agent, assertion.root, assertion.confidence)
+            and one.statement == assertion.statement
+            and not assertion.ttl_ms
+            for one in (given.assertion for given in self.share(partition).assertions(assertion.fact_id))
+        )
+
+
+def _incoming(partition: str, sources: Iterable[str], unheard: Iterable[str] = ()) -> Put:
+    value = "\n".join(sources) + "\0" + "\n".join(sorted(unheard))
+    return Put(INCOMING, _key(partition), value.encode())
+
+
+def _key(partition: str) -> bytes:
+    return partition.encode() + b"\0"

@@ -1,0 +1,236 @@
+"""Lanes: what one node has to tell another, numbered without a gap, kept until it is confirmed, and acted on once and in order.
+
+The sender's end keeps what is not confirmed. The receiver's end knows how far it got, and writes that together with what it did.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Delete, Put, Record, Send
+from hive_mind.model.messages import Tell, TellReceipt
+
+LANES, SAID, HEARD = "tell-lanes", "tell-said", "tell-heard"
+
+LANE_BYTES = 8
+# A sender begins another lane only when it has lost its memory.
+_HEARD_MAX = 100_000
+_KEYS_BYTES_MAX = 8 << 20
+# Out-of-order messages over all channels. Sender names prove nothing, so the bound is global.
+_EARLY_BYTES_MAX = 32 << 20
+# What Python takes for one, besides what is in it.
+_TELL_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSettings:
+    """`window`: how many may be under way to one receiver. `unconfirmed_max`: how many may wait for one that is away.
+
+    `first_retry_ms` doubles up to `last_retry_ms`: lower them and what got lost comes sooner, and slow receivers get more twice.
+    """
+
+    window: int = 64
+    unconfirmed_max: int = 10_000
+    first_retry_ms: int = 2_000
+    last_retry_ms: int = 30_000
+
+
+class Told(NamedTuple):
+    """Something another node said. `id` is the same however often it comes."""
+
+    id: str
+    sender: str
+    kind: str
+    data: bytes
+
+
+Act = Callable[[Told], Sequence[Record]]
+
+
+@dataclass(slots=True)
+class _Lane:
+    """To one receiver. `waiting` is unconfirmed, by number, in order."""
+
+    id: bytes
+    next: int = 1
+    waiting: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+    attempts: int = 0
+    due_ms: int | None = None
+
+    @property
+    def first(self) -> int:
+        return next(iter(self.waiting), self.next)
+
+
+class Sender:
+    """The senders' ends of all lanes of one node."""
+
+    def __init__(self, settings: ChannelSettings, chance: Chance) -> None:
+        self._settings, self._chance = settings, chance
+        self._lanes: dict[str, _Lane] = {}
+
+    def waiting(self, receiver: str) -> int:
+        """How much one receiver has not confirmed."""
+        return len(self._lanes[receiver].waiting) if receiver in self._lanes else 0
+
+    def unconfirmed(self) -> int:
+        """How much nobody has confirmed."""
+        return sum(len(lane.waiting) for lane in self._lanes.values())
+
+    def wake_at_ms(self) -> int | None:
+        """When something is to be said again."""
+        return min((lane.due_ms for lane in self._lanes.values() if lane.due_ms is not None), default=None)
+
+    def load(self, records: Iterable[Put], mono_ms: int) -> None:
+        """Take back what is unconfirmed: it is said again soon. Sorted as a journal gives it."""
+        for record in records:
+            if record.table == LANES:
+                self._lanes[record.key.decode()] = _Lane(record.value[LANE_BYTES:], _number(record.value[:LANE_BYTES]))
+            elif record.table == SAID:
+                lane = self._lanes[record.key[LANE_BYTES:].decode()]
+                lane.waiting[_number(record.key[:LANE_BYTES])] = msgspec.msgpack.decode(record.value, type=tuple[str, bytes])
+                lane.due_ms = mono_ms
+
+    def say(self, receiver: str, kind: str, data: bytes, mono_ms: int) -> tuple[list[Record], list[Send]]:
+        """Put it into the receiver's lane: records to persist, and what to send afterwards."""
+        fresh = _Lane(self._chance.getrandbits(8 * LANE_BYTES).to_bytes(LANE_BYTES, "big"))
+        lane = self._lanes.setdefault(receiver, fresh)
+        number, lane.next = lane.next, lane.next + 1
+        lane.waiting[number] = kind, data
+        records: list[Record] = [
+            Put(LANES, receiver.encode(), _bytes(lane.next) + lane.id),
+            Put(SAID, _key(receiver, number), msgspec.msgpack.encode((kind, data))),
+        ]
+        if number >= lane.first + self._settings.window:
+            return records, []
+        if lane.due_ms is None:
+            self._set_due(lane, mono_ms)
+        return records, [_send(receiver, lane, number)]
+
+    def confirmed(self, receiver: str, receipt: TellReceipt, mono_ms: int) -> tuple[list[Record], list[Send]]:
+        """The receiver got so far: what to forget, and what now may be sent."""
+        lane = self._lanes.get(receiver)
+        if lane is None or lane.id != receipt.lane:
+            return [], []
+        former, done = lane.first, [number for number in lane.waiting if number <= receipt.up_to]
+        for number in done:
+            del lane.waiting[number]
+        if done:
+            lane.attempts, lane.due_ms = 0, None
+            if lane.waiting:
+                self._set_due(lane, mono_ms)
+        window = self._settings.window
+        fresh = range(max(former + window, lane.first), min(lane.first + window, lane.next))
+        return [Delete(SAID, _key(receiver, number)) for number in done], [_send(receiver, lane, number) for number in fresh]
+
+    def due(self, mono_ms: int, is_there: Callable[[str], bool] = lambda _: True) -> Iterator[Send]:
+        """Retransmissions, only to members that are present: the broker keeps the first copy for the others."""
+        for receiver, lane in self._lanes.items():
+            if lane.due_ms is not None and lane.due_ms <= mono_ms:
+                lane.attempts += 1
+                self._set_due(lane, mono_ms)
+                if not is_there(receiver):
+                    continue
+                end = lane.first + self._settings.window
+                yield from (_send(receiver, lane, number) for number in lane.waiting if number < end)
+
+    def hasten(self, mono_ms: int) -> None:
+        """Say everything again soon."""
+        for lane in self._lanes.values():
+            lane.attempts, lane.due_ms = 0, mono_ms if lane.waiting else None
+
+    def _set_due(self, lane: _Lane, mono_ms: int) -> None:
+        step = min(self._settings.first_retry_ms << min(lane.attempts, 16), self._settings.last_retry_ms)
+        # Half of it is jitter, so that members that missed the same message don't speak at once.
+        lane.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
+
+
+@dataclass(slots=True)
+class _Heard:
+    """`early` came before something that is still missing; it comes again if this is forgotten."""
+
+    up_to: int = 0
+    early: dict[int, Tell] = field(default_factory=dict)
+
+
+class Receiver:
+    """The receivers' ends of all lanes to one node."""
+
+    def __init__(self, settings: ChannelSettings) -> None:
+        self._settings = settings
+        self._lanes: dict[bytes, _Heard] = {}
+        self._keys_bytes = 0
+        self.early_bytes = 0
+        """How much waits for something that is missing."""
+
+    def load(self, records: Iterable[Put]) -> None:
+        """Take back how far each lane got."""
+        self._lanes |= {record.key: _Heard(_number(record.value)) for record in records if record.table == HEARD}
+        self._keys_bytes = sum(map(len, self._lanes))
+
+    def hear(self, sender: str, tell: Tell, act: Act) -> tuple[list[Record], list[Send]]:
+        """Act on it, if it is its turn, and on what waited for it; once. Records to persist, and the receipt to send then."""
+        key = tell.lane + sender.encode()
+        if len(tell.lane) != LANE_BYTES or (heard := self._lane(key)) is None:
+            return [], []
+        # What was confirmed once is not waited for, though this node may have lost its memory of it.
+        former, heard.up_to = heard.up_to, max(heard.up_to, tell.first - 1)
+        self._keep(heard, tell)
+        records: list[Record] = []
+        while (turn := heard.early.get(heard.up_to + 1)) is not None:
+            records += act(Told(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
+            heard.up_to += 1
+        self._forget(heard)
+        if heard.up_to or heard.early:
+            self._remember(key, heard)
+        if heard.up_to > former:
+            records.append(Put(HEARD, key, _bytes(heard.up_to)))
+        is_known = tell.number <= heard.up_to
+        return records, [Send((sender,), TellReceipt(tell.lane, heard.up_to))] if is_known else []
+
+    def _lane(self, key: bytes) -> _Heard | None:
+        """What was heard of a lane; None for one more than this node remembers."""
+        is_full = len(self._lanes) >= _HEARD_MAX or self._keys_bytes + len(key) > _KEYS_BYTES_MAX
+        return self._lanes.get(key) or (None if is_full else _Heard())
+
+    def _remember(self, key: bytes, heard: _Heard) -> None:
+        if key not in self._lanes:
+            self._lanes[key] = heard
+            self._keys_bytes += len(key)
+
+    def _keep(self, heard: _Heard, tell: Tell) -> None:
+        """Until its turn. Where too much waits only what has its turn now is taken; the rest comes again."""
+        is_near = heard.up_to < tell.number <= heard.up_to + 2 * self._settings.window
+        has_room = tell.number == heard.up_to + 1 or self.early_bytes + _size(tell) <= _EARLY_BYTES_MAX
+        if is_near and has_room and tell.number not in heard.early:
+            heard.early[tell.number] = tell
+            self.early_bytes += _size(tell)
+
+    def _forget(self, heard: _Heard) -> None:
+        """What was acted on."""
+        for number in [number for number in heard.early if number <= heard.up_to]:
+            self.early_bytes -= _size(heard.early.pop(number))
+
+
+def _size(tell: Tell) -> int:
+    return len(tell.data) + 4 * len(tell.kind) + _TELL_BYTES
+
+
+def _key(receiver: str, number: int) -> bytes:
+    return _bytes(number) + receiver.encode()
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "big")
+
+
+def _send(receiver: str, lane: _Lane, number: int) -> Send:
+    kind, data = lane.waiting[number]
+    return Send((receiver,), Tell(lane.id, number, lane.first, kind, data))

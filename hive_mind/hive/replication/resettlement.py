@@ -1,0 +1,191 @@
+"""Settling the facts of a hive anew: journals of another topology that hold what an estate holds, as if it had been there always.
+
+Assertions stay what they are: author, source, confidence, time and time to live are not touched, so nothing gets younger or
+surer by being moved. Only where they lie and under which dots is new. Every holder has everything of its partitions at once, and
+nothing is under way. Only computes; journals come one after the other, because together they may not fit. Where the new hive has
+seals, `seal` is that of who moves it and may speak for everybody.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import msgspec
+
+from hive_mind.crdt.clock import is_believable
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Now, Persist, Put, Record
+from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
+from hive_mind.hive.policy.registry import DRIFT_MS
+from hive_mind.hive.policy.registry_service import record_of
+from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_entry
+from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.hive.replication.partition_replica import Taken
+from hive_mind.hive.replication.reliable_channels import LANES, SAID
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.model.evidence import Assertion, Head, HiveFact, Sealed, Stamp
+
+NodeOf = Callable[[Vouched], str]
+"""At which of the new nodes somebody's word is written."""
+
+# A quota is against floods; what was let in once is not judged again.
+_ANY_NUMBER = 1 << 62
+_ALONE = "estate"
+
+
+class Journal(NamedTuple):
+    """What a node is to begin with."""
+
+    node: str
+    records: list[Record]
+
+
+@dataclass(slots=True)
+class _Written:
+    """What was written to a partition, by node."""
+
+    sealed: dict[str, list[Sealed]] = field(default_factory=dict)
+    heads: dict[str, tuple[Head, ...]] = field(default_factory=dict)
+
+
+class Resettlement:
+    """For one estate and one topology. `now` is the time as this machine has it; it decides nothing about facts."""
+
+    def __init__(
+        self,
+        estate: JournalSnapshot,
+        topology: Topology,
+        node_of: NodeOf,
+        settings: HiveSettings,
+        chance: Chance,
+        now: Now,
+        seal: Seal = UNSEALED,
+    ) -> None:
+        _refuse_strangers(estate, settings.standing.tenant)
+        self._estate, self._topology, self._settings, self._chance, self._now = estate, topology, settings, chance, now
+        self._placed = _placed(estate.vouched, topology, node_of)
+        self._written: dict[str, _Written] = {}
+        self._seal = seal
+        self._latest = _latest_believable(estate, now.wall_ms)
+        self.untold = 0
+        """Messages to nodes that no longer exist; they are undeliverable."""
+
+    def journals(self) -> Iterator[Journal]:
+        """One for each node, in their order. Raises `InvalidInput` for what no node of this hive would take."""
+        authors = [self._author(name) for name in self._topology.nodes]
+        for number, (node, records) in enumerate(authors):
+            authors[number] = (node, [])
+            yield Journal(node.name, [*records, *self._copied(node), *self._shared(), *self._own(node.name)])
+            # What it holds of others is as much as its journal.
+            node.partitions.shares.clear()
+
+    def _author(self, name: str) -> tuple[HiveNode, list[Record]]:
+        """A node, and what it writes for agents that are at home there."""
+        node = _node(name, self._topology, self._settings, self._chance, self._seal)
+        effects = node.start([], self._now)
+        records = [record for effect in effects if isinstance(effect, Persist) for record in effect.records]
+        latest = self._latest
+        for partition, assertions in self._placed.get(name, {}).items():
+            share, taken = node.partitions.share(partition), Taken()
+            share.assert_all(assertions, node.policy, taken)
+            records += taken.records
+            written = self._written.setdefault(partition, _Written())
+            written.sealed[name], written.heads[name] = taken.adds, share.own_heads()
+            # Its next word on any of this has to be a later one.
+            latest = max(latest, assertions[-1].stamp)
+        return node, [*records, Put(META, CLOCK, msgspec.msgpack.encode(latest))]
+
+    def _copied(self, node: HiveNode) -> Iterator[Record]:
+        """What others wrote to the partitions that a node holds."""
+        for partition in self._topology.held_by(node.name):
+            written = self._written.get(partition, _Written())
+            adds = [given for author, some in written.sealed.items() if author != node.name for given in some]
+            heads = [head for author, some in written.heads.items() if author != node.name for head in some]
+            taken = node.partitions.share(partition).take(adds, (), heads, node.policy)
+            if taken.refused:
+                raise InvalidInput(f"facts can't be moved: {next(iter(taken.refused))}; nothing was changed")
+            yield from taken.records
+
+    def _shared(self) -> list[Put]:
+        return [record_of(sealed_entry(self._seal, entry)) for entry in self._estate.entries]
+
+    def _own(self, name: str) -> Iterator[Put]:
+        """What concerned a node of this name before; the first one also answers for those that are no more."""
+        for former, records in self._estate.own.items():
+            is_gone = former not in self._topology.nodes
+            for record in records:
+                if former == name:
+                    is_told = record.table in (LANES, SAID)
+                    if not is_told or self._receiver(record) in self._topology.nodes:
+                        yield record
+                    else:
+                        self.untold += record.table == SAID
+                elif is_gone and name == self._topology.nodes[0]:
+                    self.untold += record.table == SAID
+                    if record.table == META and record.key.startswith(ACTOR):
+                        yield record
+
+    @staticmethod
+    def _receiver(record: Put) -> str:
+        """Of a lane: its key is the receiver, after a number in front of what was said."""
+        return record.key[8 if record.table == SAID else 0 :].decode()
+
+
+def attached_to(topology: Topology, attached: Mapping[str, str], former: Mapping[str, str], heirs: Mapping[str, str]) -> NodeOf:
+    """Where somebody's word goes: to the node of its agent, else to the one it was written at, else to that one's heir.
+
+    `former` are groups by former node, `heirs` nodes by group.
+    """
+    nodes = frozenset(topology.nodes)
+
+    def node_of(one: Vouched) -> str:
+        if (node := attached.get(one.assertion.agent)) is not None:
+            return node
+        return one.node if one.node in nodes else heirs.get(former.get(one.node, ""), topology.nodes[0])
+
+    return node_of
+
+
+def facts_of(estate: JournalSnapshot, settings: HiveSettings, chance: Chance, now: Now) -> tuple[HiveFact, ...]:
+    """The facts that follow from an estate, those under quarantine too, by their age."""
+    node = _node(_ALONE, Flat((_ALONE,)), settings, chance)
+    node.start([], now)
+    node.registry.take(estate.entries, None)
+    (partition,) = node.topology.held_by(_ALONE)
+    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy, Taken())
+    node.replica.rearrange(node.partitions.searchable())
+    ids = dict.fromkeys(one.assertion.fact_id for one in estate.vouched)
+    return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)
+
+
+def _node(name: str, topology: Topology, settings: HiveSettings, chance: Chance, seal: Seal = UNSEALED) -> HiveNode:
+    generous = replace(settings, standing=replace(settings.standing, quota_per_agent=_ANY_NUMBER))
+    return HiveNode(name, topology, chance=chance, settings=generous, seal=seal)
+
+
+def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> dict[str, dict[str, list[Assertion]]]:
+    """Assertions by node and partition. All of a fact have the home of the first one: only there they confirm each other."""
+    homes: dict[str, str] = {}
+    placed: dict[str, dict[str, list[Assertion]]] = {}
+    for one in vouched:
+        node, said = node_of(one), one.assertion
+        home = homes.setdefault(said.fact_id, topology.home(said.fact_id, node))
+        for partition in (home, *topology.copies(said.fact_id, node, said.confidence)):
+            placed.setdefault(node, {}).setdefault(partition, []).append(said)
+    return placed
+
+
+def _latest_believable(estate: JournalSnapshot, wall_ms: int) -> Stamp:
+    """What every clock has heard of; a stamp of a clock that ran ahead is for its own author alone."""
+    stamps = (one.assertion.stamp for one in estate.vouched)
+    entered = (entry.stamp for entry in estate.entries)
+    believable = (stamp for some in (stamps, entered) for stamp in some if is_believable(stamp, wall_ms + DRIFT_MS))
+    return max(believable, default=Stamp(0))
+
+
+def _refuse_strangers(estate: JournalSnapshot, tenant: str) -> None:
+    if others := {one.assertion.tenant for one in estate.vouched} - {tenant}:
+        raise InvalidInput(f"facts of tenant {min(others)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")

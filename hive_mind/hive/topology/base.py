@@ -1,0 +1,83 @@
+"""A topology is three small pure functions: where a fact is kept, which members are asked, which peers exchange.
+
+Facts are kept by *partition*: facts of one partition have the same holders. Flat has one partition, federated one per group and
+one for what every group has, sharded 1,024. A *replica set* is some nodes that hold the same partitions, so one of them can
+answer for all.
+
+The law (tests/laws/test_topology.py): for every fact an asker may see, whoever covers the read set meets its write set.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+NO_WISHES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSet:
+    """Nodes that hold the same partitions. `members` are in the order in which the asker should try them."""
+
+    name: str
+    members: tuple[str, ...]
+    partitions: tuple[str, ...]
+
+
+class Topology(Protocol):
+    """One version of who holds what. Immutable; a change of members makes another one with a higher epoch."""
+
+    @property
+    def name(self) -> str:
+        """As it is registered in `spec`."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """Which version this is; of two, the higher one counts."""
+        ...
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All nodes, sorted."""
+        ...
+
+    def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Topology":
+        """The next version, for these nodes; this one where they are the same. `wishes`: the groups that joiners ask for."""
+        ...
+
+    def with_epoch(self, epoch: int) -> "Topology":
+        """The same under another epoch."""
+        ...
+
+    def home(self, fact_id: str, node: str) -> str:
+        """The one partition where a fact promoted at `node` counts."""
+        ...
+
+    def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:
+        """Partitions with an extra copy: found by local questions, counted nowhere."""
+        ...
+
+    def holders(self, partition: str) -> tuple[str, ...]:
+        """The nodes that keep a partition, sorted."""
+        ...
+
+    def held_by(self, node: str) -> tuple[str, ...]:
+        """The partitions a node keeps, sorted; none for a node that only asks."""
+        ...
+
+    def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:
+        """Every node that keeps a fact promoted at `node`: the holders of its home and of its copies."""
+        ...
+
+    def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
+        """Whom `node` must ask: one member of each, which cover every home partition once. Those to be asked first come first."""
+        ...
+
+    def favoured(self, words: tuple[str, ...]) -> frozenset[str]:
+        """Names of the replica sets whose domain matches these words: asked first, and for more."""
+        ...
+
+    def peers(self, node: str) -> tuple[str, ...]:
+        """Whom to exchange with: the nodes that keep a partition this one keeps, sorted, without itself."""
+        ...

@@ -1,0 +1,142 @@
+"""The current topology and its predecessors, so that a member that missed some can follow.
+
+Where facts are follows from who held them before. A node that came to the present topology without knowing what lay between could
+not tell whom it has to hear before it has everything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from hive_mind.errors import WireError
+from hive_mind.hive.membership.heartbeats import Heartbeats
+from hive_mind.hive.policy.seal import Seal, is_sealed_topology
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.codec import NAME_CHARACTERS_MAX, TOPOLOGY_BYTES_MAX, digest_of, unpack
+from hive_mind.model.messages import Arranged, Arrangement
+
+# A member that missed more needs a full copy.
+STEPS_MAX = 8
+_SEAL_BYTES_MAX = 1024
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[Arranged, ...]).decode
+
+
+class Step(NamedTuple):
+    """A topology that came to hold, and whether nothing lay between the one before and this one."""
+
+    topology: Topology
+    is_next: bool
+
+
+class TopologyVersion(NamedTuple):
+    """A topology and its announcement, sealed by its maker."""
+
+    topology: Topology
+    told: Arranged
+
+    @staticmethod
+    def of(told: Arranged) -> "TopologyVersion":
+        """Raises `WireError` for what is no topology."""
+        if len(told.by) > NAME_CHARACTERS_MAX or len(told.seal) > _SEAL_BYTES_MAX:
+            raise WireError("a topology is made by somebody with a short name, and a short seal")
+        return TopologyVersion(unpack(told.topology), told)
+
+
+@dataclass(frozen=True)
+class TopologyLog:
+    """Topologies, oldest first; each was made from the one before it. Empty where none is known."""
+
+    steps: tuple[TopologyVersion, ...] = ()
+
+    @staticmethod
+    def of(data: bytes) -> "TopologyLog":
+        """What `packed` gave. Raises `WireError`."""
+        try:
+            return TopologyLog(tuple(TopologyVersion.of(told) for told in _decode(data)))
+        except ValueError as error:
+            raise WireError(f"no topologies: {error}") from error
+
+    @property
+    def topology(self) -> Topology | None:
+        """The one that holds; None where none is known."""
+        return self.steps[-1].topology if self.steps else None
+
+    @property
+    def epoch(self) -> int:
+        """0 where none is known."""
+        return self.steps[-1].topology.epoch if self.steps else 0
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Of the topology that holds."""
+        return digest_of(self.steps[-1].told.topology) if self.steps else b""
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """All nodes of the topology that holds."""
+        return frozenset(self.steps[-1].topology.nodes if self.steps else ())
+
+    def packed(self) -> bytes:
+        """To be kept."""
+        return _encode([made.told for made in self.steps])
+
+    def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
+        """After another one came to hold. What led to one that was not the next is not known."""
+        before = self.steps if is_next else ()
+        return TopologyLog((*before, made)[-STEPS_MAX:])
+
+    def since(self, epoch: int) -> Arrangement:
+        """The versions that follow this epoch."""
+        known = [made.topology.epoch for made in self.steps]
+        if epoch not in known:
+            return Arrangement(self.epoch, (self.steps[-1].told,))
+        later = tuple(made.told for made in self.steps[known.index(epoch) + 1 :])
+        is_short = sum(len(told.topology) for told in later) <= TOPOLOGY_BYTES_MAX
+        return Arrangement(self.epoch, later if is_short else later[-1:], epoch if is_short else 0)
+
+    def at(self, epoch: int) -> Topology | None:
+        """The one of this epoch, if it is still known."""
+        return next((made.topology for made in self.steps if made.topology.epoch == epoch), None)
+
+
+def steps_of(told: Arrangement) -> Sequence[TopologyVersion]:
+    """The announced versions. Raises `WireError` where they don't lead to the announced epoch."""
+    if not 1 <= len(told.steps) <= STEPS_MAX:
+        raise WireError(f"between 1 and {STEPS_MAX} topologies lead to another, not {len(told.steps)}")
+    steps = [TopologyVersion.of(one) for one in told.steps]
+    epochs = [made.topology.epoch for made in steps]
+    follows = [made.told.follows for made in steps]
+    is_whole = follows[1:] == epochs[:-1] and told.follows in (0, follows[0]) and follows[0] >= 0
+    if not is_whole or epochs[-1] != told.epoch or any(b <= a for a, b in zip([follows[0], *epochs], epochs, strict=False)):
+        raise WireError(f"topologies of the epochs {epochs} do not lead from {told.follows} to {told.epoch}")
+    return steps
+
+
+def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[TopologyVersion], heartbeats: Heartbeats) -> bool:
+    """Whether a member of each preceding version sealed the next. Relays need no seal."""
+    if not seal.is_on:
+        return True
+    before = past.at(steps[0].told.follows)
+    for made in steps:
+        has_say = made.told.by in before.nodes if before is not None else _has_say(past, made, heartbeats)
+        if not has_say or not is_sealed_topology(seal, hive, made.told):
+            return False
+        before = made.topology
+    return True
+
+
+def _has_say(past: TopologyLog, made: TopologyVersion, heartbeats: Heartbeats) -> bool:
+    """Whether it is believed though nobody knows here what it was made from.
+
+    By who knows nothing: it can only trust that whoever holds a key is of the hive. By all others if a member they know made it,
+    or lives by it: whose beats are sealed too.
+    """
+    digest = digest_of(made.told.topology)
+    beats = (heard.beat for name in past.members if (heard := heartbeats.get(name)) is not None)
+    live_by_it = any((beat.epoch, beat.digest) == (made.topology.epoch, digest) for beat in beats)
+    return not past.steps or made.told.by in past.members or live_by_it

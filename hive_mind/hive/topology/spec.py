@@ -1,0 +1,73 @@
+"""The topologies there are, each registered once: its name, what it can be told, and how a hive of it is founded.
+
+Fleets, members, generations, the simulator, evaluation, manifests and help read it from here. "single" is no topology: agents
+without a hive.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD, Federated
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS, first_placement
+from hive_mind.hive.topology.sharded import Sharded
+
+TopologyName = Literal["single", "flat", "federated", "sharded"]
+NAMES: tuple[TopologyName, ...] = get_args(TopologyName)
+SINGLE: TopologyName = "single"
+
+
+@dataclass(frozen=True, slots=True)
+class Founding:
+    """What a hive begins with: its nodes by group ("" without groups), and settings, of which each topology reads its own."""
+
+    groups: Mapping[str, Sequence[str]]
+    domains: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    broadcast_threshold: float = BROADCAST_THRESHOLD
+    root: str | None = None
+    replicas: int = REPLICAS
+    partitions: int = PARTITIONS
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All nodes, in the order of their groups."""
+        return tuple(node for nodes in self.groups.values() for node in nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySpec:
+    """`settings`: fields of `Founding` that it reads. `node_per`: the nodes of a hive in one process."""
+
+    name: TopologyName
+    summary: str
+    settings: frozenset[str]
+    node_per: Literal["hive", "group", "agent"]
+    build: Callable[[Founding], Topology]
+
+
+def _federated(founding: Founding) -> Topology:
+    return Federated(founding.groups, founding.domains, founding.root, founding.broadcast_threshold)
+
+
+def _sharded(founding: Founding) -> Topology:
+    return Sharded(first_placement(founding.nodes, founding.replicas, founding.partitions))
+
+
+_SPECS = (
+    TopologySpec("flat", "everybody keeps everything", frozenset(), "hive", lambda founding: Flat(founding.nodes)),
+    TopologySpec(
+        "federated", "groups keep their own", frozenset({"groups", "domains", "broadcast_threshold"}), "group", _federated
+    ),
+    TopologySpec("sharded", "every fact on some replicas", frozenset({"replicas", "partitions"}), "agent", _sharded),
+)
+SPECS: Mapping[str, TopologySpec] = {spec.name: spec for spec in _SPECS}
+
+
+def spec_of(name: str) -> TopologySpec:
+    """The topology of this name. Raises `InvalidInput`."""
+    if name not in SPECS:
+        raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(SPECS)}")
+    return SPECS[name]

@@ -1,0 +1,1 @@
+"""How far agents are believed, and which of several statements is right."""

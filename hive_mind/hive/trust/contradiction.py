@@ -1,0 +1,181 @@
+"""Which facts can't be true beside each other, and how likely each of them is. Nothing is ever deleted for it, only marked.
+
+Two statements conflict when they are about the same concept, one does not merely add to the other, and
+  * they differ in a value only (a number, a date, one of two opposites), or one denies what the other says; or
+  * their words overlap by more than 0.4 (004's rule) and each says something that the other does not.
+Not when the words show that both may be true: they are about different things ("server 12 …", "server 13 …"; "ferry A",
+"ferry B"), about different occasions (dates differ and something else too), both deny, or are questions. And a speaker who says
+other things does not contradict itself, nor do two who speak of themselves.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+from math import ceil
+
+from hive_mind.hive.trust.trust_book import individually
+from hive_mind.hive.trust.voting import DEFAULT, Claim, VotingSettings, fused, shares
+from hive_mind.hive.trust.wording import Wording, wording
+from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.ids import canonical
+
+OVERLAP_MIN = 0.4
+"""004's threshold; more than this share of all their words must be in both."""
+_CLOCK_TIME_CHARACTERS = len("2024-01-05T")
+
+
+def conflicts(a: Statement, b: Statement) -> bool:
+    """Whether the two can't both be true, as far as their words tell. Symmetric; false for a statement and itself."""
+    if not a.concept or not b.concept or _concept(a) != _concept(b):
+        return False
+    one, other = wording(a.content, a.speaker), wording(b.content, b.speaker)
+    return one is not None and other is not None and _exclude(a, one, b, other)
+
+
+def excluding(own: Statement, others: Iterable[tuple[str, Statement]]) -> list[str]:
+    """Ids of those of the same concept that can't be true beside a statement: `conflicts`, without comparing concepts."""
+    if (one := wording(own.content, own.speaker)) is None:
+        return []
+    found = ((id, other, wording(other.content, other.speaker)) for id, other in others)
+    return [id for id, other, worded in found if worded is not None and _may(one, worded) and _exclude(own, one, other, worded)]
+
+
+def _may(one: Wording, other: Wording) -> bool:
+    """Quickly: whether they can exclude each other at all, whatever else they say."""
+    return one.frame == other.frame or _overlap(one, other) > OVERLAP_MIN
+
+
+def groups(facts: Iterable[HiveFact]) -> tuple[tuple[HiveFact, ...], ...]:
+    """Facts that conflict, directly or through one another, together; by id. Those that conflict with none are in no group."""
+    by_concept: defaultdict[str, list[HiveFact]] = defaultdict(list)
+    for fact in sorted(facts, key=lambda fact: fact.id):
+        if fact.statement.concept:
+            by_concept[_concept(fact.statement)].append(fact)
+    found = (group for concept in sorted(by_concept) for group in _connected(by_concept[concept]))
+    return tuple(sorted(found, key=lambda group: group[0].id))
+
+
+def probabilities(
+    group: Sequence[HiveFact],
+    trust: Callable[[str], float],
+    voucher: Callable[[str], str] = individually,
+    settings: VotingSettings = DEFAULT,
+) -> dict[str, float]:
+    """How likely each of the facts is, if one of them is true; by id, adding up to 1."""
+    claims = [Claim(row.agent, fact.id, row.root, row.confidence, row.stamp) for fact in group for row in fact.provenance]
+    votes = fused(claims, trust, voucher, settings)
+    return shares({fact.id: votes.get(fact.id, 0.0) for fact in group})
+
+
+def _concept(statement: Statement) -> str:
+    return canonical(statement.concept).casefold()
+
+
+def _exclude(a: Statement, one: Wording, b: Statement, other: Wording) -> bool:
+    """`conflicts` for two statements of one concept."""
+    if _are_rows_of_two(a.content, b.content):
+        return False
+    if (one.denies and other.denies) or _are_moments(a, b):
+        return False
+    if a.speaker and b.speaker and a.speaker != b.speaker and (one.is_first_person or other.is_first_person):
+        return False
+    if one.denies != other.denies:
+        return _is_denied(one, other)
+    return _differ_in_value(one, other) if a.speaker and a.speaker == b.speaker else _differ(one, other)
+
+
+def _are_rows_of_two(one: str, other: str) -> bool:
+    """Rows of a table about different things: the first column says what a row is about."""
+    return one.startswith("|") and other.startswith("|") and _first_cell(one) != _first_cell(other)
+
+
+def _first_cell(row: str) -> str:
+    return row.lstrip("|").partition("|")[0].strip().casefold()
+
+
+def _are_moments(a: Statement, b: Statement) -> bool:
+    """Two readings or remarks at two times of day, or by one speaker on two days: things change in between."""
+    if not a.said_at or not b.said_at or a.said_at == b.said_at:
+        return False
+    is_precise = min(len(a.said_at), len(b.said_at)) > _CLOCK_TIME_CHARACTERS
+    return is_precise or bool(a.speaker and a.speaker == b.speaker)
+
+
+def _differ(one: Wording, other: Wording) -> bool:
+    if one.frame == other.frame:
+        return _differ_in_value(one, other)
+    adds_only = one.words <= other.words or other.words <= one.words
+    return not adds_only and _overlap(one, other) > OVERLAP_MIN and _may_exclude(one, other)
+
+
+def _differ_in_value(one: Wording, other: Wording) -> bool:
+    return one.frame == other.frame and one.values != other.values and _may_exclude(one, other)
+
+
+def _is_denied(one: Wording, other: Wording) -> bool:
+    """One says no to what the other says, or to a part of it. "Not 9443" and "8443" agree."""
+    is_part = one.words <= other.words or other.words <= one.words
+    return is_part and _overlap(one, other) > OVERLAP_MIN and _plainly(one.values) == _plainly(other.values)
+
+
+def _plainly(values: tuple[str, ...]) -> list[str]:
+    """Without what a denial takes the place of: "always warm", "never warm"."""
+    return [value for value in values if value not in {"always", "sometimes"}]
+
+
+def _may_exclude(one: Wording, other: Wording) -> bool:
+    """Whether they speak of the same thing and occasion, so that their difference is one of opinion."""
+    if one.is_identity and other.is_identity and one.predicate == other.predicate:
+        return True
+    if one.subject - other.subject and other.subject - one.subject:
+        return False
+    if one.predicate and one.predicate == other.predicate:
+        return False
+    return not _are_occasions(one, other)
+
+
+def _are_occasions(one: Wording, other: Wording) -> bool:
+    """Both are dated, and differently, and that is not their only difference."""
+    here, there = ({wording.values[place] for place in wording.dated} for wording in (one, other))
+    return bool(here and there) and here != there and one.words - here != other.words - there
+
+
+def _overlap(one: Wording, other: Wording) -> float:
+    return len(one.words & other.words) / len(one.words | other.words)
+
+
+def _connected(facts: Sequence[HiveFact]) -> list[tuple[HiveFact, ...]]:
+    """Groups within one concept."""
+    worded = [(fact, found) for fact in facts if (found := wording(fact.content, fact.statement.speaker)) is not None]
+    leader = list(range(len(worded)))
+
+    def lead(member: int) -> int:
+        while leader[member] != member:
+            leader[member] = member = leader[leader[member]]
+        return member
+
+    for n, m in _candidates([found for _, found in worded]):
+        (a, one), (b, other) = worded[n], worded[m]
+        if lead(n) != lead(m) and _exclude(a.statement, one, b.statement, other):
+            leader[max(lead(n), lead(m))] = min(lead(n), lead(m))
+    together: defaultdict[int, list[HiveFact]] = defaultdict(list)
+    for member, (fact, _) in enumerate(worded):
+        together[lead(member)].append(fact)
+    return [tuple(group) for group in together.values() if len(group) > 1]
+
+
+def _candidates(wordings: Sequence[Wording]) -> Iterator[tuple[int, int]]:
+    """Pairs that may conflict: of the same frame, or with enough words in common. Leaves out no pair that does.
+
+    Two sets that overlap by more than a share t have a word in common that is among the n − ⌈t · n⌉ + 1 rarest of the n words of
+    each. So most facts of a large concept never meet.
+    """
+    frequency = Counter(word for one in wordings for word in one.words)
+    buckets: defaultdict[object, list[int]] = defaultdict(list)
+    for number, one in enumerate(wordings):
+        buckets[one.frame].append(number)
+        rarest = sorted(one.words, key=lambda word: (frequency[word], word))
+        for word in rarest[: len(rarest) - ceil(OVERLAP_MIN * len(rarest)) + 1]:
+            buckets[word].append(number)
+    for members in buckets.values():
+        yield from combinations(members, 2)

@@ -1,0 +1,101 @@
+"""Erasing from one memory: what goes, what stays of the rest, and what is remembered of it: digests, so that it is refused.
+
+Works on a store, with or without a memory over it. What is erased is gone from the file when `erase` returns.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hive_mind.errors import InvalidInput
+from hive_mind.model.content import Episode
+from hive_mind.model.erasure import Erasure, Erasures, read_key, remainder
+from hive_mind.model.fact import Fact
+from hive_mind.ranking.form import texts_to_embed
+from hive_mind.store.base import AddEpisode, Change, Erase, FactStore, Link, ReviseFact, SetMeta
+
+_PREFIX = "erased/"
+
+ERASED = "this was erased, or names what was erased, and is not kept: `hive-mind erase` says what is erased here"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an erasure takes: facts, episodes, and facts that stay without a source or without the words before them."""
+
+    facts: tuple[Fact, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+    revised: tuple[Fact, ...] = ()
+    texts: tuple[str, ...] = ()
+    """whose embeddings go: those of nothing that stays"""
+
+
+def erasures_in(meta: Mapping[str, str]) -> Erasures:
+    """What was erased from a memory before, by its named values."""
+    keys = (read_key(name.removeprefix(_PREFIX)) for name in meta if name.startswith(_PREFIX))
+    return Erasures(one for one in keys if one is not None)
+
+
+async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = False) -> Found:
+    """What would go; `everything` of an agent that is erased itself."""
+    gone: list[Fact] = []
+    revised: list[Fact] = []
+    going: dict[str, None] = {}
+    staying: set[str] = set()
+    async for batch in store.facts():
+        for fact in batch:
+            left = None if everything else remainder(fact, erasures)
+            if left is None:
+                gone.append(fact)
+            elif left != fact:
+                revised.append(left)
+            if left != fact:
+                going.update(dict.fromkeys(texts_to_embed(fact)))
+            staying.update(texts_to_embed(left) if left else ())
+    episodes = [one async for batch in store.all_episodes() for one in batch if everything or erasures.covers_episode(one)]
+    texts = tuple(text for text in going if text not in staying)
+    return Found(tuple(gone), tuple(episodes), tuple(revised), texts)
+
+
+async def erase(store: FactStore, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+    """Let go of it for good and remember the digests. Interrupted, it is to be called again; twice is once."""
+    found = await found_in(store, Erasures(wanted), everything=everything)
+    ids = (*(fact.id for fact in found.facts), *(episode.id for episode in found.episodes))
+    changes: list[Change] = [SetMeta(f"{_PREFIX}{one.key}", str(at_us)) for one in wanted]
+    changes += [ReviseFact(fact) for fact in found.revised]
+    await store.write([*changes, Erase(ids, found.texts)])
+    await store.scrub()
+    return found
+
+
+def kept_of(said: Iterable[Fact], erasures: Erasures) -> list[Fact]:
+    """What may be kept of facts that were just said."""
+    return [left for fact in said if (left := remainder(fact, erasures)) is not None] if erasures else list(said)
+
+
+async def kept_changes(store: FactStore, said: Sequence[Fact], changes: Sequence[Change], erasures: Erasures) -> list[Change]:
+    """What may be kept of changes that come from elsewhere with facts: no erased episode, and no link to one."""
+    if not erasures:
+        return list(changes)
+    kept = [one for one in changes if not (isinstance(one, AddEpisode) and erasures.covers_episode(one.episode))]
+    ends = {end for one in kept if isinstance(one, Link) for end in (one.from_id, one.to_id)}
+    there = {*(await store.find(ends)), *(await store.episodes(ends)), *(fact.id for fact in kept_of(said, erasures))}
+    there |= {one.episode.id for one in kept if isinstance(one, AddEpisode)}
+    return [one for one in kept if not isinstance(one, Link) or {one.from_id, one.to_id} <= there]
+
+
+def kept_episode(episode: Episode | None, erasures: Erasures) -> Episode | None:
+    """A text, where it may be kept."""
+    return None if episode is None or (erasures and erasures.covers_episode(episode)) else episode
+
+
+def the_one(stored: Sequence[Fact]) -> Fact:
+    """The fact that one statement became. Raises `InvalidInput` where it may not be kept."""
+    if not stored:
+        raise InvalidInput(ERASED)
+    return stored[0]
+
+
+def refuse_erased(said: Sequence[Fact], erasures: Erasures) -> None:
+    """Raises `InvalidInput` for what may not be kept."""
+    if erasures and any(remainder(fact, erasures) is None for fact in said):
+        raise InvalidInput(ERASED)

@@ -1,0 +1,163 @@
+"""Waking a memory: open its store, rebuild its index, and find out whether its vectors are those of the model at hand.
+
+A database remembers which model embedded it. Opened with another one it answers by keywords and says so, and nothing is mixed:
+vectors of two models can't be compared.
+"""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from hive_mind.memory.erasing import erasures_in
+from hive_mind.memory.known import KnownFacts
+from hive_mind.memory.recall import Recall
+from hive_mind.memory.vectors import VectorSource
+from hive_mind.model.erasure import Erasures
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.sealed import KnownTerms
+from hive_mind.ranking.vector import VectorArm
+from hive_mind.store.base import FactStore, Narrow, SetMeta
+
+_log = logging.getLogger(__name__)
+
+MODEL_KEY, DIMENSION_KEY = "embedding.model", "embedding.dimension"
+
+# Terms are sealed again when more facts than these, and than this share, were tokenized since.
+_TOKENIZED_MIN, _TOKENIZED_SHARE = 100, 0.1
+
+OpenStore = Callable[[], Awaitable[FactStore]]
+NewVectorArm = Callable[[int], VectorArm]
+
+
+@dataclass(slots=True)
+class Awake:
+    """An open store and what is in RAM. `recorded` is the model the database was embedded with, "" for none yet.
+
+    `erasures` are what it refuses to keep.
+    """
+
+    store: FactStore
+    recall: Recall
+    recorded: str
+    erasures: Erasures
+
+    def embeds_with(self, vectors: VectorSource) -> bool:
+        """Whether new vectors of this model may stand beside those that are there."""
+        return may_embed(self.recorded, vectors)
+
+
+def may_embed(recorded: str, vectors: VectorSource) -> bool:
+    """Whether vectors of the model at hand may stand in a database that was embedded with the `recorded` one, "" for none."""
+    return vectors.is_on and recorded in ("", vectors.model)
+
+
+class Transition:
+    """Opening or closing a database, never half done: one who gives up waiting leaves it to go on, and the next waits for it.
+
+    Otherwise a search that ran into its deadline would leave a database that is just being closed, and locked, to the next one.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: asyncio.Task[None] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it goes on, waited for or not."""
+        return self._under_way is not None and not self._under_way.done()
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it. Call `finish` first, and decide then what there is to do."""
+        self._under_way = asyncio.create_task(work)
+        # Its error is for the one who waits; if nobody does any more, the next one tries again.
+        self._under_way.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(self._under_way)
+
+    async def finish(self) -> None:
+        """Return when nothing is under way any more."""
+        # One of a loop before this is over: a memory is asleep where its loop is another one.
+        if self._under_way is not None and self._under_way.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([self._under_way])
+
+
+async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:
+    """Open and load. Raises what opening the store raises; a store that was opened is closed again."""
+    store = await open_store()
+    try:
+        meta = await store.meta()
+        recall = Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, KnownFacts(store.fetch))
+        awake = Awake(store, recall, meta.get(MODEL_KEY, ""), erasures_in(meta))
+        with _no_collections():
+            await _load(awake, vectors)
+    except BaseException:
+        await store.close()
+        raise
+    _tell(awake, vectors)
+    return awake
+
+
+async def fall_asleep(awake: Awake) -> None:
+    """Leave the terms of the facts behind for the next time, if many had to be made; let go of everything."""
+    recall = awake.recall
+    # The index goes before the store is closed, which gives what is free back to the system.
+    del awake.recall
+    try:
+        if recall.tokenized > max(_TOKENIZED_MIN, len(recall.current) * _TOKENIZED_SHARE):
+            await awake.store.put_aside(recall.sealed())
+    finally:
+        del recall
+        await awake.store.close()
+
+
+def record(vectors: VectorSource) -> tuple[SetMeta, ...]:
+    """The changes that make a database remember its model."""
+    return SetMeta(MODEL_KEY, vectors.model), SetMeta(DIMENSION_KEY, str(vectors.dimension))
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Garbage collections would look at all that has been loaded again and again, and find nothing: a tenth of the time."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
+
+
+async def _load(awake: Awake, vectors: VectorSource) -> None:
+    cached: dict[str, Narrow] = {}
+    if vectors.is_on and awake.recorded == vectors.model:
+        async for some in awake.store.vectors(vectors.model):
+            cached.update(usable(some, vectors.dimension))
+    awake.recall.current.reserve(len(cached))
+    facts = [fact async for batch in awake.store.facts() for fact in batch]
+    known = KnownTerms(await awake.store.aside())
+    for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), known):
+        await asyncio.sleep(0)
+
+
+def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow]:
+    """Vectors of the model's length: a model of the same name may have been replaced by another."""
+    return {key: vector for key, vector in vectors.items() if vector.shape == (dimension,)}
+
+
+def _tell(awake: Awake, vectors: VectorSource) -> None:
+    tell_other_model(awake.recorded, vectors)
+    if awake.embeds_with(vectors) and (missing := awake.recall.vectors_missing):
+        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
+
+
+def tell_other_model(recorded: str, vectors: VectorSource) -> None:
+    """One line where there is a model whose vectors can't stand beside those that are there."""
+    if vectors.is_on and not may_embed(recorded, vectors):
+        _log.warning(
+            "this memory was embedded with %r and is opened with %r: keyword search only. "
+            "Open it with the first, or change it over with: hive-mind reembed",
+            recorded,
+            vectors.model,
+        )

@@ -1,0 +1,176 @@
+"""What must be forgotten for good, named by digests alone: a subject, a source, an agent or one fact.
+
+Who has a text can tell whether it is meant; a digest gives no text back. A name that can be guessed can be checked by who guesses
+it, as with every digest of something short.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal, NamedTuple, Protocol, get_args
+
+from hive_mind.errors import InvalidInput
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.ids import DEFAULT_TENANT, canonical, erasure_digest
+
+Kind = Literal["subject", "source", "agent", "fact"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+SUBJECT_WORDS_MAX = 8
+"""Every text is compared in windows as long as each subject in force, so the lengths of subjects are few."""
+
+_WORD = re.compile(r"[^\W_]+")
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+
+
+class Erasure(NamedTuple):
+    """`words` is how many words the subject has, 0 for other kinds. `digest` of a fact is its id."""
+
+    kind: Kind
+    words: int
+    digest: str
+
+    @property
+    def key(self) -> str:
+        """As registries and records keep it: "subject/2/3f…"."""
+        return f"{self.kind}/{self.words}/{self.digest}"
+
+
+def erasure_of(kind: Kind, name: str, tenant: str = DEFAULT_TENANT) -> Erasure:
+    """The erasure of what is called so. Raises `InvalidInput` for a name that is none."""
+    if kind == "fact":
+        if not _DIGEST.fullmatch(name):
+            raise InvalidInput(f"--fact {name!r} is no fact's id: give its 32 digits, as `hive-mind facts list` shows them")
+        return Erasure("fact", 0, name)
+    if kind != "subject":
+        if not canonical(name):
+            raise InvalidInput(f"--{kind} is empty: give its name")
+        return Erasure(kind, 0, erasure_digest(kind, canonical(name), tenant))
+    words = words_of(name)
+    if not 0 < len(words) <= SUBJECT_WORDS_MAX:
+        raise InvalidInput(f"--subject {name!r} has {len(words)} words: give 1 to {SUBJECT_WORDS_MAX}")
+    return Erasure("subject", len(words), erasure_digest(kind, " ".join(words), tenant))
+
+
+def read_key(key: str) -> Erasure | None:
+    """What `Erasure.key` wrote; None for anything else."""
+    kind, _, rest = key.partition("/")
+    words, _, digest = rest.partition("/")
+    if kind not in KINDS or not _DIGEST.fullmatch(digest) or not (words.isascii() and words.isdigit() and len(words) == 1):
+        return None
+    is_fitting = 0 < int(words) <= SUBJECT_WORDS_MAX if kind == "subject" else words == "0"
+    return Erasure(kind, int(words), digest) if is_fitting else None
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as subjects are compared: letter case, punctuation and forms of the same character don't matter."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+class Erasures:
+    """All that are in force, of one tenant. False where there are none, which is nearly always: then nothing is compared."""
+
+    def __init__(self, given: Iterable[Erasure] = (), tenant: str = DEFAULT_TENANT) -> None:
+        self._tenant = tenant
+        self._digests: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
+        self._lengths: set[int] = set()
+        for one in given:
+            self.add(one)
+
+    def add(self, one: Erasure) -> None:
+        """Put one in force; twice is once."""
+        self._digests[one.kind].add(one.digest)
+        self._lengths.update({one.words} - {0})
+
+    def __contains__(self, one: Erasure) -> bool:
+        return one.digest in self._digests[one.kind]
+
+    def __bool__(self) -> bool:
+        return any(self._digests.values())
+
+    def names_subject(self, texts: Iterable[str]) -> bool:
+        """Whether any of these texts names a subject."""
+        return bool(self._lengths) and any(self._names_one(words_of(text)) for text in texts)
+
+    def covers_source(self, source: str) -> bool:
+        """Whether a source is meant, or named after a subject that is."""
+        return self._has("source", source) or self.names_subject([source])
+
+    def covers_agent(self, agent: str) -> bool:
+        """Whether everything of an agent is meant."""
+        return self._has("agent", agent)
+
+    def covers_fact(self, fact_id: str, texts: Iterable[str]) -> bool:
+        """Whether a fact is meant, whoever says it: by its id, or by what these texts of it name."""
+        return fact_id in self._digests["fact"] or self.names_subject(texts)
+
+    def covers_episode(self, episode: Episode) -> bool:
+        """Whether a text is meant: where it comes from, or for a subject that it names anywhere."""
+        texts = (episode.text, episode.title, episode.summary, episode.speaker)
+        return self.covers_source(episode.source) or self.names_subject(texts)
+
+    def _has(self, kind: Kind, name: str) -> bool:
+        digests = self._digests[kind]
+        return bool(digests) and erasure_digest(kind, canonical(name), self._tenant) in digests
+
+    def _names_one(self, words: list[str]) -> bool:
+        digests = self._digests["subject"]
+        return any(
+            erasure_digest("subject", " ".join(words[start : start + length]), self._tenant) in digests
+            for length in self._lengths
+            for start in range(len(words) - length + 1)
+        )
+
+
+class Said(Protocol):
+    """What is said, by a fact or by a statement of one."""
+
+    @property
+    def content(self) -> str:
+        """The text."""
+        ...
+
+    @property
+    def concept(self) -> str:
+        """Its topic."""
+        ...
+
+    @property
+    def speaker(self) -> str:
+        """Who said it."""
+        ...
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Whom and what it names."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its keywords."""
+        ...
+
+
+def texts_of(said: Said) -> tuple[str, ...]:
+    """All in which a subject may be named, but the words before it."""
+    return (said.content, said.concept, said.speaker, *said.entities, *said.labels)
+
+
+def remainder(fact: Fact, erasures: Erasures) -> Fact | None:
+    """What may stay of a fact: None for nothing, the same fact where nothing of it is meant.
+
+    A fact that other sources vouch for too loses only the source that is meant, and the words before it that name a subject; the
+    hive hears of it anew then, for what it has is another statement.
+    """
+    if erasures.covers_fact(fact.id, texts_of(fact)):
+        return None
+    sources = tuple(source for source in fact.sources if not erasures.covers_source(source))
+    before = "" if erasures.names_subject([fact.before]) else fact.before
+    if not sources:
+        return None
+    if sources == fact.sources and before == fact.before:
+        return fact
+    sharing = fact.sharing if fact.is_retracted else Sharing.PRIVATE
+    return replace(fact, sources=sources, before=before, sharing=sharing, offered=())

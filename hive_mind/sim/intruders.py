@@ -1,0 +1,96 @@
+"""Who is no member and is on the bus all the same: one who forges and replays, and one who has the key of a member.
+
+The forger has certificates of another root, and one of this fleet that has expired. The thief is the member whose key it has,
+until that is revoked, and then goes on; it also says things in the names of others, as no certificate of its allows.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from hive_mind.bus.base import Envelope
+from hive_mind.hive.chance import Chance
+from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.seals import KeySeal
+from hive_mind.model.messages import Message
+from hive_mind.sim.faults import HOUR_MS
+from hive_mind.sim.forgery import Forgery, another
+from hive_mind.sim.keys import HIVE, names_of
+from hive_mind.sim.machine import START_MS
+from hive_mind.sim.mail import Mail
+from hive_mind.sim.workload import MODERATORS_NODE
+
+FORGER, THIEF = "a forger", "a thief"
+
+Post = Callable[[str, Envelope], None]
+"""Puts an envelope on its way to a machine."""
+
+
+class Forger:
+    """Nothing it says may be believed."""
+
+    def __init__(self, mail: Mail, chance: Chance, post: Post) -> None:
+        self._mail, self._chance, self._post = mail, chance, post
+        office, key = mail.office, mail.office.new_key()
+        self._foreign = office.foreign(("*",))
+        self._expired = office.signing_with(key, office.certified(key, names_of(MODERATORS_NODE), START_MS - 24 * HOUR_MS))
+        self._count = 0
+
+    def step(self, names: list[str], now_ms: int) -> None:
+        """Say something false to somebody, twice."""
+        overheard = list(self._mail.overheard)
+        for _ in range(2):
+            if overheard and self._chance.random() < 0.4:
+                self._count += 1
+                again = another(self._chance, self._chance.choice(overheard), names, self._count)
+                self._post(self._chance.choice(again.target or names), again)
+            else:
+                self._forge(names, overheard, now_ms)
+
+    def _forge(self, names: list[str], overheard: list[Envelope], now_ms: int) -> None:
+        signing = self._chance.choice((None, self._foreign, self._expired))
+        forgery = Forgery(self._chance, overheard, now_ms, _Anybodys(signing) if signing else UNSEALED)
+        sender, to = self._chance.sample(names, 2)
+        if signing is self._expired and to != MODERATORS_NODE:
+            sender = MODERATORS_NODE
+        message: Message = forgery.message(sender)
+        if self._chance.random() < 0.4 and (state := forgery.state()) is not None:
+            sender, to, message = state
+        bare = self._mail.bare(sender, (to,), message)
+        seal = self._chance.choice((b"", bytes(80), overheard[-1].seal if overheard else b""))
+        signed = signing.signed(bare) if signing else msgspec.structs.replace(bare, seal=seal)
+        self._post(to, msgspec.structs.replace(signed, vouched=(signing.keyring.certificate,) if signing else (bytes(80),)))
+
+
+class Thief:
+    """`victim` is whose key it has."""
+
+    def __init__(self, mail: Mail, victim: str, chance: Chance, post: Post) -> None:
+        self._mail, self._victim, self._chance, self._post = mail, victim, chance, post
+        self.signing: Signing = mail.office.signing(victim)
+        self._seal = _Anybodys(self.signing)
+
+    def step(self, names: list[str], now_ms: int) -> None:
+        """Lie as the member, or as another one by its key."""
+        forgery = Forgery(self._chance, list(self._mail.overheard), now_ms, self._seal)
+        others = [name for name in names if name != self._victim]
+        to, author = self._chance.choice(others), self._chance.choice((self._victim, self._victim, *others))
+        self._say(self._victim, to, forgery.message(author))
+        if (state := forgery.state()) is not None and self._chance.random() < 0.5:
+            self._say(*state)
+
+    def _say(self, sender: str, to: str, message: Message) -> None:
+        self._post(to, self.signing.signed(self._mail.bare(sender, (to,), message)))
+
+
+class _Anybodys(KeySeal):
+    """Seals under any name, as no honest program does."""
+
+    def __init__(self, signing: Signing) -> None:
+        super().__init__(signing.keyring, HIVE, is_required=True)
+
+    def seal(self, signer: str, payload: bytes) -> bytes:
+        """By its key, whoever is said to have signed."""
+        del signer
+        return self._keyring.seal(self._domain + payload)

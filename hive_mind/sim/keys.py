@@ -1,0 +1,103 @@
+"""Keys of simulated members: certificates, keyrings, seals and signed envelopes are those that run, only Ed25519 is replaced.
+
+A signature here is a keyed hash, of which the fleet's office alone can say whether it is good: it fails as a real one does, for
+another key, another payload or a bit that changed, at a twentieth of the price.
+"""
+
+from hashlib import blake2b
+
+from hive_mind.hive.chance import Chance
+from hive_mind.identity.certificate import Certificate, Revocations, Revoked, issued
+from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.keyring import Keyring
+from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, key_id
+from hive_mind.identity.seals import KeySeal
+from hive_mind.sim.faults import HOUR_MS, YEAR_MS
+from hive_mind.sim.machine import START_MS
+from hive_mind.sim.workload import MODERATOR, MODERATORS_NODE, agents_of
+
+HIVE = "simulated"
+# No clock here is wrong by more: one that took all certificates for expired would hear nobody, as the how-to says.
+_VALIDITY_MS = 30 * YEAR_MS
+
+
+class Key:
+    """A key that signs; who knows `secret` is its owner."""
+
+    def __init__(self, secret: bytes) -> None:
+        self.secret = secret
+        self.public = blake2b(secret, digest_size=KEY_BYTES, person=b"public").digest()
+        self.id = key_id(self.public)
+
+    def sign(self, payload: bytes) -> bytes:
+        """The signature under a payload."""
+        return blake2b(payload, digest_size=SIGNATURE_BYTES, key=self.secret).digest()
+
+
+class Office:
+    """Whoever holds the root of a fleet: makes keys, certifies them and revokes them. Each machine has a folder of its own."""
+
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
+        self._secrets: dict[bytes, bytes] = {}
+        self._root = self.new_key()
+        self._keys: dict[str, Key] = {}
+        self._issued: dict[str, bytes] = {}
+        self._certificates: list[bytes] = []
+        self._folders: dict[str, list[bytes]] = {}
+        self._revoked: tuple[Revoked, ...] = ()
+        self._revocations: dict[str, bytes] = {}
+
+    def new_key(self) -> Key:
+        """One that can be checked, whoever made it."""
+        key = Key(self._chance.getrandbits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big"))
+        self._secrets[key.public] = key.secret
+        return key
+
+    def issue(self, name: str) -> None:
+        """Certify another key of a machine. What it said by the former one stays."""
+        self._keys[name] = key = self.new_key()
+        self._issued[name] = self.certified(key, names_of(name), START_MS + _VALIDITY_MS)
+        self._certificates.append(self._issued[name])
+        self._folders[name] = list(self._certificates)
+
+    def certified(self, key: Key, names: tuple[str, ...], until_ms: int) -> bytes:
+        """A certificate by this fleet's root."""
+        return issued(self._root, Certificate(HIVE, names, key.public, START_MS - HOUR_MS, until_ms))
+
+    def revoke(self, name: str) -> None:
+        """Let nobody believe the key of a machine any more. Its folder says so; the others hear of it."""
+        self._revoked = (*self._revoked, Revoked(self._keys[name].id))
+        self._revocations[name] = issued(self._root, Revocations(HIVE, self._revoked))
+
+    def signing(self, name: str) -> Signing:
+        """What the program on a machine signs and checks with, from its folder, when it starts."""
+        found = self.signing_with(self._keys[name], self._issued[name])
+        for one in self._folders[name]:
+            found.keyring.learn(one)
+        found.keyring.revoke(self._revocations.get(name, b""))
+        return found
+
+    def signing_with(self, key: Key, certificate: bytes) -> Signing:
+        """The same for whoever has a key, and what says whose it is."""
+        return Signing(Keyring(self._root.public, key, certificate, self._is_signed), is_required=True)
+
+    def foreign(self, names: tuple[str, ...]) -> Signing:
+        """Somebody's whose certificate is signed by another root."""
+        root, key = self.new_key(), self.new_key()
+        certificate = issued(root, Certificate(HIVE, names, key.public, 0, START_MS + _VALIDITY_MS))
+        return Signing(Keyring(root.public, key, certificate, self._is_signed), is_required=True)
+
+    def _is_signed(self, public: bytes, payload: bytes, signature: bytes, /) -> bool:
+        secret = self._secrets.get(public)
+        return secret is not None and blake2b(payload, digest_size=SIGNATURE_BYTES, key=secret).digest() == signature
+
+
+def seal_of(keyring: Keyring) -> KeySeal:
+    """By which a node says things, and believes others."""
+    return KeySeal(keyring, HIVE, is_required=True)
+
+
+def names_of(node: str) -> tuple[str, ...]:
+    """For whom a machine speaks: the moderator sits at the first node."""
+    return (node, *agents_of(node), *([MODERATOR] if node == MODERATORS_NODE else []))

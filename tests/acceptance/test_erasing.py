@@ -1,0 +1,158 @@
+"""Erasing as an operator does it: from one agent's home, and from a fleet of processes of which some are away."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.redis_server import RedisServer
+
+ADA = "Ada Lovelace lives at 12 Elm Street in Corrin."
+FERRY = "The ferry to Corrin leaves at nine."
+NAMES = [f"agent{number}" for number in range(10)]
+AWAY = NAMES[-2:]
+FLEET = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: harbour}}
+spec:
+  topology: flat
+  identity: require
+  trust: {{moderators: [agent0]}}
+  agents:
+{agents}
+  bus: "{url}"
+"""
+
+
+def files_with(text: str, *folders: Path) -> list[str]:
+    wanted = text.casefold().encode()
+    files = (file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file())
+    return [str(file) for file in files if wanted in file.read_bytes().lower()]
+
+
+def test_nothing_is_changed_before_it_is_confirmed(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    hive_mind("learn", tmp_path / "notes.txt")
+
+    told = hive_mind("erase", "--subject", "Ada Lovelace", "-o", "json")
+
+    assert (told.code, told.json["would_erase"]) == (0, [ADA])
+    assert {fact["content"] for fact in hive_mind("facts", "list", "-o", "json").json} == {ADA, FERRY}
+    assert hive_mind("erase").code == 2
+    assert hive_mind("erase", "--subject", "Ada", "--source", "x").code == 2
+
+
+def test_backups_are_written_anew_and_other_copies_are_owed_until_they_are_gone(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    hive_mind("learn", tmp_path / "notes.txt")
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    hive_mind("backup", copies / "monday.sqlite")
+    hive_mind("facts", "export", copies / "all.jsonl")
+
+    first = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")
+
+    assert first.code == 1
+    assert [one["who"] for one in first.json["owed"]] == [str(copies / "all.jsonl")]
+    assert files_with("lovelace", copies, hive_mind.home) == [str(copies / "all.jsonl")]
+    (copies / "all.jsonl").unlink()
+    second = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")
+    assert (second.code, second.json["is_complete"]) == (0, True)
+    assert hive_mind("restore", copies / "monday.sqlite", "--force").code == 0
+    assert [fact["content"] for fact in hive_mind("facts", "list", "-o", "json").json] == [FERRY]
+
+
+def test_what_quotes_it_is_named_and_it_is_not_called_done(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    hive_mind("learn", tmp_path / "notes.txt")
+    (hive_mind.home / "agents" / "default" / "ledger.txt").write_text("somebody asked about ada lovelace")
+
+    told = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")
+
+    assert told.code == 1
+    assert [Path(one["who"]).name for one in told.json["owed"]] == ["ledger.txt"]
+
+
+def test_a_receipt_that_was_changed_proves_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    hive_mind("learn", tmp_path / "notes.txt")
+    receipt = Path(hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json").json["file"])
+    genuine = hive_mind("receipt", "verify", receipt)
+    assert (genuine.code, "signed by this home" in genuine.out) == (0, True)
+
+    receipt.write_text(receipt.read_text().replace('"facts": 1', '"facts": 9'))
+
+    assert hive_mind("receipt", "verify", receipt).code == 2
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        # So that bytes can be looked for in its files.
+        assert server.do("CONFIG", "SET", "rdbcompression", "no").startswith(b"+OK")
+        yield server
+
+
+@pytest.mark.slow
+def test_no_file_stream_or_archive_of_a_fleet_of_ten_has_it_though_two_were_away(
+    hive_mind: HiveMind, redis: RedisServer, tmp_path: Path
+) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    agents = "\n".join(f"    - {{name: {name}}}" for name in NAMES)
+    (tmp_path / "fleet.yaml").write_text(FLEET.format(url=redis.url, agents=agents))
+    try:
+        assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
+        assert hive_mind("learn", sources / "notes.txt", "--agent", "agent1").code == 0
+        assert "Elm Street" in hive_mind("ask", "Where does Ada Lovelace live?", "--agent", AWAY[0]).out
+        kill(hive_mind, *AWAY)
+        # On its way to two that are away.
+        later = sources / "later.txt"
+        later.write_text("Ada Lovelace plays chess on Sundays.\n")
+        assert hive_mind("learn", later, "--agent", "agent2").code == 0
+        assert hive_mind("backup", tmp_path / "copy.sqlite", "--agent", "agent1").code == 0
+
+        assert is_in_streams(redis, b"lovelace")
+
+        first = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "--timeout", "20", "-o", "json")
+
+        assert first.code == 1, first.out + first.err
+        assert {f"node {name}" for name in AWAY} <= {one["who"] for one in first.json["owed"]}
+        assert {one["who"] for one in first.json["confirmed"]} >= {f"node {name}" for name in NAMES if name not in AWAY}
+        assert not is_in_streams(redis, b"lovelace")
+        assert {name for name in files_with("lovelace", hive_mind.home) if not any(one in name for one in AWAY)} == set()
+
+        assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
+        until_s = time.monotonic() + 60
+        while not (done := hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")).json["is_complete"]:
+            assert time.monotonic() < until_s, done.out
+        assert files_with("lovelace", hive_mind.home, redis.folder) + files_with("chess", hive_mind.home, redis.folder) == []
+        assert files_with("lovelace", tmp_path) == [str(sources / "later.txt"), str(sources / "notes.txt")]
+        assert not is_in_streams(redis, b"lovelace")
+        assert hive_mind("receipt", "verify", done.json["file"]).code == 0
+        assert FERRY in hive_mind("ask", "When does the ferry leave?", "--agent", AWAY[0]).out
+        assert hive_mind("learn", later, "--agent", AWAY[1]).code == 0
+        assert files_with("chess", hive_mind.home, redis.folder) == []
+    finally:
+        hive_mind("delete", "--yes")
+
+
+def kill(hive_mind: HiveMind, *names: str) -> None:
+    for process in hive_mind("status", "-o", "json").json["processes"]:
+        if process["name"] in names:
+            os.kill(process["pid"], signal.SIGKILL)
+
+
+def is_in_streams(redis: RedisServer, text: bytes) -> bool:
+    """Whether it is in the server's memory: written to a file as it is, byte for byte."""
+    assert redis.do("SAVE").startswith(b"+OK")
+    dump = redis.folder / "dump.rdb"
+    body = dump.read_bytes().lower()
+    dump.unlink()
+    return text in body

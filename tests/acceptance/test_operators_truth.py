@@ -1,0 +1,181 @@
+"""Real processes whose broker is full or used by somebody else, or whose disk fills: named in time, and over when mended."""
+
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from tests.acceptance.hive_mind_command import Ended, HiveMind
+from tests.servers.redis_server import RedisServer
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 60.0
+NAMES = ("ann", "bob", "cid")
+FLEET = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: harbour}}
+spec:
+  topology: flat
+  identity: "off"
+  agents: [{{name: ann}}, {{name: bob}}, {{name: cid}}]
+  bus: "{url}"
+"""
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(redis: RedisServer) -> Iterator["Redis[str]"]:
+    with Redis.from_url(redis.url, decode_responses=True) as made:
+        yield made
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A home's disk of 32 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("only root may mount a small disk")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def started(town: HiveMind, redis: RedisServer, folder: Path) -> HiveMind:
+    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url))
+    ended = town("apply", "-f", folder / "fleet.yaml")
+    assert ended.code == 0, ended.err
+    return town
+
+
+@pytest.fixture
+def fleet(hive_mind: HiveMind, redis: RedisServer, tmp_path: Path) -> Iterator[HiveMind]:
+    yield started(hive_mind, redis, tmp_path)
+    hive_mind("delete", "--yes")
+
+
+def condition(ended: Ended, type: str) -> dict[str, Any]:
+    return next(dict(one) for one in ended.json["conditions"] if one["type"] == type)
+
+
+def until(town: HiveMind, is_so: Callable[[Ended], bool]) -> Ended:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so(ended := town("status", "--output", "json")):
+        assert time.monotonic() < end, ended.out
+        time.sleep(0.2)
+    return ended
+
+
+def until_false(town: HiveMind, type: str) -> Ended:
+    return until(town, lambda ended: condition(ended, type)["status"] == "False")
+
+
+def until_ready(town: HiveMind) -> Ended:
+    return until(town, lambda ended: ended.json["phase"] == "Ready")
+
+
+def readiness(town: HiveMind, process: str) -> tuple[int, dict[str, Any]]:
+    """What a probe of Kubernetes would hear."""
+    contact = json.loads((town.home / "fleets" / "harbour" / "run" / f"{process}.json").read_text())
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{contact['port']}/readyz", timeout=10) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def test_a_broker_whose_memory_is_full_is_named_and_nothing_is_green_over_it(fleet: HiveMind, client: "Redis[str]") -> None:
+    assert condition(until_ready(fleet), "BrokerMemory")["status"] == "True"
+    assert readiness(fleet, "ann")[0] == 200
+    client.config_set("maxmemory", "1mb")
+
+    ended = until_false(fleet, "WritesAccepted")
+
+    assert (ended.code, ended.json["phase"]) == (1, "Degraded")
+    memory = condition(until_false(fleet, "BrokerMemory"), "BrokerMemory")
+    assert memory["reason"] == "NearlyFull"
+    assert "raise maxmemory" in memory["message"]
+    until(fleet, lambda ended: not any(agent["is_ready"] for agent in ended.json["agents"]))
+    for name in NAMES:
+        code, told = readiness(fleet, name)
+        assert code == 503
+        assert "memory is full" in told["reasons"][0]
+    table = fleet("status")
+    assert table.code == 1
+    assert "BrokerMemory" in table.out
+    client.config_set("maxmemory", "0")
+    assert until_ready(fleet).code == 0
+    assert readiness(fleet, "ann")[0] == 200
+
+
+def test_a_broker_is_named_before_it_is_full(fleet: HiveMind, client: "Redis[str]") -> None:
+    until_ready(fleet)
+    used = int(client.info("memory")["used_memory"])
+    client.config_set("maxmemory", str(int(used * 1.07)))
+
+    ended = until_false(fleet, "BrokerMemory")
+
+    assert condition(ended, "WritesAccepted")["status"] == "True"
+    assert "MB of" in condition(ended, "BrokerMemory")["message"]
+
+
+def test_a_key_that_another_program_has_taken_is_named_with_what_to_do(fleet: HiveMind, client: "Redis[str]") -> None:
+    until_ready(fleet)
+    client.set("hive:harbour:brief", "a session of some web shop")
+
+    ended = until_false(fleet, "WritesAccepted")
+
+    assert (ended.code, ended.json["phase"]) == (1, "Degraded")
+    message = condition(ended, "WritesAccepted")["message"]
+    assert "hive:harbour:brief is a string and should be a stream" in message
+    assert "delete these keys" in message
+    client.delete("hive:harbour:brief")
+    assert until_ready(fleet).code == 0
+
+
+def test_a_disk_is_named_before_it_is_full_and_when_it_is(redis: RedisServer, tmp_path: Path, disk: Path) -> None:
+    town = started(HiveMind(disk / "home"), redis, tmp_path)
+    try:
+        assert condition(until_ready(town), "DiskSpace")["status"] == "True"
+        filler = disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):
+                pass
+        with filler.open("r+b") as file:
+            file.truncate(filler.stat().st_size - 2_500_000)
+
+        ended = until_false(town, "DiskSpace")
+
+        assert (ended.code, ended.json["phase"]) == (1, "Degraded")
+        assert condition(ended, "WritesAccepted")["status"] == "True"
+        assert "MB left: delete what nobody needs" in condition(ended, "DiskSpace")["message"]
+        with suppress(OSError), filler.open("ab", buffering=0) as file:
+            while file.write(bytes(4096)):
+                pass
+        notes = tmp_path / "notes.txt"
+        notes.write_text("".join(f"Pump {number} ran {'very ' * 40} well on day {number}.\n" for number in range(400)))
+        town("learn", notes, "--agent", "ann")
+        refused = until_false(town, "WritesAccepted")
+        assert refused.code == 1
+        assert "disk is full" in condition(refused, "WritesAccepted")["message"]
+        filler.unlink()
+        assert condition(until_ready(town), "DiskSpace")["status"] == "True"
+    finally:
+        if (disk / "filler").exists():
+            (disk / "filler").unlink()
+        town("delete", "--yes")

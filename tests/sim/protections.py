@@ -1,0 +1,174 @@
+"""Protections against members that lie and against strangers, taken away one by one for as long as a test runs."""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import msgspec
+
+from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy import seal
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.trust import ratings, trust_book
+from hive_mind.identity import envelopes
+from hive_mind.identity.certificate import Certificate
+from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.keyring import EXPIRED, REVOKED, Keyring
+from hive_mind.identity.seals import KeySeal
+from tests.sim.mutants import Mutant, all_of, registered
+
+PROTECTIONS: dict[str, Mutant] = {}
+protection = registered(PROTECTIONS)
+
+
+def overlooking(reason: str):
+    refusal = Keyring.refusal
+
+    def overlooked(self, *given, **how):
+        why = refusal(self, *given, **how)
+        return "" if why == reason else why
+
+    return patch.object(Keyring, "refusal", overlooked)
+
+
+def paid_out(field: str, value: object):
+    """Envelopes are signed without one of their fields."""
+    payload = envelopes._payload
+    return patch.object(
+        envelopes, "_payload", lambda envelope, data: payload(msgspec.structs.replace(envelope, **{field: value}), data)
+    )
+
+
+@protection
+def envelope_not_checked() -> Iterator[None]:
+    """Whoever is named as the sender is believed to be it."""
+    with patch.object(Signing, "refusal", lambda *_: ""):
+        yield
+
+
+@protection
+def hive_not_bound_to_envelopes() -> Iterator[None]:
+    with paid_out("hive", ""):
+        yield
+
+
+@protection
+def target_not_bound() -> Iterator[None]:
+    with paid_out("target", ()):
+        yield
+
+
+@protection
+def seal_not_checked() -> Iterator[None]:
+    with patch.object(KeySeal, "verify", lambda *_, **__: True):
+        yield
+
+
+@protection
+def hive_not_bound_to_seals() -> Iterator[None]:
+    init = KeySeal.__init__
+
+    def unbound(self, keyring, _, **how):
+        init(self, keyring, "any", **how)
+
+    with patch.object(KeySeal, "__init__", unbound):
+        yield
+
+
+@protection
+def dot_not_bound() -> Iterator[None]:
+    of = seal._of_assertion
+    with patch.object(seal, "_of_assertion", lambda partition, _, assertion: of(partition, b"", assertion)):
+        yield
+
+
+@protection
+def partition_not_bound() -> Iterator[None]:
+    of = seal._of_assertion
+    with patch.object(seal, "_of_assertion", lambda _, dot, assertion: of("", dot, assertion)):
+        yield
+
+
+@protection
+def validity_ignored() -> Iterator[None]:
+    with overlooking(EXPIRED):
+        yield
+
+
+@protection
+def revocation_ignored() -> Iterator[None]:
+    with all_of(overlooking(REVOKED), patch.object(Keyring, "is_revoked", lambda *_: False)):
+        yield
+
+
+@protection
+def names_ignored() -> Iterator[None]:
+    """Whoever has a certificate speaks for everybody."""
+    with patch.object(Certificate, "speaks_for", lambda *_: True):
+        yield
+
+
+@protection
+def facts_of_revoked_keys_stay() -> Iterator[None]:
+    with patch.object(PartitionReplica, "disown", lambda *_: None):
+        yield
+
+
+@protection
+def entries_of_revoked_keys_stay() -> Iterator[None]:
+    with patch.object(Registry, "disown", lambda *_: []):
+        yield
+
+
+@protection
+def revocations_forgotten() -> Iterator[None]:
+    """A member that starts again believes a revoked key until somebody tells it."""
+    start = HiveNode.start
+
+    def forgetful(self, kept, now):
+        return start(self, [one for one in kept if one.key != b"revoked"], now)
+
+    with patch.object(HiveNode, "start", forgetful):
+        yield
+
+
+@protection
+def dots_for_anybody() -> Iterator[None]:
+    """A member says things under the dots of another, which then are taken for seen."""
+    with all_of(
+        patch.object(PartitionReplica, "_is_squatted", lambda *_: False),
+        patch.object(PartitionReplica, "_evict_squatters", lambda *_: None),
+    ):
+        yield
+
+
+@protection
+def vouchers_not_counted() -> Iterator[None]:
+    """Each of a hundred agents that one voucher brought confirms."""
+    with patch.object(trust_book, "_vouchers_in", lambda _: {}):
+        yield
+
+
+@protection
+def any_few_rate() -> Iterator[None]:
+    """Whoever rates counts, however few they are."""
+    with patch.object(ratings, "_is_enough", lambda table, _: table.rater >= 0):
+        yield
+
+
+@protection
+def moderators_rated_by_all() -> Iterator[None]:
+    with patch.object(ratings, "_is_heard", lambda row, _: row.rater != row.subject):
+        yield
+
+
+@protection
+def moderators_silenced() -> Iterator[None]:
+    """Enough bad ratings hide what a moderator says, too."""
+    of = trust_book.TrustBook.reputation
+
+    def silenced(self, agent, now_ms):
+        return of(self, agent, now_ms).trust < self._settings.quarantine_trust
+
+    with patch.object(trust_book.TrustBook, "is_quarantined", silenced):
+        yield

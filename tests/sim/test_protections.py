@@ -1,0 +1,64 @@
+"""Each protection against liars and strangers is noticed where it is missing: by a storm, or by the test of its own.
+
+Storms are searched from seed 0, so a test ends with the first that catches it.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.sim.protections import PROTECTIONS
+from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
+from tests.sim.storms import storm
+from tests.unit.hive.trust import test_trust_book as test_trust
+from tests.unit.identity import test_envelopes, test_keyring
+
+
+def own_test(test: Callable[[], None]) -> Callable[[], str]:
+    """Whether the test of a protection fails."""
+
+    def found() -> str:
+        try:
+            test()
+        except AssertionError:
+            return test.__name__
+        return ""
+
+    return found
+
+
+HUNTS: dict[str, Callable[[], str]] = {
+    "envelope_not_checked": storm("sharded", "forger,churn,loss"),
+    "hive_not_bound_to_envelopes": own_test(test_envelopes.test_what_was_sent_in_one_hive_is_worth_nothing_in_another),
+    "target_not_bound": own_test(test_envelopes.test_what_was_sent_to_one_is_worth_nothing_to_another),
+    "seal_not_checked": storm("flat", "liar"),
+    "hive_not_bound_to_seals": own_test(test_keyring.test_a_seal_in_one_hive_is_none_in_another),
+    "dot_not_bound": storm("flat", "theft"),
+    "partition_not_bound": storm("federated", "theft"),
+    "validity_ignored": storm("flat", "forger"),
+    "revocation_ignored": storm("flat", "theft"),
+    "names_ignored": storm("flat", "theft"),
+    "facts_of_revoked_keys_stay": storm("flat", "theft"),
+    "entries_of_revoked_keys_stay": storm("flat", "theft"),
+    "revocations_forgotten": a_revoked_key_stays_revoked_through_a_restart,
+    "dots_for_anybody": storm("flat", "liar,loss,partition"),
+    "vouchers_not_counted": own_test(test_trust.test_agents_of_one_voucher_do_not_rate_each_other_and_speak_as_one),
+    "any_few_rate": own_test(
+        test_trust.test_raters_that_no_moderator_found_good_count_once_more_than_a_third_of_the_hive_says_so
+    ),
+    "moderators_rated_by_all": own_test(test_trust.test_only_moderators_rate_moderators_and_nobody_silences_one),
+    "moderators_silenced": own_test(test_trust.test_only_moderators_rate_moderators_and_nobody_silences_one),
+}
+
+
+def test_every_protection_is_hunted() -> None:
+    assert set(HUNTS) == set(PROTECTIONS)
+
+
+@pytest.mark.parametrize("name", HUNTS)
+def test_where_it_is_missing_that_is_noticed(name: str) -> None:
+    with PROTECTIONS[name]():
+        caught = HUNTS[name]()
+
+    assert caught
+    assert "raises" not in caught

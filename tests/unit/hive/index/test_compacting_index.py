@@ -1,0 +1,95 @@
+"""A part of a replica stays as large as what is in it, and finds the same while it is made anew."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
+from hive_mind.model.ids import fact_id
+from hive_mind.model.probe import Anchors, Probe
+from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.vector import ExactVectors
+from tests.hives import Hive, flat
+
+WORDS = ("pump", "valve", "door", "red", "green", "open", "closed", "seal")
+
+
+def indexed(chance: Random) -> Indexed:
+    vector = np.array([chance.gauss(0, 1) for _ in range(4)], np.float32)
+    words = dict.fromkeys(tokenize(" ".join(chance.choices(WORDS, k=4))), 1.0)
+    evidence = Evidence(chance.random(), chance.random(), (chance.choice("abc"), "d"))
+    return Indexed(words, vector / np.linalg.norm(vector), evidence)
+
+
+def part_of(facts: dict[str, Indexed]) -> CompactingIndex:
+    return CompactingIndex(lambda: FactIndex(ExactVectors(4)), facts.__getitem__)
+
+
+def places(part: CompactingIndex) -> int:
+    return len(part.index._ids)
+
+
+def found(part: CompactingIndex) -> dict[str, tuple[float, ...]]:
+    """Every score and all evidence of what is found, by id."""
+    query = Probe(("pump", "red"), Anchors((("door",),)), np.array([1, 0, 0, 0], np.float32), 20)
+    pool, positions = part.index.found(query)
+    behind = part.columns.at(positions, lambda agents: float(len(agents)) + agents[0].encode()[0])
+    columns = (pool.keyword, pool.semantic, pool.exact, behind.confirmations, behind.trust, behind.confidence)
+    return {id: tuple(float(column[row]) for column in columns) for row, id in enumerate(pool.ids)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_facts_that_come_go_and_change_are_found_as_in_a_part_made_of_them_at_once(seed):
+    chance, facts = Random(seed), dict[str, Indexed]()
+    part, most = part_of(facts), 0
+    for number in range(3_000):
+        if len(facts) > 60:
+            gone = chance.choice(list(facts))
+            part.remove(gone, facts.pop(gone).terms)
+        id = fact_id(str(chance.randrange(500)))
+        if id in facts:
+            facts[id] = facts[id]._replace(evidence=indexed(chance).evidence)
+            part.note(id, facts[id].evidence)
+        else:
+            facts[id] = indexed(chance)
+            part.add(id, facts[id])
+        if number % 7 == 0:
+            part.renew_some(2)
+        most = max(most, places(part))
+        if number % 250 == 0:
+            fresh = part_of(facts)
+            for one, its in facts.items():
+                fresh.add(one, its)
+            assert found(part) == found(fresh)
+    assert most < 600
+
+
+def test_whoever_has_time_brings_it_to_an_end():
+    facts = {fact_id(str(number)): indexed(Random(number)) for number in range(600)}
+    part = part_of(facts)
+    for id, one in facts.items():
+        part.add(id, one)
+    for id in list(facts)[:430]:
+        part.remove(id, facts.pop(id).terms)
+
+    while part.renew_some(10):
+        pass
+
+    assert len(facts) == 170
+    assert places(part) < 180
+
+
+def test_a_hive_that_takes_back_as_much_as_it_is_told_stays_as_small_as_it_is():
+    hive = Hive(flat("n0"))
+    for number in range(900):
+        content = f"Thing {number} is here."
+        hive.say("n0", content, concept=f"thing {number}")
+        hive.found("n0", content)
+        hive.take_back("n0", fact_id(content))
+        assert hive.found("n0", content) == []
+    replica = hive.nodes["n0"].replica
+
+    assert places(replica._home) < 300
+    assert not replica._concepts._ids

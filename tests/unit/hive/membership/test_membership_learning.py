@@ -1,0 +1,165 @@
+"""A node hears of a topology that it does not know: when it asks, what it takes, and what it tells others."""
+
+from random import Random
+
+import pytest
+
+from hive_mind.errors import WireError
+from hive_mind.hive.effects import Put, Send
+from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
+from hive_mind.hive.topology import log
+from hive_mind.hive.topology.codec import pack
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.log import STEPS_MAX, TopologyLog, TopologyVersion
+from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest
+from tests.members import arranged
+from tests.unit.hive.beating import ABC, ABCD, SETTINGS, Others, membership, now
+
+
+def test_who_hears_of_a_higher_epoch_asks_the_sender_and_does_not_ask_everybody():
+    one = membership()
+    others = Others(one)
+
+    (asked,) = others.beat(100, "b", epoch=1 << 16)
+    assert asked == Send(("b",), ArrangementRequest(1))
+    assert others.beat(200, "c", epoch=1 << 16) == []
+    assert others.beat(1_200, "c", epoch=1 << 16) == [Send(("c",), ArrangementRequest(1))]
+    assert others.beat(3_000, "c", epoch=1) == []
+
+
+def test_a_higher_topology_is_kept_and_one_that_is_not_changes_nothing():
+    one = membership()
+
+    (kept,) = one.receive("b", Arrangement(ABCD.epoch, (arranged(ABCD, 1),), 1), now(10))
+
+    assert (one.topology, one.is_learned) == (ABCD, True)
+    assert [(step.topology, step.is_next) for step in one.news()] == [(ABCD, True)]
+    assert one.news() == ()
+    for older in (ABC, ABCD):
+        assert one.receive("c", Arrangement(older.epoch, (arranged(older),)), now(20)) == []
+    again = Membership("a", b"boot two", ABC, SETTINGS, Random(1))
+    again.start([*kept.records, Put("meta", b"clock", b"")], now(0))
+    assert (again.topology, again.is_learned) == (ABCD, True)
+
+
+def test_what_a_journal_kept_counts_only_if_it_is_newer():
+    newer = Flat(("a", "b"), 7 << 16)
+    one = Membership("a", b"boot one", newer, SETTINGS, Random(1))
+
+    one.start([Put(MEMBERSHIP, b"topologies", TopologyLog((TopologyVersion(ABCD, arranged(ABCD)),)).packed())], now(0))
+
+    assert (one.topology, one.is_learned) == (newer, False)
+
+
+def chain(length: int) -> list[Flat]:
+    return [Flat(("a", "b", f"x{number}"), (number + 1) << 16) for number in range(length)]
+
+
+def teller(length: int) -> Membership:
+    """One that has gone through so many topologies."""
+    one = membership()
+    for topology in chain(length):
+        one.adopt(topology, now(0))
+    return one
+
+
+def test_who_missed_some_is_told_of_each_in_its_turn():
+    steps, behind = chain(3), membership("b")
+    (answer,) = teller(3).receive("b", ArrangementRequest(1), now(0))
+    assert answer.to == ("b",)
+
+    behind.receive("a", answer.message, now(0))
+
+    assert [(step.topology, step.is_next) for step in behind.news()] == [(topology, True) for topology in steps]
+
+
+def test_who_missed_too_much_is_told_what_holds_and_that_something_lay_between():
+    behind = membership("b")
+    (answer,) = teller(STEPS_MAX + 1).receive("b", ArrangementRequest(1), now(0))
+
+    behind.receive("a", answer.message, now(0))
+
+    ((topology, is_next),) = behind.news()
+    assert (topology, is_next) == (chain(STEPS_MAX + 1)[-1], False)
+    for before in (1, chain(2)[0].epoch):
+        assert behind.receive("c", ArrangementRequest(before), now(0))[0].message.follows == 0
+
+
+def test_what_would_be_too_much_for_a_message_is_left_out(monkeypatch):
+    monkeypatch.setattr(log, "TOPOLOGY_BYTES_MAX", 2 * len(pack(ABCD)))
+
+    (answer,) = teller(3).receive("b", ArrangementRequest(1), now(0))
+
+    assert (len(answer.message.steps), answer.message.follows) == (1, 0)
+
+
+def test_an_arrangement_that_leaves_something_out_is_asked_about_and_not_taken():
+    behind = membership("b")
+    far = Arrangement(5 << 16, (arranged(Flat(("a", "b"), 5 << 16), 4 << 16),), 4 << 16)
+
+    assert behind.receive("a", far, now(0)) == [Send(("a",), ArrangementRequest(1))]
+
+    assert behind.topology == ABC
+
+
+def test_who_knows_no_topology_takes_the_one_it_is_told_and_has_nothing_to_tell():
+    one = membership("x", None, wants_in=True)
+    assert one.topology is None
+    assert one.receive("a", ArrangementRequest(0), now(0)) == []
+    assert one.suspected(now(9_000)) == set()
+
+    (asked,) = Others(one).beat(10, "a", epoch=ABCD.epoch)
+    assert asked.message == ArrangementRequest(0)
+    one.receive("a", Arrangement(ABCD.epoch, (arranged(ABC), arranged(ABCD, 1))), now(20))
+
+    assert one.topology == ABCD
+    assert [(step.topology, step.is_next) for step in one.news()] == [(ABCD, False)]
+    assert not one.is_in
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Arrangement(9 << 16, ()),
+        Arrangement(9 << 16, (Arranged(b"nonsense"),)),
+        Arrangement(9 << 16, (arranged(ABCD),)),
+        Arrangement(ABCD.epoch, (arranged(ABCD), arranged(ABCD, ABCD.epoch))),
+        Arrangement(ABCD.epoch, (arranged(ABCD), arranged(ABC, ABCD.epoch))),
+        Arrangement(ABCD.epoch, (arranged(ABC), arranged(ABCD))),
+        Arrangement(ABCD.epoch, (arranged(ABCD, ABCD.epoch),), ABCD.epoch),
+        Arrangement(ABCD.epoch, (arranged(ABCD, -1),)),
+        Arrangement(ABCD.epoch, (arranged(ABCD),), 1),
+        Arrangement(ABCD.epoch, (arranged(ABCD),) * (STEPS_MAX + 1)),
+        Arrangement(ABCD.epoch, (arranged(ABCD, 1, "x" * 201),), 1),
+        Arrangement(ABCD.epoch, (Arranged(pack(ABCD), "a", 1, bytes(2000)),), 1),
+        Arrangement(1 << 60, (arranged(ABCD),)),
+    ],
+)
+def test_what_is_no_topology_is_refused_and_has_changed_nothing(told):
+    one = membership()
+
+    with pytest.raises(WireError):
+        one.receive("mallory", told, now(10))
+
+    assert (one.topology, one.news()) == (ABC, ())
+
+
+@pytest.mark.parametrize("kept", [b"", b"nonsense", b"\x91\xc4\x01\x00"])
+def test_a_journal_that_keeps_nonsense_is_not_believed(kept):
+    one = Membership("a", b"boot one", ABC, SETTINGS, Random(1))
+
+    with pytest.raises(WireError):
+        one.start([Put(MEMBERSHIP, b"topologies", kept)], now(0))
+
+
+@pytest.mark.parametrize("epoch", [-1, -(1 << 62), 0, 7])
+def test_who_knows_no_topology_is_asked_for_one_and_says_nothing(epoch):
+    newcomer = membership("d", None)
+
+    assert newcomer.receive("b", ArrangementRequest(epoch), now(10)) == []
+
+
+def test_who_asks_for_what_follows_an_epoch_that_can_not_be_is_told_what_holds():
+    (told,) = membership().receive("b", ArrangementRequest(-1), now(10))
+
+    assert [step.topology for step in told.message.steps] == [pack(ABC)]

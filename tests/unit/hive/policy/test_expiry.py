@@ -1,0 +1,119 @@
+from dataclasses import replace
+from math import exp, isclose
+
+from hive_mind.hive.effects import Now
+from hive_mind.hive.policy.expiry import (
+    HOUR_MS,
+    TTL_MAX_MS,
+    ExpirySettings,
+    FactTTL,
+    Lifetime,
+    confidence_now,
+    decayed,
+    due,
+    is_expired,
+    is_hidden,
+    lifetime,
+)
+from hive_mind.model.evidence import Assertion, Stamp, Statement
+
+HIVE_MS = 1_700_000_000_000
+NOW = Now(wall_ms=5, mono_ms=50 * HOUR_MS)
+ON = ExpirySettings(is_on=True)
+SEEN_NOW = NOW.mono_ms
+
+
+def said(ttl_ms: int = 0, expires_ms: int = 0) -> Assertion:
+    return Assertion("f", "ann", "doc", 0.8, Stamp(HIVE_MS - HOUR_MS), Statement("The sky is blue."), ttl_ms, expires_ms)
+
+
+def test_forgetting_is_off_unless_it_is_turned_on():
+    old = said(ttl_ms=1, expires_ms=1)
+
+    assert not ExpirySettings().is_on
+    assert not is_hidden(old, 0, HIVE_MS, NOW, ExpirySettings())
+    assert due([("d", old, 0)], HIVE_MS, NOW, ExpirySettings()) == ()
+    assert confidence_now(0.8, Stamp(0), HIVE_MS, ExpirySettings()) == 0.8
+    assert lifetime(0, HIVE_MS, ExpirySettings()) == Lifetime(0, 0)
+
+
+def test_a_day_at_one_percent_an_hour_leaves_79_percent():
+    assert isclose(decayed(1.0, 24.0), exp(-0.24))
+    assert isclose(confidence_now(0.5, Stamp(HIVE_MS - 24 * HOUR_MS), HIVE_MS, ON), 0.5 * exp(-0.24))
+
+
+def test_a_fact_from_the_future_has_not_faded():
+    assert decayed(0.7, -5.0) == 0.7
+    assert confidence_now(0.7, Stamp(HIVE_MS + HOUR_MS), HIVE_MS, ON) == 0.7
+
+
+def test_without_a_trusted_clock_nothing_fades():
+    assert confidence_now(0.7, Stamp(0), None, ON) == 0.7
+
+
+def test_an_assertion_is_hidden_at_its_moment_and_collected_after_the_grace():
+    short = said(ttl_ms=HOUR_MS, expires_ms=HIVE_MS)
+    before, grace_over = HIVE_MS - 1, HIVE_MS + ON.grace_ms
+
+    assert not is_hidden(short, SEEN_NOW, before, NOW, ON)
+    assert is_hidden(short, SEEN_NOW, HIVE_MS, NOW, ON)
+    assert due([("d", short, SEEN_NOW)], grace_over - 1, NOW, ON) == ()
+    assert due([("d", short, SEEN_NOW)], grace_over, NOW, ON) == ("d",)
+
+
+def test_a_dry_run_gives_the_same_answer_twice():
+    rows = [("old", said(1, 1), 0), ("new", said(1, HIVE_MS + HOUR_MS), 0), ("for ever", said(), 0)]
+
+    assert due(rows, HIVE_MS, NOW, ON) == due(rows, HIVE_MS, NOW, ON) == ("old",)
+
+
+def test_without_its_authors_clock_a_time_to_live_is_counted_from_when_it_was_first_seen():
+    relative = said(ttl_ms=HOUR_MS)
+
+    assert not is_expired(relative, SEEN_NOW - HOUR_MS + 1, HIVE_MS, NOW)
+    assert is_expired(relative, SEEN_NOW - HOUR_MS, HIVE_MS, NOW)
+    assert is_expired(relative, SEEN_NOW - HOUR_MS, HIVE_MS, Now(wall_ms=-(10**15), mono_ms=NOW.mono_ms))
+
+
+def test_the_grace_holds_for_time_counted_from_first_sight_too():
+    relative = said(ttl_ms=HOUR_MS)
+
+    assert due([("d", relative, SEEN_NOW - HOUR_MS - ON.grace_ms + 1)], None, NOW, ON) == ()
+    assert due([("d", relative, SEEN_NOW - HOUR_MS - ON.grace_ms)], None, NOW, ON) == ("d",)
+
+
+def test_without_a_trusted_clock_here_an_authors_moment_is_not_believed_to_have_come():
+    fresh = said(ttl_ms=HOUR_MS, expires_ms=1)
+
+    assert not is_expired(fresh, SEEN_NOW, None, NOW)
+    assert is_expired(fresh, SEEN_NOW - HOUR_MS, None, NOW)
+    assert not is_expired(said(expires_ms=1), 0, None, NOW)
+
+
+def test_a_refresh_lives_on_when_the_assertion_before_it_is_collected():
+    old = said(ttl_ms=HOUR_MS, expires_ms=HIVE_MS - HOUR_MS)
+    refresh = replace_expiry(old, HIVE_MS + HOUR_MS)
+
+    assert due([("old", old, 0), ("refresh", refresh, 0)], HIVE_MS, NOW, ON) == ("old",)
+
+
+def replace_expiry(assertion: Assertion, expires_ms: int) -> Assertion:
+    return Assertion(**{name: getattr(assertion, name) for name in assertion.__struct_fields__} | {"expires_ms": expires_ms})
+
+
+def test_an_author_writes_its_own_time_to_live_or_the_hives_and_no_moment_without_a_clock():
+    assert lifetime(HOUR_MS, HIVE_MS, ON) == Lifetime(HOUR_MS, HIVE_MS + HOUR_MS)
+    assert lifetime(0, HIVE_MS, ON) == Lifetime(24 * HOUR_MS, HIVE_MS + 24 * HOUR_MS)
+    assert lifetime(HOUR_MS, None, ON) == Lifetime(HOUR_MS, 0)
+    assert lifetime(HOUR_MS, HIVE_MS, ExpirySettings()) == Lifetime(HOUR_MS, HIVE_MS + HOUR_MS)
+    assert lifetime(10**18, HIVE_MS, ON).ttl_ms == TTL_MAX_MS
+    assert lifetime(0, HIVE_MS, replace(ON, max_age_hours=0.5)).ttl_ms == HOUR_MS // 2
+
+
+def test_the_record_of_004_fades_and_expires_by_its_creation():
+    record = FactTTL(created_ms=HIVE_MS)
+
+    assert isclose(record.confidence(1.0, HIVE_MS + HOUR_MS), exp(-0.01))
+    assert not record.is_expired(HIVE_MS + 24 * HOUR_MS - 1)
+    assert record.is_expired(HIVE_MS + 24 * HOUR_MS)
+    assert record.age_hours(HIVE_MS - 1) == 0.0

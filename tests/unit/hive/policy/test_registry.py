@@ -1,0 +1,275 @@
+import json
+
+import pytest
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
+from hive_mind.hive.policy.rights import problem_with, rater_of, rating_key, subject_of
+from hive_mind.model.evidence import Stamp
+from hive_mind.model.messages import RegistryEntry
+
+NOW_MS = 1_700_000_000_000
+GOOD = '{"good":3,"bad":1,"at_ms":5}'
+
+
+def at(ms: int, actor: bytes = b"node-one") -> Stamp:
+    return Stamp(NOW_MS + ms, 0, actor)
+
+
+def copies() -> tuple[Registry, Registry]:
+    return Registry(["mod"]), Registry(["mod"])
+
+
+def test_the_last_writer_wins_in_whatever_order_entries_come():
+    here, there = copies()
+    first = here.write("trust/ann", "0.5", "mod", at(1))
+    second = here.write("trust/ann", "1.5", "mod", at(2))
+
+    there.take([second, first], NOW_MS)
+
+    assert here.get("trust/ann") == there.get("trust/ann") == 1.5
+    assert here.fingerprint(b"s") == there.fingerprint(b"s")
+
+
+def test_equal_stamps_with_different_values_end_alike_everywhere():
+    one, other = (RegistryEntry("trust/ann", value, at(1), "mod") for value in ("0.5", "1.5"))
+    here, there = copies()
+
+    here.take([one, other], NOW_MS)
+    there.take([other, one], NOW_MS)
+
+    assert here.entries() == there.entries()
+
+
+def test_taking_an_entry_twice_changes_nothing():
+    here, there = copies()
+    entry = here.write("agent/ann", "{}", "ann", at(1))
+
+    assert there.take([entry], NOW_MS) == (entry,)
+    version = there.version
+
+    assert there.take([entry], NOW_MS) == ()
+    assert there.version == version
+
+
+def test_a_later_stranger_does_not_shadow_a_moderator():
+    here, _ = copies()
+    here.write("trust/ann", "0.2", "mod", at(1))
+
+    here.take([RegistryEntry("trust/ann", "2.0", at(50), "ann")], NOW_MS)
+
+    assert here.get("trust/ann") == 0.2
+    assert here.with_prefix("trust/") == {"trust/ann": 0.2}
+
+
+def test_an_entry_that_arrives_before_its_writers_appointment_counts_from_then_on():
+    here, _ = copies()
+    here.take([RegistryEntry("trust/ann", "0.2", at(2), "may")], NOW_MS)
+    assert here.get("trust/ann") is None
+
+    here.take([RegistryEntry("moderator/may", "true", at(1), "mod")], NOW_MS)
+
+    assert here.get("trust/ann") == 0.2
+    assert here.moderators == {"mod", "may"}
+
+
+def test_what_a_moderator_did_in_office_stays_and_what_it_does_afterwards_is_void():
+    here, _ = copies()
+    here.write("moderator/may", "true", "mod", at(1))
+    here.write("redacted/f1", "true", "may", at(2))
+
+    here.write("moderator/may", "false", "mod", at(3))
+    here.take([RegistryEntry("redacted/f2", "true", at(4), "may")], NOW_MS)
+
+    assert here.get("redacted/f1") is True
+    assert here.get("redacted/f2") is None
+    assert here.may_write("redacted/f2", "may")
+
+
+def test_only_founders_appoint():
+    here, _ = copies()
+    here.write("moderator/may", "true", "mod", at(1))
+
+    here.take([RegistryEntry("moderator/eve", "true", at(2), "may")], NOW_MS)
+
+    assert here.moderators == {"mod", "may"}
+    assert here.may_write("moderator/eve", "may")
+
+
+@pytest.mark.parametrize(
+    ("key", "by", "is_allowed"),
+    [
+        ("agent/ann", "ann", True),
+        ("agent/ann", "mod", True),
+        ("agent/ann", "bob", False),
+        ("trust/ann", "mod", True),
+        ("trust/ann", "ann", False),
+        ("rating/ann/bob", "ann", True),
+        ("state/ann/rate", "ann", True),
+        ("state/ann/rate", "mod", False),
+        ("rating/ann/bob", "mod", False),
+        ("quarantine/f1", "ann", False),
+        ("retracted/f1/ann", "ann", True),
+        ("retracted/f1/ann", "bob", False),
+        ("retracted/f1", "ann", False),
+        ("retracted/f1", "", False),
+        ("redacted/f1", "mod", True),
+    ],
+)
+def test_who_may_write_what(key, by, is_allowed):
+    assert (Registry(["mod"]).may_write(key, by) == "") is is_allowed
+
+
+@pytest.mark.parametrize(("value", "trust"), [("8100", 2.0), ("-3", 0.0), ("1", 1.0), ("0.25", 0.25)])
+def test_trust_is_clamped_when_written_and_when_read(value, trust):
+    here, there = copies()
+
+    written = here.write("trust/ann", value, "mod", at(1))
+    there.take([RegistryEntry("trust/ann", value, at(1), "mod")], NOW_MS)
+
+    assert json.loads(written.value) == here.get("trust/ann") == there.get("trust/ann") == trust
+
+
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "1e999", '"2.0"', "true", "null", "[1]", "{}", "1.0.0", "9" * 400, "[" * 3_999]
+)
+def test_trust_that_is_no_number_is_refused_with_a_reason(value):
+    here, _ = copies()
+
+    assert here.refusal("trust/ann", value, "mod")
+    assert here.take([RegistryEntry("trust/ann", value, at(1), "mod")], NOW_MS) == ()
+    with pytest.raises(InvalidInput):
+        here.write("trust/ann", value, "mod", at(1))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rating/ann/bob", '{"good":-1,"bad":0,"at_ms":0}'),
+        ("rating/ann/bob", '{"good":1,"bad":0}'),
+        ("rating/ann/bob", '{"good":true,"bad":0,"at_ms":0}'),
+        ("rating/ann/ann", GOOD),
+        ("rating/ann/", GOOD),
+        ("rating/ann", GOOD),
+        ("rating//bob", GOOD),
+        ("state/ann", "{}"),
+        ("state//rate", "{}"),
+        ("state/ann/", "{}"),
+        ("state/ann/rate", "3"),
+        ("moderator/ann", "1"),
+        ("agent/ann", "[]"),
+        ("agent/", "{}"),
+        ("agent", "{}"),
+        ("else/ann", "{}"),
+        ("redacted/f", "false"),
+        ("redacted/f", ""),
+        ("retracted/f", ""),
+        ("quarantine/f", '""'),
+        ("agent/" + "a" * 1_001, "{}"),
+        ("agent/ann", '{"a":"' + "x" * 4_000 + '"}'),
+        ("agent/\ud800", "{}"),
+    ],
+)
+def test_malformed_entries_are_passed_over(key, value):
+    here = Registry(["ann"])
+
+    assert here.take([RegistryEntry(key, value, at(1), "ann")], NOW_MS) == ()
+    assert here.refusal(key, value, "ann")
+
+
+@pytest.mark.parametrize(
+    "stamp", [Stamp(-1), Stamp(1 << 60), Stamp(1, -1), Stamp(1, 0, b"x" * 65), (1, 2), Stamp("1"), Stamp(True), None]
+)
+def test_an_impossible_stamp_is_a_reason_and_no_error(stamp):
+    assert problem_with(RegistryEntry("agent/ann", "{}", stamp, "ann"))
+
+
+def test_deleting_takes_the_value_away_for_good():
+    here, there = copies()
+    old = here.write("agent/ann", '{"node":"n1"}', "ann", at(1))
+
+    gone = here.write("agent/ann", "", "ann", at(2))
+    there.take([gone, old], NOW_MS)
+
+    assert here.get("agent/ann") is there.get("agent/ann") is None
+    assert here.with_prefix("agent/") == {}
+    assert len(here) == len(there) == 1
+
+
+def test_an_entry_from_beyond_hive_time_is_nobodys():
+    here, _ = copies()
+    latest = RegistryEntry("agent/ann", "{}", at(DRIFT_MS), "ann")
+    beyond = RegistryEntry("agent/bob", "{}", at(DRIFT_MS + 1), "bob")
+
+    assert here.take([latest, beyond], NOW_MS) == (latest,)
+
+
+def test_a_sweep_forgets_what_was_taken_before_the_clock_was_known_and_hands_back_ones_own():
+    here, there = copies()
+    mine = here.write("trust/ann", "0.5", "mod", at(10**9, b"me"))
+    others = RegistryEntry("agent/bob", "{}", at(10**9, b"you"), "bob")
+    here.take([others], None)
+
+    swept = here.sweep(NOW_MS, lambda entry: entry.stamp.actor == b"me")
+    again = here.write_again(swept.restamp[0], at(5, b"me"))
+    there.take([mine, again], NOW_MS)
+
+    assert (swept.restamp, swept.forgotten) == ((mine,), (others,))
+    assert here.get("trust/ann") == there.get("trust/ann") == 0.5
+    assert here.fingerprint(b"s") == there.fingerprint(b"s")
+    assert here.sweep(NOW_MS, lambda _: True) == ((), ())
+
+
+def test_a_second_sweep_by_an_earlier_time_forgets_what_the_first_let_be():
+    here, _ = copies()
+    here.take([RegistryEntry("agent/ann", "{}", at(ms), "ann" if ms else "mod") for ms in (0, 10**9)], None)
+
+    first = here.sweep(NOW_MS, lambda _: False)
+    second = here.sweep(NOW_MS - 10**9, lambda _: False)
+
+    assert [len(swept.forgotten) for swept in (first, second)] == [1, 1]
+
+
+def test_what_was_forgotten_leaves_no_trace_in_the_fingerprint():
+    here, there = copies()
+
+    here.take([RegistryEntry("agent/ann", "{}", at(10**9), "ann")], None)
+    here.sweep(NOW_MS, lambda _: False)
+
+    assert here.fingerprint(b"s") == there.fingerprint(b"s")
+    assert len(here) == 0
+
+
+def test_the_fingerprint_depends_on_entries_and_session():
+    here, there = copies()
+    before = here.fingerprint(b"s")
+
+    here.write("agent/ann", "{}", "ann", at(1))
+
+    assert here.fingerprint(b"s") != before
+    assert here.fingerprint(b"s") != here.fingerprint(b"t")
+    assert there.fingerprint(b"s") == before
+
+
+def test_each_writer_has_its_own_record_in_a_journal():
+    one, other = (RegistryEntry("trust/ann", "1", at(1), by) for by in ("mod", "may"))
+
+    assert record_key(one) != record_key(other)
+
+
+def test_names_with_slashes_keep_apart():
+    key = rating_key("team/a%2F", "team/b")
+
+    assert (rater_of(key), subject_of(key)) == ("team/a%2F", "team/b")
+    assert Registry().may_write(key, "team/a%2F") == ""
+
+
+def test_only_what_a_kind_depends_on_moves_its_version():
+    here, _ = copies()
+    before = here.version_of("trust", "rating")
+
+    here.write("agent/ann", "{}", "ann", at(1))
+    assert here.version_of("trust", "rating") == before
+
+    here.write("moderator/may", "true", "mod", at(2))
+    assert here.version_of("trust", "rating") > before

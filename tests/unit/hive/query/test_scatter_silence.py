@@ -1,0 +1,228 @@
+"""A question to members that are silent, slow or believed dead, in virtual time."""
+
+from benchmarks.tail import tail
+from hive_mind.hive.effects import Ask
+from hive_mind.hive.query.latencies import Latencies
+from hive_mind.hive.query.scatter import Scatter
+from hive_mind.hive.topology.base import ReplicaSet
+from tests.unit.hive.scattering import (
+    ONE,
+    PLAIN,
+    RED,
+    SETTINGS,
+    TWO,
+    asked,
+    pool_reply,
+    red_reply,
+    scatter_of,
+    wait,
+    without_rivals,
+)
+
+
+def test_a_lost_message_is_sent_again_once_then_another_replica_is_asked():
+    scatter = scatter_of(ONE, latencies=without_rivals())
+    scatter.start(0)
+
+    assert wait(scatter) == [(200, "a", "s"), (400, "b", "s"), (600, "b", "s"), (800, "c", "s"), (1_000, "c", "s")]
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert (found.completeness, found.missing, found.silent) == (0.0, ("p0", "p1"), ("a", "b", "c"))
+
+
+def test_a_replica_in_place_of_a_silent_one_completes_the_answer_and_the_silent_one_is_named():
+    scatter = scatter_of(ONE, latencies=without_rivals())
+    scatter.start(0)
+    wait(scatter, 450)
+
+    scatter.take("b", pool_reply("s", "1"), 460)
+
+    assert scatter.is_done
+    assert (scatter.gathered().completeness, scatter.gathered().silent) == (1.0, ("a",))
+
+
+def test_every_member_has_its_turn_before_a_short_deadline():
+    scatter = scatter_of(ONE, deadline_ms=500, latencies=without_rivals())
+    scatter.start(0)
+
+    assert {node for _, node, _ in wait(scatter)} >= {"a", "b"}
+    assert scatter.is_done
+
+
+def test_a_slow_reply_gets_a_rival_and_the_first_answer_counts():
+    latencies = taught(20)
+    scatter = scatter_of(ONE, latencies=latencies)
+    scatter.start(0)
+
+    assert wait(scatter, 20) == [(20, "b", "s")]
+    scatter.take("b", pool_reply("s", "1"), 30)
+    assert scatter.is_done
+    assert scatter.take("a", pool_reply("s", "2"), 31) == []
+    assert (scatter.gathered().pool.ids, scatter.gathered().silent) == (("1",), ())
+
+
+def test_rivals_have_a_budget():
+    latencies = taught(20)
+    sets = [ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}",)) for n in range(100)]
+    scatter = scatter_of(sets, latencies=latencies)
+    scatter.start(0)
+
+    assert len(wait(scatter, 100)) == SETTINGS.hedge_burst
+
+
+def test_who_stayed_silent_is_tried_last_until_it_is_heard_of_again():
+    latencies = without_rivals()
+    first = scatter_of(ONE, latencies=latencies)
+    first.start(0)
+    wait(first, 450)
+    first.take("b", pool_reply("s"), 451)
+
+    second = Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, 500)
+    assert asked(second.start(500)) == [("b", "s")]
+
+    after = 451 + SETTINGS.suspect_ms
+    assert asked(Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, after).start(after)) == [("a", "s")]
+    latencies.suspect("a", after)
+    latencies.heard("a")
+    assert asked(Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, after).start(after)) == [("a", "s")]
+
+
+def test_when_all_members_were_silent_they_are_asked_together_and_not_waited_for_to_the_end():
+    latencies = without_rivals()
+    for node in "abc":
+        latencies.suspect(node, 0)
+    scatter = scatter_of(ONE, latencies=latencies)
+
+    assert asked(scatter.start(0)) == [("a", "s"), ("b", "s"), ("c", "s")]
+    wait(scatter, 400)
+    assert scatter.is_done
+    assert scatter.gathered().silent == ("a", "b", "c")
+
+
+def believed_dead(*nodes: str) -> Latencies:
+    latencies = without_rivals()
+    latencies.suspects = frozenset(nodes)
+    return latencies
+
+
+def test_who_is_believed_dead_is_asked_last_also_after_those_that_were_silent():
+    latencies = believed_dead("a")
+    latencies.suspect("b", 0)
+
+    scatter = scatter_of(ONE, latencies=latencies)
+
+    assert asked(scatter.start(0)) == [("c", "s")]
+    assert [(ms, node) for ms, node, _ in wait(scatter, 900)] == [
+        (200, "c"),
+        (400, "b"),
+        (600, "b"),
+        (800, "a"),
+        (800 + SETTINGS.doubted_ms // 2, "a"),
+    ]
+    assert not scatter.is_done, "c and b live, and may still answer"
+
+
+def test_a_set_whose_members_are_all_believed_dead_is_asked_and_hardly_waited_for():
+    scatter = scatter_of([*TWO, ReplicaSet("u", ("x", "y", "z"), ("p3",))], latencies=believed_dead("x", "y", "z"))
+
+    assert asked(scatter.start(0)) == [("a", "s"), ("c", "t"), ("x", "u"), ("y", "u"), ("z", "u")]
+    scatter.take("a", pool_reply("s", "1"), 5)
+    scatter.take("c", pool_reply("t", "2"), 5)
+    wait(scatter, SETTINGS.doubted_ms)
+
+    assert scatter.is_done
+    found = scatter.gathered()
+    assert (found.missing, found.silent, set(found.pool.ids)) == (("p3",), ("x", "y", "z"), {"1", "2"})
+
+
+def test_a_dead_group_costs_a_question_little_of_its_deadline():
+    scatter = scatter_of(TWO, RED, latencies=believed_dead("c", "d"))
+    scatter.start(0)
+    scatter.take("a", red_reply("s", "1"), 5)
+    assert not scatter.is_done
+    wait(scatter, SETTINGS.doubted_ms)
+
+    assert scatter.is_done
+    assert scatter.gathered().missing == ("p2",)
+
+
+def test_one_that_is_believed_dead_and_lives_is_heard():
+    latencies = believed_dead("a", "b", "c")
+    scatter = scatter_of(ONE, latencies=latencies)
+    scatter.start(0)
+
+    scatter.take("b", pool_reply("s", "1"), 30)
+
+    assert scatter.is_done
+    assert scatter.gathered().completeness == 1.0
+    assert latencies.suspects == {"a", "c"}
+
+
+def test_nobody_asks_the_dead_because_somebody_is_slow():
+    latencies = taught(20)
+    latencies.suspects = frozenset("bc")
+    scatter = scatter_of(ONE, latencies=latencies)
+    scatter.start(0)
+
+    assert wait(scatter, 200) == [(200, "a", "s")]
+
+
+def test_when_only_the_dead_are_left_they_are_asked_together():
+    scatter = scatter_of(ONE, latencies=believed_dead("b", "c"))
+    scatter.start(0)
+
+    effects = scatter.take("a", pool_reply("s", "1", missing=("p1",)), 5)
+
+    assert asked(effects) == [("b", "s"), ("c", "s")]
+    wait(scatter, 5 + SETTINGS.doubted_ms)
+    assert scatter.is_done
+    assert scatter.gathered().missing == ("p1",)
+
+
+def test_a_node_that_others_believe_dead_still_asks_itself_first():
+    scatter = scatter_of(ONE, node="c", latencies=believed_dead("a", "b", "c"))
+
+    assert asked(scatter.start(0)) == [("me", "s")]
+
+
+def test_a_member_that_died_costs_one_question():
+    latencies = taught(10)
+    waits = []
+    for number in range(4):
+        start = 1_000 * number
+        scatter = Scatter(Ask("q", PLAIN, 900), ONE, "me", 7, SETTINGS, latencies, start)
+        pending = [(start + 3, node) for node, _ in asked(scatter.start(start)) if node != "a"]
+        while not scatter.is_done:
+            now, node = min([*pending, (scatter.wake_at_ms, "")])
+            if node:
+                scatter.take(node, pool_reply("s"), now)
+            else:
+                pending += [(now + 3, other) for other, _ in asked(scatter.tick(now)) if other != "a"]
+        waits.append(now - start)
+
+    assert waits == [13, 3, 3, 3]
+
+
+def test_one_slow_reply_in_a_hundred_does_not_make_every_question_slow():
+    figures = tail("rivals for the slow", questions=400)
+
+    assert figures.p99_ms <= 60
+    assert figures.extra_load <= 0.06
+    assert figures.complete_at_200_ms >= 0.99
+    assert figures.complete == 1.0
+
+
+def test_nobody_is_asked_twice_as_much_because_all_are_slow():
+    latencies = Latencies()
+    for _ in range(1_000):
+        latencies.asked()
+
+    assert sum(latencies.take_hedge() for _ in range(1_000)) == SETTINGS.hedge_burst
+
+
+def taught(slow_ms: int) -> Latencies:
+    latencies = Latencies()
+    for _ in range(50):
+        latencies.observe(slow_ms)
+    assert latencies.slow_ms == slow_ms
+    return latencies

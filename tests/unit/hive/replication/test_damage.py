@@ -1,0 +1,56 @@
+"""Which records of a journal a node can make something of."""
+
+import msgspec
+import pytest
+
+from hive_mind.hive.effects import Put, SetAside
+from hive_mind.hive.replication.damage import sifted
+from hive_mind.hive.replication.reliable_channels import LANES, SAID
+from tests.hives import MODERATOR, PUMP_ID, Hive, federated
+
+SAID_KEY = b"\0\0\0\0\0\0\0\1ben"
+
+
+def kept() -> list[Put]:
+    """Every kind of record that a node writes."""
+    hive = Hive(federated())
+    hive.is_lost = lambda *_: True
+    hive.say("n0")
+    hive.write("n0", "trust/ines", "0.5", by=MODERATOR)
+    hive.take_back("n0", PUMP_ID)
+    return [Put(*place, value) for place, value in sorted(hive.kept["n0"].items())]
+
+
+def test_what_a_node_writes_it_can_read() -> None:
+    records = kept()
+
+    assert sifted(records) == records
+    tables = {record.table for record in records}
+    assert tables >= {"head", "held", "meta", "outbox", "proof", "registry", "seen", "undelivered"}
+
+
+@pytest.mark.parametrize("table", ["head", "outbox", "proof", "registry", "undelivered", "membership", "tell-said", "incoming"])
+@pytest.mark.parametrize("value", [b"\xc1", msgspec.msgpack.encode({"no": "such thing"})[:-3], b"\xff\xfe"])
+def test_what_nothing_can_be_made_of_is_set_aside_and_the_rest_is_as_it_was(table: str, value: bytes) -> None:
+    records = kept()
+    bad = Put(table, b"some\0key", value)
+
+    assert sifted([*records, bad]) == [*records, SetAside(table, b"some\0key")]
+
+
+def test_a_clock_and_an_offset_that_say_no_time_are_set_aside() -> None:
+    for key in (b"clock", b"offset"):
+        assert sifted([Put("meta", key, b"noon")]) == [SetAside("meta", key)]
+
+
+def test_what_a_journal_found_damaged_stays_so() -> None:
+    lost = SetAside("assertion", b"all\0key", is_place_sure=False)
+
+    assert sifted([lost]) == [lost]
+
+
+def test_what_was_said_in_a_lane_that_is_lost_is_set_aside_with_it() -> None:
+    said = Put(SAID, SAID_KEY, msgspec.msgpack.encode(("note", b"hello")))
+
+    assert sifted([said, Put(LANES, b"ben", b"12345678lane-id.")])[0] == said
+    assert sifted([SetAside(LANES, b"ben"), said])[1] == SetAside(SAID, SAID_KEY)

@@ -1,0 +1,189 @@
+"""What an exchange achieves, what it costs, and what is known of the other one afterwards."""
+
+from itertools import pairwise
+from random import Random
+
+import msgspec
+
+from benchmarks.crowd import Member
+from hive_mind.crdt.runs import unpack
+from hive_mind.hive.replication.exchange import Exchanges, Lag
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.model.evidence import Stamp, dot
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import Announce, Message, RegistryEntry, SyncOffer, SyncState, SyncStep
+from tests.unit.hive.exchanging import NOTHING, NOW, Entries, first_steps, meet, steps, two
+
+# ── what an exchange achieves ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_exchange_brings_both_what_they_lack():
+    ada, bert = two()
+    ada.say("The pump is red.", "The door is open.")
+    bert.say("The tank is full.")
+
+    assert len(meet(ada, bert)) == 5
+    assert sorted(ada.contents()) == sorted(bert.contents()) == ["The door is open.", "The pump is red.", "The tank is full."]
+
+
+def test_who_agrees_says_so_in_two_short_messages():
+    ada, bert = two()
+    ada.say(*[f"Fact {number}." for number in range(300)])
+    meet(ada, bert)
+
+    offer, state = meet(ada, bert)
+
+    assert isinstance(state, SyncState)
+    assert state.agrees == ("all",)
+    assert len(msgspec.msgpack.encode(offer.summaries)) <= 45
+
+
+def test_partitions_that_agree_cost_nothing_beside_one_that_does_not():
+    chance = Random(1)
+    ada, bert = (Member(name, chance, partitions=("x", "y", "z")) for name in ("ada", "bert"))
+    for name in ("x", "y", "z"):
+        ada.say(f"About {name}.", partition=name)
+    meet(ada, bert)
+    bert.say("News.", partition="y")
+
+    messages = meet(ada, bert)
+
+    assert {step.partition for step in steps(messages)} == {"y"}
+    assert messages[1].agrees == ("x", "z")
+
+
+def test_a_partition_only_one_of_them_keeps_is_none_of_the_others_business():
+    ada, bert = two()
+    ada.say("Secret of ada's group.")
+    bert.shares = {}
+
+    assert [type(message) for message in meet(ada, bert)] == [SyncOffer, SyncState]
+
+
+def test_an_assertion_arrives_unchanged_over_ten_hops():
+    """No relay vouches for what it passes on, and nothing grows old or young or more trusted on the way."""
+    members = two(*[f"hop-{number}" for number in range(11)])
+    original = members[0].say("The pump is red.", confidence=0.37, agent="ines").adds
+
+    for here, there in pairwise(members):
+        meet(here, there)
+
+    assert list(members[-1].share.all_sealed()) == original
+
+
+def test_what_was_gossiped_is_not_asserted_again_however_often_it_is_gossiped():
+    members = two("ada", "bert", "cleo")
+    members[0].say("The pump is red.")
+    for _ in range(5):
+        for here in members:
+            for there in members:
+                if here is not there:
+                    meet(here, there)
+
+    assert [len(member.share) for member in members] == [1, 1, 1]
+
+
+def test_thousands_of_facts_are_told_apart_without_a_false_positive():
+    """A filter of fixed size takes new facts for known ones once it is full: those never arrive."""
+    ada, bert = two(step_bytes_max=10_000_000)
+    ada.say(*[f"Fact {number}." for number in range(3_000)])
+    bert.say(*[f"Fact {number}!" for number in range(2_000)])
+
+    assert len(meet(ada, bert)) <= 10
+    assert len(ada.share) == len(bert.share) == 5_000
+
+
+# ── the registry, the clock, the lag ──────────────────────────────────────────────────────────────────────────────────
+
+
+def entry(key: str, ms: int) -> RegistryEntry:
+    return RegistryEntry(key, '"x"', Stamp(ms))
+
+
+def talk_of_registries(here: Entries, there: Entries) -> tuple[SyncState, tuple[Message, ...] | None]:
+    session = b"s" * 16
+    asking, asked = (Exchanges(name, GossipSettings()) for name in (b"asking", b"asked"))
+    (state,) = asked.on_offer("asking", asking.offer(session, (), here.fingerprint(session), NOW), {}, there, NOW)
+    return state, asking.on_state("asked", state, here)
+
+
+def test_registries_that_agree_are_not_sent():
+    state, answer = talk_of_registries(Entries(entry("a", 1)), Entries(entry("a", 1)))
+
+    assert state.registry == ()
+    assert answer == ()
+
+
+def test_registries_that_differ_are_told_both_ways_and_only_what_is_news():
+    here, there = Entries(entry("a", 1), entry("b", 5), entry("c", 3)), Entries(entry("a", 1), entry("b", 2), entry("c", 9))
+    state, answer = talk_of_registries(here, there)
+
+    assert state.registry == there.entries()
+    assert answer == (Announce((entry("b", 5),)),)
+
+
+def test_a_state_tells_the_time_and_what_it_answers():
+    state, _ = talk_of_registries(NOTHING, NOTHING)
+
+    assert (state.clock.wall_ms, state.clock.answers_mono_ms) == (NOW.wall_ms, NOW.mono_ms)
+
+
+def test_the_lag_of_a_peer_is_what_it_lacked_and_since_when():
+    ada, bert = two()
+    assert ada.exchanges.lag("bert", "all") is None
+    first, *_ = ada.say("One.", "Two.", "Three.").adds
+    (step,) = first_steps(ada, bert)
+
+    ada.receive("bert", step, NOW)
+    assert ada.exchanges.lag("bert", "all") == Lag(3, first.assertion.stamp.ms)
+
+    meet(ada, bert)
+    meet(ada, bert)
+    assert ada.exchanges.lag("bert", "all") == bert.exchanges.lag("ada", "all") == Lag()
+    ada.exchanges.keep_only({"cleo"})
+    assert ada.exchanges.lag("bert", "all") is None
+
+
+def test_an_exchange_is_open_until_nothing_more_is_expected():
+    ada, bert = two()
+    bert.say("One.")
+    for _ in range(2):
+        sent: list[tuple[Member, Member, Message]] = [(ada, bert, ada.offer(NOW, "bert"))]
+        assert ada.exchanges.is_open("bert")
+        for sender, receiver, message in sent:
+            is_last = receiver is ada and isinstance(message, SyncStep) and bool(message.adds)
+            assert ada.exchanges.is_open("bert")
+            sent += [(receiver, sender, answer) for answer in receiver.receive(sender.name, message, NOW)]
+            if is_last:
+                break
+        assert not ada.exchanges.is_open("bert")
+    assert not ada.exchanges.is_open("cleo")
+
+
+def test_a_proof_that_nobody_has_is_not_waited_for():
+    ada, bert = two()
+    ada.say("Fading.")
+    meet(ada, bert)
+    ada.take_back("Fading.", why="expired")
+    bert.offer(NOW, "ada")
+    sent: list[tuple[Member, Member, Message]] = [(bert, ada, bert.offer(NOW, "ada"))]
+    for sender, receiver, message in sent:
+        sent += [(receiver, sender, answer) for answer in receiver.receive(sender.name, message, NOW)]
+
+    assert bert.contents() == ["Fading."]
+    assert not bert.exchanges.is_open("ada")
+
+
+def test_an_exchange_reads_shares_and_changes_nothing():
+    ada, bert = two()
+    ada.say("One.", "Two.")
+    ada.take_back("One.")
+    bert.say("Three.")
+    (step,) = first_steps(bert, ada)
+    version = bert.share.members.version
+
+    answer = bert.exchanges.on_step("ada", step, bert.share)
+
+    assert bert.share.members.version == version
+    assert unpack(answer.messages[0].wants) == tuple(dot(ada.share.members.actor, counter) for counter in (1, 2))
+    assert [add.assertion.fact_id for add in answer.messages[0].adds] == [fact_id("Three.")]

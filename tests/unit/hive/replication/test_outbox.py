@@ -1,0 +1,334 @@
+"""What was written reaches every holder, however often messages are lost and nodes are killed."""
+
+from random import Random
+
+import pytest
+
+from hive_mind.hive.effects import Delete, Put, Received, Reconnected, Send, Tick
+from hive_mind.hive.replication.outbox import OUTBOX, DeliverySettings, Outbox
+from hive_mind.hive.replication.partition_replica import Taken
+from hive_mind.hive.replication.undelivered import UNDELIVERED
+from hive_mind.model import wire
+from hive_mind.model.evidence import Stamp
+from hive_mind.model.messages import Receipt, Replicate
+from tests.hives import FIRST_MS, IMPATIENT, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, settings, sharded, share
+
+SETTINGS = DeliverySettings(first_retry_ms=1_000, last_retry_ms=4_000, retries_max=3, parcel_dots_max=10)
+
+
+def outbox(*contents: str, tuned: DeliverySettings = SETTINGS):
+    """An outbox over one share, and the dots in it."""
+    own = share()
+    said(own, *(assertion(text) for text in contents or (PUMP,)))
+    return Outbox(tuned, Random(1), {"all": own}.__getitem__), own, tuple(given.dot for given in own.all_sealed())
+
+
+def holders(_: str) -> tuple[str, ...]:
+    return ("n0", "n1", "n2")
+
+
+def test_a_parcel_is_written_down_with_what_it_promises_and_sent_to_all_who_must_have_it():
+    box, own, dots = outbox()
+
+    records, sends = box.post(["n1", "n2"], (("all", dots),), 0)
+
+    assert [(type(record), record.table) for record in records] == [(Put, OUTBOX)]
+    (send,) = sends
+    assert send.to == ("n1", "n2")
+    assert send.message.changes[0].adds == tuple(own.all_sealed())
+    assert len(box) == 1
+
+
+def test_nothing_is_posted_to_nobody():
+    box, _, dots = outbox()
+
+    assert box.post([], (("all", dots),), 0) == ([], [])
+
+
+def test_who_has_not_answered_gets_it_again_and_the_others_do_not():
+    box, _, dots = outbox()
+    _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
+    box.received("n1", send.message.parcel)
+
+    _, again = box.due(1_000, holders, "n0")
+
+    assert [one.to for one in again] == [("n2",)]
+    assert again[0].message == send.message
+
+
+def test_waits_double_up_to_a_bound():
+    box, _, dots = outbox(tuned=DeliverySettings(first_retry_ms=1_000, last_retry_ms=4_000))
+    box.post(["n1"], (("all", dots),), 0)
+    times = []
+    for _ in range(8):
+        times.append(box.wake_at_ms())
+        box.due(times[-1], holders, "n0")
+
+    waits = [later - earlier for earlier, later in zip([0, *times], times, strict=False)]
+    assert all(500 * 2 ** min(n, 2) <= wait <= 1_000 * 2 ** min(n, 2) for n, wait in enumerate(waits))
+
+
+def test_when_the_bus_is_back_nothing_waits_for_its_time():
+    box, _, dots = outbox()
+    box.post(["n1"], (("all", dots),), 0)
+    for at in (1_000, 3_000, 7_000):
+        box.due(at, holders, "n0")
+    box.hasten(7_100)
+    assert box.wake_at_ms() == 7_100
+
+    _, again = box.due(7_100, holders, "n0")
+    assert len(again) == 1
+    assert box.wake_at_ms() <= 7_100 + SETTINGS.first_retry_ms
+
+
+def test_a_node_that_lost_the_bus_says_again_at_once_what_may_be_lost():
+    hive = Hive(flat("n0", "n1"))
+    hive.is_lost = lambda *_: True
+    hive.say("n0", PUMP)
+    hive.is_lost = lambda *_: False
+    now = hive.clock()
+    assert hive.nodes["n0"].handle(Reconnected(), now) == []
+    assert hive.nodes["n0"].wake_at_ms(now) <= now.mono_ms
+
+    hive.tell("n0", Tick())
+    assert not len(hive.nodes["n0"].outbox)
+
+
+def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere():
+    box, _, dots = outbox()
+    _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
+    parcel = send.message.parcel
+    assert box.is_waiting_for() == {PUMP_ID}
+
+    records, facts = box.received("n1", parcel)
+    assert (facts, [type(record) for record in records]) == ([PUMP_ID], [Put])
+    assert box.received("n1", parcel) == ([], [])
+    assert box.is_waiting_for() == frozenset()
+
+    records, facts = box.received("n2", parcel)
+    assert (facts, [type(record) for record in records]) == ([], [Delete])
+    assert box.received("n2", parcel) == ([], [])
+    assert len(box) == 0
+
+
+@pytest.mark.parametrize(("node", "parcel"), [("n9", None), ("n1", "no such parcel"), ("", None)])
+def test_a_receipt_by_who_was_not_asked_changes_nothing(node, parcel):
+    box, _, dots = outbox()
+    _, (send,) = box.post(["n1"], (("all", dots),), 0)
+
+    assert box.received(node, parcel or send.message.parcel) == ([], [])
+    assert len(box) == 1
+
+
+def test_what_was_taken_back_before_anybody_had_it_comes_with_its_proof_and_leaves_no_gap():
+    hive = Hive(flat())
+    hive.is_lost = lambda _, __, message: isinstance(message, Replicate)
+    hive.say("n0", "The door is open.")
+    hive.say("n0")
+    hive.take_back("n0")
+    hive.boot("n0")
+    hive.say("n0", "The tank is full.")
+    hive.is_lost = lambda *_: False
+
+    hive.wait(30_000)
+
+    assert hive.who_has() == set()
+    contexts = [node.partitions.shares["all"].members.context for node in hive.nodes.values()]
+    assert contexts == [contexts[0]] * 3
+    assert not any(context.beyond for context in contexts)
+    assert not any(table == UNDELIVERED for table, _ in hive.kept["n0"])
+
+
+def test_one_who_never_answers_is_left_to_exchanges_once_somebody_has_it_and_not_before():
+    box, _, dots = outbox()
+    _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
+    for turn in range(1, 20):
+        box.due(turn * 10_000, holders, "n0")
+    assert len(box) == 1
+
+    box.received("n1", send.message.parcel)
+    records, _ = box.due(500_000, holders, "n0")
+
+    assert [type(record) for record in records] == [Delete]
+    assert len(box) == 0
+
+
+def test_who_left_is_not_waited_for_and_a_new_holder_is():
+    box, _, dots = outbox()
+    box.post(["n1"], (("all", dots),), 0)
+
+    _, (send,) = box.due(10_000, lambda _: ("n0", "n5"), "n0")
+
+    assert send.to == ("n5",)
+
+
+def test_large_posts_are_cut_and_every_dot_travels_once():
+    box, _, dots = outbox(*(f"Fact {number}." for number in range(33)))
+
+    _, sends = box.post(["n1"], (("all", dots[:4]), ("all", dots[4:])), 0)
+
+    sizes = [sum(len(changes.adds) for changes in send.message.changes) for send in sends]
+    assert max(sizes) <= SETTINGS.parcel_dots_max
+    sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
+    assert sorted(sent) == sorted(dots)
+
+
+def test_another_boot_sends_again_what_nobody_confirmed():
+    box, own, dots = outbox()
+    (record,), _ = box.post(["n1"], (("all", dots),), 0)
+    again = Outbox(SETTINGS, Random(2), {"all": own}.__getitem__)
+
+    again.load(record.value, 77)
+
+    assert again.wake_at_ms() == 77
+    _, sends = again.due(77, holders, "n0")
+    assert [send.message.changes[0].adds for send in sends] == [tuple(own.all_sealed())]
+
+
+# ── in a hive ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("make", [flat, sharded], ids=["flat", "sharded"])
+def test_what_was_never_delivered_is_delivered_after_a_restart(make):
+    hive = Hive(make())
+    hive.is_lost = lambda *_: True
+    author = next(
+        name for name in hive.topology.nodes if name not in hive.topology.holders(hive.topology.home(PUMP_ID, name))[1:]
+    )
+    hive.say(author)
+    assert hive.who_has() == {author}
+
+    hive.boot(author)
+    hive.is_lost = lambda *_: False
+    hive.wait(10_000)
+
+    assert set(hive.topology.holders(hive.topology.home(PUMP_ID, author))) <= hive.who_has()
+    assert not any(table == OUTBOX for table, _ in hive.kept[author])
+
+
+def test_while_half_of_all_messages_are_lost_everything_arrives_in_the_end():
+    hive = Hive(flat("n0", "n1", "n2", "n3"), settings(delivery=IMPATIENT))
+    hive.is_lost = lambda *_: hive.chance.random() < 0.5
+    texts = [f"Fact {number}." for number in range(30)]
+    for number, text in enumerate(texts):
+        hive.say(f"n{number % 4}", text)
+
+    hive.wait(120_000)
+
+    assert all(hive.who_has(text) == {"n0", "n1", "n2", "n3"} for text in texts)
+
+
+def test_a_member_that_was_down_has_everything_when_it_is_back():
+    hive = Hive(flat(), settings(delivery=IMPATIENT))
+    hive.say("n2", "Before.")
+    hive.down.add("n2")
+    hive.say("n0")
+    hive.take_back("n0", by="ines")
+    hive.say("n1", "Meanwhile.", agent="bo")
+    hive.wait(60_000)
+
+    hive.boot("n2")
+    hive.wait(60_000)
+
+    assert hive.live("n2") == hive.live("n0") == hive.live("n1")
+    assert len(hive.live("n2")["all"]) == 2
+
+
+def test_a_receipt_that_comes_again_does_nothing():
+    hive = Hive(flat())
+    hive.is_lost = lambda _, __, message: isinstance(message, Receipt)
+    hive.say("n0")
+    receipts = [(sender, m) for sender, to, m in hive.sent if isinstance(m, Receipt) and to == "n0"]
+    hive.is_lost = lambda *_: False
+
+    for _ in range(3):
+        for sender, message in receipts:
+            hive.tell("n0", Received(sender, message))
+
+    assert hive.shared == [("n0", (PUMP_ID,))]
+    assert len(hive.nodes["n0"].outbox) == 0
+    assert not any(isinstance(effect, Send) and isinstance(effect.message, Replicate) for effect in hive.tell("n0", Tick()))
+
+
+def test_promotion_that_reaches_nobody_says_so():
+    """A holder of the partition has it at once; anybody else hears of it when a holder does, and never before."""
+    hive = Hive(sharded())
+    outside = next(name for name in hive.topology.nodes if name not in hive.topology.holders(hive.topology.home(PUMP_ID, name)))
+    hive.is_lost = lambda *_: True
+
+    (held,) = hive.say(outside)
+    hive.wait(60_000)
+
+    assert (held.refused, held.is_shared) == ("", False)
+    assert hive.shared == []
+    assert hive.nodes[outside].outbox.is_waiting_for() == {PUMP_ID}
+
+
+def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_is_forgotten_when_it_has():
+    box, own, dots = outbox()
+    (given,) = own.all_sealed()
+    box.post(["n1"], (("all", dots),), 0)
+    taken = Taken()
+    own.remove(given.assertion.fact_id, dots, "ines", "retracted", Stamp(FIRST_MS + 1), Court(), taken)
+
+    kept = box.undelivered.keep({"all": taken})
+    _, (again,) = box.due(1_000, holders, "n0")
+    records, _ = box.received("n1", again.message.parcel)
+
+    assert [record.table for record in kept] == [UNDELIVERED]
+    assert again.message.changes[0].adds == (given,)
+    assert again.message.changes[0].removals == tuple(taken.removals)
+    assert [record.table for record in records] == [OUTBOX, UNDELIVERED]
+    assert box.undelivered.get("all", given.dot) is None
+
+
+def test_what_was_replaced_meanwhile_travels_with_what_replaced_it():
+    box, own, dots = outbox()
+    box.post(["n1"], (("all", dots),), 0)
+    (stronger,) = said(own, assertion(PUMP, FIRST_MS + 1, confidence=0.95)).adds
+
+    _, (again,) = box.due(4_000, holders, "n0")
+
+    (change,) = again.message.changes
+    assert [removal.dots for removal in change.removals] == [dots]
+    assert stronger.dot in {given.dot for given in change.adds}
+
+
+def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
+    long = [f"Fact {number}. " + "x" * 700 for number in range(8)]
+    box, _, dots = outbox(*long, "y" * 9_000, tuned=DeliverySettings(parcel_bytes_max=3_000))
+
+    _, sends = box.post(["n1"], (("all", dots),), 0)
+
+    sizes = [len(wire.encode(send.message)) for send in sends]
+    assert sum(size > 3_000 for size in sizes) == 1
+    sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
+    assert sorted(sent) == sorted(dots)
+
+
+def test_who_is_away_gets_no_copy_every_minute_and_everything_when_it_is_heard():
+    hive = Hive(flat("n0", "n1"))
+    hive.wait(5_000)
+    hive.down.add("n1")
+    hive.say("n0")
+    silent = hive.nodes["n0"].questions.latencies
+    silent.suspects = frozenset({"n1"})
+    hive.sent.clear()
+
+    hive.wait(4 * 3_600_000, 10_000)
+    assert not [message for _, _, message in hive.sent if isinstance(message, Replicate)]
+
+    hive.down.clear()
+    silent.suspects = frozenset()
+    hive.wait(60_000)
+    assert hive.who_has() == {"n0", "n1"}
+    assert len(hive.nodes["n0"].outbox) == 0
+
+
+def test_who_is_there_gets_it_again_though_another_is_silent():
+    box, _, dots = outbox()
+    box.post(["n1", "n2"], (("all", dots),), 0)
+
+    _, sends = box.due(1_000, holders, "n0", frozenset({"n1"}))
+
+    assert [send.to for send in sends] == [("n2",)]

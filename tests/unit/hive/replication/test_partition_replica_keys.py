@@ -1,0 +1,87 @@
+"""A share among members with keys: nobody writes under another's dots, and what a revoked key said is let go of."""
+
+from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
+from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.identity.keyring import Keyring
+from hive_mind.identity.keys import PrivateKey
+from hive_mind.identity.seals import KeySeal
+from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_id, dot
+from tests.hives import PUMP_ID, Court, assertion
+from tests.unit.identity.test_keyring import ADA, BOB, ROOT, certificate, revoked
+
+BOOT = b"boot one"
+ADAS = actor_id("ada", BOOT)
+
+
+def court(key: PrivateKey, name: str) -> Court:
+    """Of a member that knows the certificates of all."""
+    keyring = Keyring(ROOT.public, key, certificate(key, name, days=10_000))
+    for one, other in ((ADA, "ada"), (BOB, "bob")):
+        keyring.learn(certificate(one, other, days=10_000))
+    return Court(KeySeal(keyring, "hive", is_required=True))
+
+
+ADA_SAYS, BOB_SAYS = court(ADA, "ada"), court(BOB, "bob")
+NOW_MS = 1_800_000_000_000
+
+
+def said(name: str, by: Court, content: str = "The door is open.", counter: int = 1) -> Sealed:
+    """What somebody says under a dot of ada's."""
+    return sealed(by.seal, "all", dot(ADAS, counter), assertion(content, agent=name, ms=NOW_MS))
+
+
+def heads() -> tuple[Head, ...]:
+    return (sealed_head(ADA_SAYS.seal, "all", Head("ada", BOOT, 1)),)
+
+
+def here() -> PartitionReplica:
+    return PartitionReplica("all", actor_id("cleo", BOOT), "cleo", BOOT, is_wary=True)
+
+
+def agents(share: PartitionReplica) -> list[str]:
+    return sorted(given.assertion.agent for given in share.all_sealed())
+
+
+def test_nobody_writes_under_the_dots_of_another_node() -> None:
+    share, court_here = here(), court(BOB, "bob")
+
+    taken = share.take([said("bob", BOB_SAYS)], (), heads(), court_here)
+    assert taken.refused == {"a dot of another node's": 1}
+    share.take([said("ada", ADA_SAYS)], (), (), court_here)
+    assert agents(share) == ["ada"]
+
+
+def test_who_did_so_before_it_was_known_whose_dots_they_are_gives_way() -> None:
+    share, court_here = here(), court(BOB, "bob")
+    share.take([said("bob", BOB_SAYS)], (), (), court_here)
+    assert agents(share) == ["bob"]
+
+    share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
+    assert agents(share) == ["ada"]
+
+
+def test_what_a_revoked_key_said_and_took_back_counts_no_more_and_was_never_seen() -> None:
+    share, court_here = here(), court(BOB, "bob")
+    gone = said("ada", ADA_SAYS, counter=2)
+    removal = Removal(PUMP_ID, (dot(ADAS, 9),), "ada", "retracted", Stamp(NOW_MS))
+    share.take([said("ada", ADA_SAYS), gone], [sealed_removal(ADA_SAYS.seal, "all", removal)], heads(), court_here)
+    court_here.seal.revoke(revoked(ADA))
+
+    taken = Taken()
+    share.disown(court_here, taken)
+
+    assert agents(share) == []
+    assert {given.dot for given in taken.gone} == {dot(ADAS, 1), dot(ADAS, 2)}
+    assert share.proof(dot(ADAS, 9)) is None
+    assert not share.members.has_seen(dot(ADAS, 1))
+    assert share.take([gone], (), heads(), court_here).adds == []
+
+
+def test_what_it_stamped_before_stays() -> None:
+    share, court_here = here(), court(BOB, "bob")
+    share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
+    court_here.seal.revoke(revoked(ADA, NOW_MS + 1))
+
+    share.disown(court_here, Taken())
+
+    assert agents(share) == ["ada"]

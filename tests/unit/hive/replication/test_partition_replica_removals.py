@@ -1,0 +1,110 @@
+"""Removals cost what they say: many dots in many proofs, and of others none that names what no node can have written."""
+
+import msgspec
+import pytest
+
+from hive_mind.hive.effects import Put, Received
+from hive_mind.hive.policy.admission import NAME_CHARACTERS_MAX, REMOVAL_DOTS_MAX, SEAL_BYTES_MAX
+from hive_mind.hive.replication.partition_replica import Taken
+from hive_mind.model.evidence import Head, Removal, Stamp, dot
+from hive_mind.model.messages import Changes, Replicate
+from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Court, Hive, assertion, flat, said, share
+
+COURT = Court()
+ACTOR = b"8 bytes!"
+GOOD = Removal(PUMP_ID, (dot(ACTOR, 1),), "bo", "retracted", Stamp(FIRST_MS))
+
+
+def bytes_of(taken: Taken) -> int:
+    return sum(len(record.value) for record in taken.records if isinstance(record, Put))
+
+
+def voices(count: int) -> list:
+    return [assertion(agent=f"agent {number}", ms=FIRST_MS + number) for number in range(count)]
+
+
+def with_(**fields) -> Removal:
+    return msgspec.structs.replace(GOOD, **fields)
+
+
+def test_taking_back_what_a_thousand_said_writes_some_kilobytes_for_each_and_not_for_each_pair():
+    here, taken = share(), Taken()
+    said(here, *voices(1_000))
+
+    here.remove(PUMP_ID, [given.dot for given in here.all_sealed()], MODERATOR, "redacted", Stamp(FIRST_MS), COURT, taken)
+
+    assert len(here) == 0
+    assert bytes_of(taken) < 2_000 * 1_000
+    assert {len(removal.dots) for removal in taken.removals} <= set(range(1, REMOVAL_DOTS_MAX + 1))
+
+
+def test_what_a_thousand_said_is_taken_back_from_others_too():
+    here, there, taken = share(), share("n1"), Taken()
+    said(here, *voices(1_000))
+    there.take_changes(here.everything(), COURT)
+
+    here.remove(PUMP_ID, [given.dot for given in here.all_sealed()], MODERATOR, "redacted", Stamp(FIRST_MS), COURT, taken)
+    there.take([], taken.removals, [], COURT)
+
+    assert len(there) == 0
+    assert there.members.context == here.members.context
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        with_(dots=()),
+        with_(dots=(b"",)),
+        with_(dots=(dot(ACTOR, 1), ACTOR + bytes(5))),
+        with_(dots=tuple(dot(ACTOR, number + 1) for number in range(REMOVAL_DOTS_MAX + 1))),
+        with_(fact_id="x" * (NAME_CHARACTERS_MAX + 1)),
+        with_(by="x" * (NAME_CHARACTERS_MAX + 1)),
+        with_(seal=bytes(SEAL_BYTES_MAX + 1)),
+        with_(stamp=Stamp(-1)),
+        with_(stamp=Stamp(1 << 62)),
+        with_(stamp=Stamp(FIRST_MS, 0, bytes(65))),
+    ],
+    ids=["of nothing", "no dot", "no counter", "of many", "fact", "writer", "seal", "before time", "after time", "actor"],
+)
+def test_a_removal_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(bad):
+    there = share()
+
+    taken = there.take([], [bad], [], COURT)
+
+    assert (taken.records, dict(there.proofs()), taken.refused.total()) == ([], {}, 1)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Head("x" * (NAME_CHARACTERS_MAX + 1), ACTOR, 1),
+        Head("n1", bytes(SEAL_BYTES_MAX + 1), 1),
+        Head("n1", ACTOR, 1, bytes(SEAL_BYTES_MAX + 1)),
+        Head("n1", ACTOR, 0),
+    ],
+    ids=["name", "boot", "seal", "count"],
+)
+def test_a_head_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(bad):
+    there = share()
+
+    taken = there.take([], [], [bad], COURT)
+
+    assert (taken.records, there.heads, taken.refused.total()) == ([], {}, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_removal_of_a_write_number_none_stops_nobody_who_exchanges_later(seed):
+    hive = Hive(flat(), seed=seed)
+    hive.say("n1")
+    hive.say("n1", "The door is green.")
+    actor = next(iter(hive.nodes["n1"].partitions.shares["all"].members.live))[:8]
+    hive.take_back("n1")
+
+    lie = with_(dots=(actor + bytes(5),), stamp=Stamp(hive.clock().wall_ms))
+    hive.tell("n0", Received("n2", Replicate("p", (Changes("all", (), (lie,)),))))
+    hive.is_lost = lambda *sent: isinstance(sent[2], Replicate)
+    for number in range(8):
+        hive.say("n1", f"Valve {number} is open.")
+        hive.wait(30_000)
+
+    assert hive.live("n0") == hive.live("n1") == hive.live("n2")

@@ -1,0 +1,25 @@
+"""What a message is put on."""
+
+from typing import cast
+
+import pytest
+
+from hive_mind.hive.effects import Now
+from hive_mind.model.messages import Beat, FactsReply, FactsRequest, Message, Receipt, Tell
+from hive_mind.runtime.effect_executor import Carrier, Host, Outlet
+
+
+@pytest.mark.parametrize(
+    ("message", "is_brief"),
+    [
+        (Beat(b"", 1, 1), True),
+        (FactsRequest("q", (), 1), True),
+        (FactsReply("q", ()), True),
+        (Receipt("p"), False),
+        (Tell(b"", 1, 1, "", b""), False),
+    ],
+)
+def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
+    carrier = Carrier("ann", "hive", cast("Outlet", None), cast("Host", None))
+
+    assert carrier.envelope(("bob",), message, Now(0, 0)).is_brief == is_brief
