@@ -149,8 +149,8 @@ def test_an_arm_that_failed_is_in_the_report_and_in_the_exit_code(hive_mind: Hiv
     ended = hive_mind("eval", "run", file, "--out", tmp_path / "run")
 
     assert ended.code == 1
-    assert "there is no embedding model" in ended.out
-    assert "there is no embedding model" in (tmp_path / "run" / "report.html").read_text()
+    assert "needs an embedding model" in ended.out
+    assert "needs an embedding model" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_experiments_that_come_along_and_runs_are_listed(hive_mind: HiveMind, file: Path, tmp_path: Path):

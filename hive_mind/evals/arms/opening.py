@@ -11,7 +11,7 @@ from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.hive.topology.spec import SPECS
 
-_ELSEWHERE = {"simulator": "simulated", "redis": "processes"}
+_ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
 _HIVES = (*SPECS, "seed-federated", "routed")
 
 

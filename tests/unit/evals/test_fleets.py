@@ -83,7 +83,7 @@ def test_replicas_stand_in_for_a_node_that_is_stopped(data: Path):
 
 
 def test_somebody_must_be_left_to_ask(data: Path):
-    with pytest.raises(InvalidInput, match="nobody is left"):
+    with pytest.raises(InvalidInput, match="no node is left"):
         rows_of(data, Arrangement("flat", 3, down=1))
 
 

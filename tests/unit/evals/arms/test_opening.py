@@ -23,7 +23,7 @@ from tests.unit.evals.arms.notes import SETTINGS, NoVectors, drawn, scope_of, to
         (Arm("single"), Fault(down=1), "no nodes that could be down"),
         (Arm("bm25"), Fault(down=1), "no nodes that could be down"),
         (Arm("flat", 3), Fault(down=1), "with 1 of 1 nodes down no node is left to ask"),
-        (Arm("federated", 6, groups=2), Fault(down=2), "with 2 of 2 nodes down nobody is left"),
+        (Arm("federated", 6, groups=2), Fault(down=2), "with 2 of 2 nodes down no node is left"),
         (Arm("federated", 3, groups=4), Fault(), "leave some empty"),
         (Arm("flat", 0), Fault(), "an arm needs an agent, not 0"),
         (Arm("flat", 3, deal="by moon"), Fault(), "unknown deal 'by moon'"),
@@ -37,7 +37,7 @@ def test_what_can_not_be_is_refused(arm: Arm, fault: Fault, what: str):
 
 @pytest.mark.parametrize("arm", [Arm("single"), Arm("sharded", 3)], ids=str)
 def test_meaning_is_not_measured_where_there_is_none(arm: Arm):
-    with pytest.raises(InvalidInput, match="no embedding model"):
+    with pytest.raises(InvalidInput, match="needs an embedding model"):
         told(arm, drawn(), "semantic", embedder=NoVectors())
 
 

@@ -82,5 +82,5 @@ def test_a_fan_out_that_can_not_be_is_refused(fan_out: int):
 
 
 def test_without_a_model_there_is_no_meaning_to_go_by():
-    with pytest.raises(InvalidInput, match="no embedding model"):
+    with pytest.raises(InvalidInput, match="needs an embedding model"):
         told(Arm("routed", 3, fan_out=1), TOPICS, embedder=NoVectors())

@@ -101,7 +101,7 @@ def test_an_arm_that_fails_is_a_cell_with_its_reason_and_the_others_go_on(tmp_pa
 
     (failed,) = result.failed
     assert failed.id == "demo-routed-3-round-robin-lexical-s1-fan1"
-    assert "there is no embedding model" in failed.why
+    assert "needs an embedding model" in failed.why
     assert [cell.status for cell in result.cells] == ["done", "failed", "done", "done"]
 
 
@@ -109,11 +109,11 @@ def test_a_cell_that_failed_is_tried_once_more_when_the_run_goes_on(tmp_path: Pa
     experiment = replace(EXPERIMENT, arms=(Arm("routed", 3, fan_out=1),))
     folder = run(order(tmp_path / "run", experiment), quiet).folder
     report = folder / "cells" / "demo-routed-3-round-robin-lexical-s1-fan1" / "cell.json"
-    report.write_text(report.read_text().replace("there is no embedding model", "nothing"))
+    report.write_text(report.read_text().replace("needs an embedding model", "nothing"))
 
     (failed,) = run(order(folder, experiment), quiet).failed
 
-    assert "there is no embedding model" in failed.why
+    assert "needs an embedding model" in failed.why
 
 
 def test_a_subset_is_asked_alone_and_one_of_nothing_is_refused_before_anything_is_written(tmp_path: Path):

@@ -71,7 +71,7 @@ def test_a_link_that_leads_nowhere_is_no_silence(tmp_path):
     here = workspace(tmp_path)
     here.active_file.symlink_to("gone.json")
 
-    with pytest.raises(InvalidInput, match="can't be read"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         here.active()
 
 
