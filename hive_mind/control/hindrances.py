@@ -20,12 +20,13 @@ _SKEW_MS = HiveClockSettings().step_min_ms
 
 def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:
     """Agents whose memory, and nodes whose journal or bus, takes nothing."""
-    found = []
+    found: list[str] = []
     for status in statuses:
-        found += [f"{node.name}: {node.refusal}" for node in status.nodes if node.refusal]
-        found += [f"{agent.name}: {agent.refusal}" for agent in status.agents if agent.refusal]
-        if status.phase == "failed" and not found:
-            found.append(f"{status.process}: {status.error or 'it has failed'}")
+        refused = [f"{node.name}: {node.refusal}" for node in status.nodes if node.refusal]
+        refused += [f"{agent.name}: {agent.refusal}" for agent in status.agents if agent.refusal]
+        if status.phase == "failed" and not refused:
+            refused.append(f"{status.process}: {status.error or 'it has failed'}")
+        found += refused
     return found
 
 
