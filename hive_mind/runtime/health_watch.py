@@ -90,8 +90,8 @@ class HealthWatch:
         while True:
             await asyncio.sleep(self.settings.every_s)
             try:
-                silent = self._member.silent() if self._member else ()
-                for ticket in await self._watcher.look(tuple(self._config.agents), silent):
+                dead = self._member.dead() if self._member else ()
+                for ticket in await self._watcher.look(tuple(self._config.agents), dead):
                     _log.warning("%s: ticket %s: %s (%s)", self._agent, ticket.id[:8], ticket.told, ticket.severity)
             except HiveError as error:
                 _log.error("%s: it can't look at the runs of the fleet, and tries again: %s", self._agent, error)

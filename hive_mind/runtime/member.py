@@ -50,6 +50,8 @@ __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "
 Report = Callable[[str], None]
 
 _POLL_S = 0.05
+# A process that starts on a busy machine is silent for some seconds, and only later for long.
+_DEAD_AFTER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,12 @@ class RunningMember:
         heard = {one.name for one in states if one.state != "suspected" and one.silent_ms is not None}
         topology = self.member.membership.topology
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
+
+    def dead(self) -> tuple[str, ...]:
+        """Members that said nothing for `_DEAD_AFTER` times the time after which one is suspected."""
+        now = system_clock()
+        after_ms = _DEAD_AFTER * self.plan.membership.suspect_after_ms
+        return tuple(name for name in self.silent() if self.member.membership.silent_ms(name, now) > after_ms)
 
     @property
     def ahead_ms(self) -> int:

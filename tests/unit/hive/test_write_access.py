@@ -31,5 +31,5 @@ def test_words_in_anybodys_name_are_believed_a_moderators_too() -> None:
 def test_who_begins_is_told_that_write_access_to_the_bus_is_full_control(page: str) -> None:
     text = " ".join((ROOT / page).read_text("utf-8").split())
 
-    assert "write to the bus has full control" in text or "Write access to the bus is full control" in text
-    assert "signed" in text
+    assert "rite access to the bus is full control" in text
+    assert "--keys" in text
