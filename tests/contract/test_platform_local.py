@@ -4,7 +4,6 @@ import asyncio
 import fcntl
 import json
 import os
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
