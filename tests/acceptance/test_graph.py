@@ -28,8 +28,7 @@ def test_around_an_entity_stand_the_facts_that_mention_it_and_below_them_what_th
     assert "  → MENTIONS" in ended.out
     assert "Pump D4 cools the transformers." in ended.out
     assert "Ines Weber" in ended.out
-    assert "making the graph of" in ended.err
-    assert "making the graph of" not in taught("graph", "show", "pump d4").err, "the second time it is there"
+    assert "making the graph of" not in ended.err, "only a query needs Kuzu"
 
 
 def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):

@@ -65,6 +65,12 @@ async def right(record: Path) -> None:
         assert await content_of(graph) == content_of_record(record)
 
 
+async def texts(graph: Graph) -> set[str]:
+    """Of the pump's facts, as Kuzu has them."""
+    found = await graph.query("MATCH (f:Fact) WHERE f.content STARTS WITH 'Pump 4000' OR f.content = 'cools' RETURN f.content")
+    return {str(row[0]) for row in found.rows}
+
+
 def graph_of(record: Path) -> Path:
     return record.with_name("graph.kuzu")
 
@@ -185,15 +191,16 @@ def test_while_a_damaged_graph_is_made_again_the_memory_answers_and_learns(
 
     async def scenario() -> None:
         async with memory_of(record) as memory, Graph(record) as graph:
-            asking = asyncio.create_task(graph.neighbourhood("Ines"))
+            asking = asyncio.create_task(texts(graph))
             begun = perf_counter()
             found = await memory.search_facts("Pump 17 ran", 1)
             told = await memory.store_fact("pump", "Pump 4000 was sold.")
             took_s = perf_counter() - begun
             assert (found[0].fact.content, asking.done()) == (FACTS[17], False), "the memory waited for its graph"
             assert took_s < 10
-            assert (await asking).centre.text == "Ines"
+            assert "cools" in await asking
             assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
+            assert await texts(graph) == {"cools", "Pump 4000 was sold."}
 
     asyncio.run(scenario())
 
@@ -213,31 +220,13 @@ def test_on_a_full_disk_it_says_so_takes_no_room_from_the_memory_and_comes_when_
         async with memory_of(record) as memory, Graph(record) as graph:
             for _ in range(2):
                 with pytest.raises(BackendError, match="the memory itself is not touched: its disk has 3 MB of room left"):
-                    await graph.neighbourhood("Ines")
+                    await texts(graph)
+                assert (await graph.neighbourhood("Ines")).centre.text == "Ines", "questions need no room"
                 assert before - room_of(small_disk) < MEGABYTE
                 await memory.store_fact("pump", f"Pump 4000 was sold with {room_of(small_disk)} bytes left.")
             resized(small_disk, "size=64m")
-            assert (await graph.neighbourhood("Ines")).centre.text == "Ines"
+            assert "cools" in await texts(graph)
         await right(record)
-
-    asyncio.run(scenario())
-
-
-def test_a_graph_that_can_not_be_brought_up_to_date_takes_no_room_either(small_disk: Path) -> None:
-    resized(small_disk, "size=64m")
-
-    async def scenario() -> None:
-        record = await written(small_disk, pump())
-        async with Graph(record) as graph, memory_of(record) as memory:
-            await graph.neighbourhood("Ines")
-            filler = small_disk / "filler"
-            filler.write_bytes(bytes(room_of(small_disk) - 2 * MEGABYTE))
-            told = await memory.store_fact("pump", "Pump 4000 was sold.")
-            with pytest.raises(BackendError, match="room"):
-                await graph.neighbourhood(told.id)
-            assert room_of(small_disk) > MEGABYTE
-            filler.unlink()
-            assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
 
     asyncio.run(scenario())
 
@@ -273,25 +262,22 @@ sys.addaudithook(step)
 """
 
 
-@pytest.mark.parametrize("is_made_whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["followed", "made"])
-def test_killed_before_each_of_its_steps_it_is_right_again(record: Path, *, is_made_whole: bool) -> None:
+def test_killed_before_each_of_its_steps_it_is_right_again(record: Path) -> None:
     step, is_whole = 0, False
     while not is_whole:
         step += 1
         asyncio.run(added(record, step))
-        if is_made_whole:
-            graph_of(record).write_bytes(b"damaged")
         is_whole = survives(record, step)
         asyncio.run(right(record))
     assert step > 8
 
 
 def survives(record: Path, step: int) -> bool:
-    """Whether the graph's own process answered a question before it came to so many steps, where it is killed."""
+    """Whether the graph's own process answered a query before it came to so many steps, where it is killed."""
     command = [sys.executable, "-P", "-c", _SUICIDE + client._CHILD, str(record), "0.01", str(step)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
-        process.stdin.write(pipe.framed(("neighbourhood", {"given": "Ines", "depth": 1, "limit": 10}, "")))
+        process.stdin.write(pipe.framed(({"cypher": "RETURN 1", "limit": 10, "timeout_s": 10.0}, "")))
         process.stdin.flush()
         assert process.wait(60) in (0, -signal.SIGKILL)
         return process.returncode == 0

@@ -1,7 +1,7 @@
-"""The graph of an agent's memory in Kuzu, made of its record: for people and programs that explore, path by path.
+"""The graph of an agent's memory: for people and programs that explore, path by path.
 
-`Graph` asks; all else runs in a process of its own, the only one that loads Kuzu: `server` answers, by `questions` or, for Cypher
-of others, within the walls of `guard`; `making` makes the tables of `schema`; `seal` says which file may be trusted.
+`Graph` asks. `questions` are answered from the record. Cypher is answered by `server`, a process of its own and the only one that
+loads Kuzu, within the walls of `guard`; `making` makes its database of the record, `seal` says whether a file may be trusted.
 """
 
 from hive_mind.store.graph.client import Graph

@@ -1,7 +1,8 @@
-"""The graph of an agent, for programs: questions go to a process of its own, which is started at the first one.
+"""The graph of an agent, for programs, also while another process holds the agent.
 
-That process reads the record beside it, so it also works while another process holds the agent. It may abort or compute for ever
-without harm to ours: it is killed at a question's deadline, and started again at the next question.
+Questions are answered from its record. Queries in Cypher go to a process of its own with a Kuzu database made of the record. It
+may abort or compute for ever without harm to ours: it is started at the first query, killed at a query's deadline, and started
+again at the next one.
 """
 
 import asyncio
@@ -9,26 +10,31 @@ import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
+from hive_mind.sqlite.file import translating
 from hive_mind.store._kuzu.pipe import Child, Ended, code_of
+from hive_mind.store.graph import questions
 from hive_mind.store.graph.seal import Place
 from hive_mind.store.graph.values import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.values import Path as Way
+from hive_mind.store.sqlite.reading import RecordReader
+from hive_mind.store.sqlite.schema import FORMAT
 
 _log = logging.getLogger(__name__)
 
 Report = Callable[[int, int, str], None]
 Value = TypeVar("Value")
+Given = ParamSpec("Given")
 
 # A bulk copy of ten million edges says nothing for less than that.
 _MAKING_SILENCE_S = 600.0
-# Our own questions take milliseconds; and a query that reached its deadline has this long to say so.
-_ANSWER_S, _GRACE_S = 30.0, 2.0
+# A query that reached its deadline has this long to say so.
+_GRACE_S = 2.0
 # What a graph may take while it is made: the least, beside some multiple of its record.
 _ROOM_BYTES = 64 << 20
 # Ways of more edges join nearly everything, and take seconds.
@@ -38,10 +44,10 @@ _CHILD = code_of("hive_mind.store.graph.server")
 
 
 class Graph:
-    """The graph beside a record. For one event loop, whose tasks are answered one after another.
+    """The graph beside a record. For one event loop; its queries are answered one after another.
 
-    Raises `InvalidInput` for what can't be asked, and `BackendError` where there is no answer. `report` gets how far the graph
-    is while it is made.
+    Raises `InvalidInput` for what can't be asked, and `BackendError` where there is no answer. `report` gets how far Kuzu's
+    database is while it is made.
     """
 
     def __init__(self, record: Path, *, report: Report | None = None, idle_s: float = 60.0) -> None:
@@ -49,37 +55,47 @@ class Graph:
         self._report: Report = report or _no_report
         self._child: Child | None = None
         self._is_begun = False
-        """whether the process works on the question itself"""
+        """whether the process works on the query itself"""
         self._turn = asyncio.Lock()
 
     async def neighbourhood(self, of: str, depth: int = 1, limit: int = 100) -> Neighbourhood:
         """What lies within `depth` edges of a fact, an episode or an entity, given by id or name."""
-        return await self._ask(Neighbourhood, "neighbourhood", given=of, depth=depth, limit=limit)
+        return await self._asked(questions.neighbourhood, of, depth, limit)
 
     async def path(self, start: str, end: str, max_length: int = 4, limit: int = 3) -> tuple[Way, ...]:
         """The shortest ways between two things; none where all have more than `max_length` edges (up to 6)."""
         if not 1 <= max_length <= LENGTH_MAX:
             raise errors.InvalidInput(f"a path of {max_length} edges can't be looked for: give 1 to {LENGTH_MAX}")
-        return await self._ask(tuple[Way, ...], "paths", from_given=start, to_given=end, longest=max_length, limit=limit)
+        return tuple(await self._asked(questions.paths, start, end, max_length, limit))
 
     async def history(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
         """What a fact replaced, the fact, and what replaced it: the oldest first."""
-        return await self._ask(tuple[Thing, ...], "history", given=fact_id, limit=limit)
+        return tuple(await self._asked(questions.history, fact_id, limit))
 
     async def sources_of(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
         """What a fact derives from."""
-        return await self._ask(tuple[Thing, ...], "sources_of", given=fact_id, limit=limit)
+        return tuple(await self._asked(questions.sources_of, fact_id, limit))
 
     async def derived_from(self, source: str, limit: int = 1000) -> tuple[Thing, ...]:
         """What derives from an episode, or rests on a source of this name."""
-        return await self._ask(tuple[Thing, ...], "derived_from", source=source, limit=limit)
+        return tuple(await self._asked(questions.derived_from, source, limit))
 
     async def query(self, cypher: str, limit: int = 1000, timeout_s: float = 10.0) -> Rows:
         """The answer to a query in Cypher that only reads. What is too much is cut, and says so."""
-        return await self._ask(Rows, "query", deadline_s=timeout_s + _GRACE_S, cypher=cypher, limit=limit, timeout_s=timeout_s)
+        query = {"cypher": cypher, "limit": limit, "timeout_s": timeout_s}
+        async with self._turn:
+            try:
+                kind, *said = await self._answered(query, timeout_s + _GRACE_S)
+            except BaseException:
+                # A process that still works on it would give its answer to the next query.
+                await self._end()
+                raise
+        if kind == "refused":
+            raise _error(*said)
+        return msgspec.convert(said[0], Rows)
 
     async def close(self) -> None:
-        """End the process. Closing twice is fine; another question starts it again."""
+        """End the process. Closing twice is fine; another query starts it again."""
         async with self._turn:
             await self._end()
 
@@ -89,39 +105,38 @@ class Graph:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _ask(self, type_: type[Value], name: str, /, deadline_s: float = _ANSWER_S, **arguments: Any) -> Value:
-        async with self._turn:
-            try:
-                kind, *said = await self._answered(name, arguments, deadline_s)
-            except BaseException:
-                # A process that still works on it would give its answer to the next question.
-                await self._end()
-                raise
-        if kind == "refused":
-            raise _error(*said)
-        return msgspec.convert(said[0], type_)
+    async def _asked(
+        self, question: Callable[Concatenate[RecordReader, Given], Value], *given: Given.args, **more: Given.kwargs
+    ) -> Value:
+        """The answer of the record as it is at this moment."""
 
-    async def _answered(self, name: str, arguments: dict[str, Any], deadline_s: float) -> list[Any]:
+        def ask() -> Value:
+            with RecordReader(self._record) as reader, translating(self._record, FORMAT):
+                return question(reader, *given, **more)
+
+        return await asyncio.to_thread(ask)
+
+    async def _answered(self, query: dict[str, Any], deadline_s: float) -> list[Any]:
         try:
-            return await self._exchange(name, arguments, "", deadline_s)
+            return await self._exchange(query, "", deadline_s)
         except Ended as ended:
-            if name == "query" and self._is_begun:
+            if self._is_begun:
                 raise BackendError("graph", f"this query ended the graph's process ({ended}): ask in another way") from None
-            # With code 0 it was idle, and has not seen the question.
+            # With code 0 it was idle, and has not seen the query.
             why = f"its process ended ({ended})" if ended.code else ""
         await self._end()
         try:
-            return await self._exchange(name, arguments, why, deadline_s)
+            return await self._exchange(query, why, deadline_s)
         except Ended as ended:
             # First, as it gives back the room that the advice is about.
             await self._end()
             what = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
             raise BackendUnavailable("graph", what) from None
 
-    async def _exchange(self, name: str, arguments: dict[str, Any], anew: str, deadline_s: float) -> list[Any]:
-        """The last message to a question: "answer" with a value, or "refused" with an error's name and text."""
+    async def _exchange(self, query: dict[str, Any], anew: str, deadline_s: float) -> list[Any]:
+        """The last message to a query: "answer" with a value, or "refused" with an error's name and text."""
         child, self._is_begun = await self._running(), False
-        await child.send(name, arguments, anew)
+        await child.send(query, anew)
         while True:
             try:
                 message = await child.receive(deadline_s if self._is_begun else _MAKING_SILENCE_S)

@@ -1,20 +1,17 @@
-"""Making a graph of a record: whole, by Kuzu's bulk copy, or the little that is new on a copy of the former one.
+"""Making a graph of a record, by Kuzu's bulk copy, in a file that nobody else sees.
 
-Both write a file that nobody else sees, and end with a checkpoint. What is copied goes through JSON, which Kuzu reads without
-further packages and which keeps any text but NUL bytes; rows with those, and rows too large for its reader, are created singly.
+What is copied goes through JSON, which Kuzu reads without further packages and which keeps any text but NUL bytes; rows with
+those, and rows too large for its reader, are created singly.
 """
 
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
 
 from hive_mind.store._kuzu.engine import Engine
-from hive_mind.store.graph.schema import COLUMNS, FACT, KINDS, STANDARD, Pair, Row, kind_of, node_tables, relation_tables, row_of
+from hive_mind.store.graph.schema import COLUMNS, FACT, KINDS, Pair, Row, kind_of, node_tables, relation_tables, row_of
 from hive_mind.store.sqlite.reading import Edge, Node, RecordReader
 
 Report = Callable[[int, int, str], None]
@@ -27,52 +24,16 @@ _REPORT_EVERY = 2000
 _POOL_BYTES = 1 << 30
 # Kuzu's JSON reader refuses an object of 32 MB.
 _COPIED_BYTES_MAX = 8 << 20
-# Measured: a row takes 0.5 ms created and 0.03 ms copied; 0.2 s, the least a whole graph takes, are some 400 of them.
-_ADDED_ALWAYS, _ADDED_SHARE, _ADDED_MAX = 400, 10, 5000
-_ADDED_BYTES_MAX = 16 << 20
 
 
-class TooMuch(Exception):
-    """What is new is better not added: making all of it anew is quicker, or needs another table."""
-
-
-def made_whole(reader: RecordReader, path: Path, report: Report) -> tuple[Pair, ...]:
-    """Make a graph of the whole record. Returns the pairs it has beyond the standard ones."""
-    with _opened(path) as engine:
+def make(reader: RecordReader, path: Path, report: Report) -> None:
+    """Make a graph of the whole record."""
+    engine = Engine(path, _POOL_BYTES)
+    try:
         for statement in node_tables():
             engine.run(statement)
         kinds = _copied_nodes(engine, reader, path.parent, report)
-        return _copied_edges(engine, reader, path.parent, kinds, report)
-
-
-def is_more(reader: RecordReader, tick: int) -> bool:
-    """Whether the graph has something to take from what came after `tick`."""
-    return any(True for _ in reader.nodes_since(tick)) or any(True for _ in reader.edges_since(tick))
-
-
-def caught_up(reader: RecordReader, tick: int, former: Path, path: Path, pairs: Iterable[Pair]) -> None:
-    """Make a copy of the former graph, and add what came after `tick`. Raises `TooMuch`."""
-    most = max(_ADDED_ALWAYS, min(_ADDED_MAX, tick // _ADDED_SHARE))
-    nodes = list(islice(reader.nodes_since(tick), most + 1))
-    edges = list(islice(reader.edges_since(tick), most + 1))
-    rows = [(kind_of(node.value), row_of(node.id, node.value)) for node in nodes]
-    if len(rows) + len(edges) > most or sum(len(msgspec.json.encode(row)) for _, row in rows) > _ADDED_BYTES_MAX:
-        raise TooMuch
-    shutil.copyfile(former, path)
-    with _opened(path) as engine:
-        engine.run("BEGIN TRANSACTION")
-        for kind, row in rows:
-            _put(engine, kind, row)
-        for edge in edges:
-            _link(engine, edge, {*STANDARD, *pairs})
-        engine.run("COMMIT")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Engine]:
-    engine = Engine(path, _POOL_BYTES)
-    try:
-        yield engine
+        _copied_edges(engine, reader, path.parent, kinds, report)
         engine.run("CHECKPOINT")
     finally:
         engine.close()
@@ -95,16 +56,15 @@ def _copied_nodes(engine: Engine, reader: RecordReader, folder: Path, report: Re
     return kinds
 
 
-def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dict[str, str], report: Report) -> tuple[Pair, ...]:
-    """The pairs beyond the standard ones."""
+def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dict[str, str], report: Report) -> None:
     pairs: dict[str, Pair] = {}
-    single: list[Edge] = []
+    single: list[tuple[Edge, Pair]] = []
     with _Files(folder) as files:
         for edge in _told(reader.edges_since(0), reader.last_tick, report, "reading edges"):
             pair = Pair(edge.relation.value, kinds.get(edge.from_id, FACT), kinds.get(edge.to_id, FACT))
             pairs["-".join(pair)] = pair
             if not files.put("-".join(pair), {"from": edge.from_id, "to": edge.to_id}):
-                single.append(edge)
+                single.append((edge, pair))
         for statement in relation_tables(pairs.values()):
             engine.run(statement)
         # An end of a damaged edge may be missing; otherwise that would be a defect, and is an error.
@@ -113,9 +73,8 @@ def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dic
             report(number, len(pairs), "copying edges")
             relation, start, end = pairs[name]
             engine.run(f"COPY {relation} FROM '{folder}/{name}.json' (from='{start}', to='{end}'{more})")
-    for edge in single:
-        _link(engine, edge, {*STANDARD, *pairs.values()})
-    return tuple(sorted({*pairs.values()} - {*STANDARD}))
+    for edge, (_, start, end) in single:
+        _link(engine, edge, start, end)
 
 
 class _Files:
@@ -164,28 +123,6 @@ def _creating(kind: str) -> str:
     return f"CREATE (:{kind} {{{', '.join(f'`{name}`: ${name}' for name in COLUMNS[kind])}}})"
 
 
-def _put(engine: Engine, kind: str, row: Row) -> None:
-    """Create it, or change what is different."""
-    columns = ", ".join(f"x.`{name}`" for name in COLUMNS[kind])
-    found = engine.run(f"MATCH (x:{kind} {{id: $id}}) RETURN {columns}", id=row["id"])
-    if not found:
-        engine.run(_creating(kind), **row)
-        return
-    for name, value in zip(COLUMNS[kind], found[0], strict=True):
-        if row[name] != value:
-            engine.run(f"MATCH (x:{kind} {{id: $id}}) SET x.`{name}` = $value", id=row["id"], value=row[name])
-
-
-def _link(engine: Engine, edge: Edge, pairs: set[Pair]) -> None:
-    start, end = (_kind_in(engine, id) for id in (edge.from_id, edge.to_id))
-    if not start or not end:
-        # Its row is damaged in the record.
-        return
-    if Pair(edge.relation.value, start, end) not in pairs:
-        raise TooMuch
+def _link(engine: Engine, edge: Edge, start: str, end: str) -> None:
     ends = f"MATCH (a:{start} {{id: $from_id}}), (b:{end} {{id: $to_id}})"
     engine.run(f"{ends} CREATE (a)-[:{edge.relation.value}]->(b)", from_id=edge.from_id, to_id=edge.to_id)
-
-
-def _kind_in(engine: Engine, id: str) -> str:
-    return next((kind for kind in KINDS if engine.run(f"MATCH (x:{kind} {{id: $id}}) RETURN 1", id=id)), "")

@@ -1,224 +1,234 @@
-"""The questions a graph answers, as Cypher: around a thing, between two, what derives from a source, what replaced what.
+"""The questions a graph answers, asked of the record itself: around a thing, between two, what derives from a source, what
+replaced what.
 
-Plain functions over an open engine; limits are the caller's. Everything starts at a primary key: nothing else has an index, and
-`id IN $list` scans a table. A way between two things is searched from both ends, which visits a hundredth of what one end would.
+Plain functions over an open record; limits are the caller's. Each row carries its checksum, so nothing damaged is shown: what
+can't be read is left out, with the edges that lead there. A path between two things is searched from both ends.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from time import monotonic
+from typing import NamedTuple
 
-from hive_mind.errors import InvalidInput
-from hive_mind.model.fact import Relation
+import msgspec
+
+from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id
-from hive_mind.store._kuzu.engine import Engine
-from hive_mind.store.graph.schema import ENTITY, EPISODE, FACT, KINDS
+from hive_mind.store.graph.schema import FACT, kind_of, state_of
 from hive_mind.store.graph.values import Edge, Neighbourhood, Path, Thing
+from hive_mind.store.sqlite import rows
+from hive_mind.store.sqlite.reading import RecordReader
+from hive_mind.store.sqlite.rows import RELATION_NUMBERS, RELATIONS, EdgeRow, NodeRow
 
-Place = tuple[str, int]
-"""Kuzu's own name of a node: table and offset."""
-
-_SHOWN = {
-    FACT: "'Fact', x.id, x.content, x.state",
-    EPISODE: "'Episode', x.id, CASE WHEN x.title = '' THEN x.source ELSE x.title END, ''",
-    ENTITY: "'Entity', x.id, x.name, ''",
-}
-_SIDES = {False: f"-[:{Relation.SUPERSEDES}]->", True: f"<-[:{Relation.SUPERSEDES}]-"}
 _NAMES_SHOWN, _ID_PREFIX_MIN = 5, 6
-# A filter by more places than these costs more than looking at all that is reached.
-_FILTERED_MAX, _MIDDLES_MAX = 300, 20
+# Paths of six edges in a large memory touch most of it.
+_PATIENCE_S = 30.0
+_CONSIDERED_MAX = 1000
+_AT = "WHERE from_seq = ? OR to_seq = ?"
 
 
-def found(engine: Engine, given: str) -> Thing:
+class Node(NamedTuple):
+    """A thing and its row in the record."""
+
+    place: int
+    thing: Thing
+
+
+def found(reader: RecordReader, given: str) -> Node:
     """The one thing with this id, this name, or an id that begins like this. Raises `InvalidInput` for none and for several."""
-    things = _by_id(engine, given) or _by_id(engine, entity_id(given))
-    if not things:
-        things = _things(engine.run(f"MATCH (x:Entity) WHERE lower(x.name) = lower($name) RETURN {_SHOWN[ENTITY]}", name=given))
-    if not things and len(given) >= _ID_PREFIX_MIN:
-        for kind in KINDS:
-            query = f"MATCH (x:{kind}) WHERE starts_with(x.id, $prefix) RETURN {_SHOWN[kind]} LIMIT 5"
-            things += _things(engine.run(query, prefix=given.lower()))
-    if not things:
+    nodes = _nodes(reader, "WHERE id = ?", given) or _nodes(reader, "WHERE id = ?", entity_id(given))
+    if not nodes:
+        # Of another tenant, or imported.
+        name = msgspec.json.encode(given).decode()
+        nodes = _nodes(reader, "WHERE kind = ? AND lower(CAST(body AS TEXT)) = lower(?)", rows.ENTITY, name)
+    if not nodes and len(given) >= _ID_PREFIX_MIN:
+        prefix = given.lower()
+        nodes = _nodes(reader, "WHERE id BETWEEN ? AND ? LIMIT ?", prefix, f"{prefix}\U0010ffff", _NAMES_SHOWN)
+    if not nodes:
         raise InvalidInput(
             f"the graph has no {given!r}: give the name of an entity, or the id of a fact (`hive-mind facts list`)"
         )
-    if len(things) > 1:
-        several = ", ".join(f"{thing.kind} {thing.id} ({thing.text[:40]})" for thing in things[:_NAMES_SHOWN])
+    if len(nodes) > 1:
+        several = ", ".join(f"{thing.kind} {thing.id} ({thing.text[:40]})" for _, thing in nodes[:_NAMES_SHOWN])
         raise InvalidInput(f"{given!r} may be several things: {several}; give more of the id")
-    return things[0]
+    return nodes[0]
 
 
-def neighbourhood(engine: Engine, given: str, depth: int, limit: int) -> Neighbourhood:
+def neighbourhood(reader: RecordReader, given: str, depth: int, limit: int) -> Neighbourhood:
     """What lies around a thing, nearest first: at most `limit` things beside it."""
-    things = [found(engine, given)]
-    known, edges, is_cut = {things[0].id}, dict[Edge, None](), False
-    begun = 0
+    centre = found(reader, given)
+    things, edges, is_cut = {centre.place: centre.thing}, dict[EdgeRow, None](), False
+    border = [centre.place]
     for _ in range(depth):
-        border, begun = things[begun:], len(things)
-        for thing in border:
-            query = f"MATCH (c:{thing.kind} {{id: $id}})-[r]-(x) RETURN id(c), r, {_any('x')} LIMIT $most"
-            rows = engine.run(query, id=thing.id, most=limit + 1)
-            is_cut = is_cut or len(rows) > limit
-            for place, relation, *shown in rows:
-                other = Thing(*shown)
-                if other.id not in known:
+        near, border = border, []
+        for place in near:
+            leading = list(reader.rows(EdgeRow, f"{_AT} ORDER BY seq LIMIT ?", place, place, limit + 1))
+            is_cut = is_cut or len(leading) > limit
+            for edge in leading:
+                end = _other(edge, place)
+                if end not in things:
                     if len(things) > limit:
                         is_cut = True
                         continue
-                    known.add(other.id)
-                    things.append(other)
-                edges[_edge(relation, place, thing, other)] = None
-    return Neighbourhood(tuple(things), tuple(edges), is_cut)
+                    if not (nodes := _at(reader, [end])):
+                        continue
+                    things |= nodes
+                    border.append(end)
+                edges[edge] = None
+    return Neighbourhood(tuple(things.values()), tuple(_edge(edge, things) for edge in edges), is_cut)
 
 
-def history(engine: Engine, given: str, limit: int) -> list[Thing]:
+def history(reader: RecordReader, given: str, limit: int) -> list[Thing]:
     """What a fact replaced, the fact, and what replaced it: the oldest first."""
-    fact = found(engine, given)
-    if fact.kind != FACT:
-        raise InvalidInput(f"{given!r} is an {fact.kind.lower()}: only facts are replaced by others")
-    known = {fact.id}
-    older, newer = (_replaced(engine, fact, side, known, limit) for side in _SIDES.values())
-    return [*reversed(older), fact, *newer]
+    fact = found(reader, given)
+    if fact.thing.kind != FACT:
+        raise InvalidInput(f"{given!r} is an {fact.thing.kind.lower()}: only facts are replaced by others")
+    known = {fact.place}
+    older, newer = (_replaced(reader, fact.place, known, limit, is_newer=side) for side in (False, True))
+    return [*reversed(older), fact.thing, *newer]
 
 
-def sources_of(engine: Engine, given: str, limit: int) -> list[Thing]:
+def sources_of(reader: RecordReader, given: str, limit: int) -> list[Thing]:
     """What a thing derives from."""
-    thing = found(engine, given)
-    query = f"MATCH (c:{thing.kind} {{id: $id}})-[:{Relation.DERIVES_FROM}]->(x) RETURN {_any('x')} LIMIT $most"
-    return _things(engine.run(query, id=thing.id, most=limit))
+    ends = _ends(reader, Relation.DERIVES_FROM, found(reader, given).place, limit)
+    return list(_at(reader, ends).values())
 
 
-def derived_from(engine: Engine, source: str, limit: int) -> list[Thing]:
+def derived_from(reader: RecordReader, source: str, limit: int) -> list[Thing]:
     """What derives from an episode, or rests on a source of this name."""
-    derived: dict[str, Thing] = {}
-    for thing in _by_id(engine, source):
-        query = f"MATCH (c:{thing.kind} {{id: $id}})<-[:{Relation.DERIVES_FROM}]-(x) RETURN {_any('x')} LIMIT $most"
-        derived |= {one.id: one for one in _things(engine.run(query, id=source, most=limit))}
-    query = f"MATCH (x:Fact) WHERE list_contains(x.sources, $source) RETURN {_SHOWN[FACT]} LIMIT $most"
-    derived |= {one.id: one for one in _things(engine.run(query, source=source, most=limit))}
+    derived: dict[int, Thing] = {}
+    for place, _ in _nodes(reader, "WHERE id = ?", source):
+        derived |= _at(reader, _ends(reader, Relation.DERIVES_FROM, place, limit, backwards=True))
+    written = msgspec.json.encode(source)
+    for row, value in reader.themselves(reader.rows(NodeRow, "WHERE kind = ? AND instr(body, ?)", rows.FACT, written)):
+        if len(derived) >= limit:
+            break
+        if isinstance(value, Fact) and source in value.sources:
+            derived[row.seq] = _thing(row, value)
     return list(derived.values())[:limit]
 
 
-def paths(engine: Engine, from_given: str, to_given: str, longest: int, limit: int) -> list[Path]:
-    """The shortest ways between two things, at most `limit` of them; none where all are longer than `longest` edges."""
-    start, end = found(engine, from_given), found(engine, to_given)
-    if start.id == end.id:
-        return [Path((start,), ())]
-    # The end with fewer edges is cheaper to go far from.
-    near, far = sorted((start, end), key=lambda thing: _degree(engine, thing))
-    # Short ways first: most are, and a look two edges far costs a tenth of one four edges far.
-    for most in sorted({min(2, longest), longest}):
-        joined: list[Path] = []
-        for middle, ahead, back in _meetings(engine, near, far, most):
-            joined += _joined(engine, near, far, middle, ahead, back, limit)
-            if len(joined) >= limit:
-                break
-        if joined:
-            return [path if path.things[0] == start else _turned(path) for path in joined[:limit]]
+def paths(reader: RecordReader, start_given: str, end_given: str, longest: int, limit: int) -> list[Path]:
+    """The shortest paths between two things, at most `limit` of them; none where all are longer than `longest` edges."""
+    start, end = found(reader, start_given), found(reader, end_given)
+    if start == end:
+        return [Path((start.thing,), ())]
+    ahead, back = _Search(reader, start.place), _Search(reader, end.place)
+    for _ in range(longest):
+        nearer = ahead if ahead.cost <= back.cost else back
+        nearer.widen()
+        if any(place in back.border for place in ahead.border):
+            ways = sorted(islice(_ways(ahead, back), _CONSIDERED_MAX), key=_derivations)
+            return list(islice(_walked(reader, start.place, ways), limit))
+        if not nearer.border:
+            break
     return []
 
 
-def _by_id(engine: Engine, id: str) -> list[Thing]:
-    rows = (engine.run(f"MATCH (x:{kind} {{id: $id}}) RETURN {shown}", id=id) for kind, shown in _SHOWN.items())
-    return _things(next(filter(None, rows), []))
+class _Search:
+    """What lies around a place: `levels[n]` is n edges away, each with the edges by which it was reached."""
+
+    def __init__(self, reader: RecordReader, place: int) -> None:
+        self._reader, self._until = reader, monotonic() + _PATIENCE_S
+        self.levels: list[dict[int, list[EdgeRow]]] = [{place: []}]
+        self._reached = {place}
+
+    @property
+    def border(self) -> dict[int, list[EdgeRow]]:
+        """What is farthest away."""
+        return self.levels[-1]
+
+    @property
+    def cost(self) -> int:
+        """How many edges one level more looks at."""
+        return self._reader.degree(self.border)
+
+    def widen(self) -> None:
+        """Look one edge farther."""
+        beyond: dict[int, list[EdgeRow]] = {}
+        for edge in self._reader.edges_at(self.border):
+            if monotonic() > self._until:
+                raise BackendTimeout("graph", "these things are too far apart to be joined in time: allow shorter paths only")
+            for end in edge.ends:
+                if end not in self._reached:
+                    beyond.setdefault(end, []).append(edge)
+        self._reached |= beyond.keys()
+        self.levels.append(beyond)
+
+    def ways(self, place: int, level: int | None = None) -> Iterator[list[EdgeRow]]:
+        """Each shortest way to a place of the border, as edges."""
+        level = len(self.levels) - 1 if level is None else level
+        if not level:
+            yield []
+        for edge in self.levels[level][place]:
+            for way in self.ways(_other(edge, place), level - 1):
+                yield [*way, edge]
 
 
-def _things(rows: Iterable[Sequence[Any]]) -> list[Thing]:
-    return [Thing(*row) for row in rows]
+def _ways(ahead: _Search, back: _Search) -> Iterator[list[EdgeRow]]:
+    """Each shortest way through a place where both searches met."""
+    for middle in ahead.border:
+        if middle in back.border:
+            for first in ahead.ways(middle):
+                yield from ([*first, *reversed(second)] for second in back.ways(middle))
 
 
-def _edge(relation: dict[str, Any], place: dict[str, Any], thing: Thing, other: Thing) -> Edge:
-    ends = (thing.id, other.id) if relation["_src"] == place else (other.id, thing.id)
-    return Edge(relation["_label"], *ends)
+def _derivations(way: Iterable[EdgeRow]) -> int:
+    """That two facts stand in one text says less than that they name the same thing."""
+    return sum(RELATIONS[edge.relation] is Relation.DERIVES_FROM for edge in way)
 
 
-def _replaced(engine: Engine, fact: Thing, side: str, known: set[str], limit: int) -> list[Thing]:
+def _walked(reader: RecordReader, start: int, ways: Iterable[list[EdgeRow]]) -> Iterator[Path]:
+    """Ways as paths; none over what is damaged."""
+    for way in ways:
+        places = [start]
+        for edge in way:
+            places.append(_other(edge, places[-1]))
+        things = _at(reader, places)
+        if len(things) == len(places):
+            yield Path(tuple(things.values()), tuple(_edge(edge, things) for edge in way))
+
+
+def _nodes(reader: RecordReader, where: str, *values: object) -> list[Node]:
+    return [Node(row.seq, _thing(row, value)) for row, value in reader.themselves(reader.rows(NodeRow, where, *values))]
+
+
+def _at(reader: RecordReader, places: Iterable[int]) -> dict[int, Thing]:
+    """What stands in these rows, as far as it is sound."""
+    return {node.place: node.thing for place in places for node in _nodes(reader, "WHERE seq = ?", place)}
+
+
+def _thing(row: NodeRow, value: Fact | Episode | str) -> Thing:
+    id = row.id.decode()
+    match value:
+        case Fact():
+            return Thing(kind_of(value), id, value.content, state_of(value))
+        case Episode():
+            return Thing(kind_of(value), id, value.title or value.source)
+    return Thing(kind_of(value), id, value)
+
+
+def _other(edge: EdgeRow, place: int) -> int:
+    return edge.from_seq if edge.to_seq == place else edge.to_seq
+
+
+def _edge(edge: EdgeRow, things: dict[int, Thing]) -> Edge:
+    return Edge(RELATIONS[edge.relation].value, things[edge.from_seq].id, things[edge.to_seq].id)
+
+
+def _ends(reader: RecordReader, relation: Relation, place: int, limit: int, *, backwards: bool = False) -> list[int]:
+    here = "to_seq" if backwards else "from_seq"
+    edges = reader.rows(EdgeRow, f"WHERE {here} = ? AND relation = ? LIMIT ?", place, RELATION_NUMBERS[relation], limit)
+    return [_other(edge, place) for edge in edges]
+
+
+def _replaced(reader: RecordReader, fact: int, known: set[int], limit: int, *, is_newer: bool) -> list[Thing]:
     """By and by, nearest first; `known` grows."""
     chain = [fact]
     for one in chain:
-        rows = engine.run(f"MATCH (c:Fact {{id: $id}}){side}(x:Fact) RETURN {_SHOWN[FACT]} LIMIT $most", id=one.id, most=limit)
-        new = [other for other in _things(rows) if other.id not in known]
-        known.update(other.id for other in new)
+        new = [end for end in _ends(reader, Relation.SUPERSEDES, one, limit, backwards=is_newer) if end not in known]
+        known.update(new)
         chain += new[: limit + 1 - len(chain)]
-    return chain[1:]
-
-
-def _any(name: str) -> str:
-    """What is shown of a node of any kind; what its kind lacks is null."""
-    text = f"coalesce({name}.content, {name}.name, CASE WHEN {name}.title = '' THEN {name}.source ELSE {name}.title END)"
-    return f"label({name}), {name}.id, {text}, coalesce({name}.state, '')"
-
-
-def _degree(engine: Engine, thing: Thing) -> int:
-    degree: int = engine.run(f"MATCH (c:{thing.kind} {{id: $id}})-[r]-() RETURN count(r)", id=thing.id)[0][0]
-    return degree
-
-
-def _meetings(engine: Engine, near: Thing, far: Thing, longest: int) -> list[tuple[Thing, int, int]]:
-    """Things in the middle of the shortest ways, and how far each is from both ends."""
-    half = (longest + 1) // 2
-    ahead = _reached(engine, near, half)
-    back = _reached(engine, far, longest // 2, [offset for _, offset in ahead])
-    lengths = {place: ahead[place] + back[place] for place in ahead.keys() & back.keys()}
-    if not lengths:
-        return []
-    shortest = min(lengths.values())
-    # Of one way many places are reached from both ends; its middle is counted.
-    middle = min(shortest, half)
-    places = sorted(place for place, length in lengths.items() if (length, ahead[place]) == (shortest, middle))
-    return [(thing, middle, shortest - middle) for thing in _at(engine, near, half, places)]
-
-
-def _reached(engine: Engine, thing: Thing, hops: int, only: Sequence[int] = ()) -> dict[Place, int]:
-    """How far everything is that lies within so many edges; where `only` offsets are asked for, those at least."""
-    reached: dict[Place, int] = {}
-    if hops:
-        where = "WHERE offset(id(x)) IN $places " if 0 < len(only) <= _FILTERED_MAX else ""
-        query = f"{_around(thing, hops)} {where}RETURN label(x), length(p), collect(offset(id(x)))"
-        for kind, length, offsets in engine.run(query, id=thing.id, **({"places": only} if where else {})):
-            reached.update(((kind, offset), length) for offset in offsets)
-    offset = engine.run(f"MATCH (x:{thing.kind} {{id: $id}}) RETURN offset(id(x))", id=thing.id)[0][0]
-    return reached | {(thing.kind, offset): 0}
-
-
-def _at(engine: Engine, near: Thing, hops: int, places: Sequence[Place]) -> list[Thing]:
-    """The first few of these things, which lie so near."""
-    wanted = places[:_MIDDLES_MAX]
-    query = f"{_around(near, hops)} WHERE offset(id(x)) IN $places RETURN offset(id(x)), {_any('x')}"
-    rows = engine.run(query, id=near.id, places=[offset for _, offset in wanted])
-    return [Thing(kind, *shown) for offset, kind, *shown in rows if (kind, offset) in wanted]
-
-
-def _around(thing: Thing, hops: int) -> str:
-    return f"MATCH p = (c:{thing.kind} {{id: $id}})-[* SHORTEST 1..{hops}]-(x)"
-
-
-def _legs(engine: Engine, start: Thing, end: Thing, hops: int, limit: int) -> list[Path]:
-    """Ways of exactly so many edges."""
-    if not hops:
-        return [Path((start,), ())]
-    names = [f"n{number}" for number in range(1, hops)]
-    chain = (
-        "".join(f"-[r{number}]-({name})" for number, name in enumerate(names, 1)) + f"-[r{hops}]-(e:{end.kind} {{id: $other}})"
-    )
-    shown = "".join(f", id({name}), {_any(name)}" for name in names)
-    relations = ", ".join(f"r{number}" for number in range(1, hops + 1))
-    query = f"MATCH (c:{start.kind} {{id: $id}}){chain} RETURN {relations}, id(c){shown} LIMIT $most"
-    rows = engine.run(query, id=start.id, other=end.id, most=limit)
-    return [_leg(start, end, row[:hops], row[hops], row[hops + 1 :]) for row in rows]
-
-
-def _leg(start: Thing, end: Thing, relations: Sequence[Any], place: Any, shown: Sequence[Any]) -> Path:
-    between = [shown[number : number + 5] for number in range(0, len(shown), 5)]
-    places = [place, *(part[0] for part in between)]
-    things = (start, *(Thing(*part[1:]) for part in between), end)
-    edges = (_edge(relation, *ends) for relation, *ends in zip(relations, places, things, things[1:], strict=False))
-    return Path(things, tuple(edges))
-
-
-def _joined(engine: Engine, near: Thing, far: Thing, middle: Thing, ahead: int, back: int, limit: int) -> list[Path]:
-    firsts, seconds = _legs(engine, near, middle, ahead, limit), _legs(engine, middle, far, back, limit)
-    return [Path(first.things + second.things[1:], first.edges + second.edges) for first in firsts for second in seconds]
-
-
-def _turned(path: Path) -> Path:
-    return Path(path.things[::-1], path.edges[::-1])
+    return list(_at(reader, chain[1:]).values())

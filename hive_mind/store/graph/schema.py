@@ -60,8 +60,13 @@ def row_of(id: str, value: Fact | Episode | str) -> Row:
     # Kuzu takes lists, and no tuples.
     row: Row = {name: list(part) if isinstance(part, tuple) else part for name, part in msgspec.to_builtins(value).items()}
     if isinstance(value, Fact):
-        row["state"] = "retracted" if value.is_retracted else "superseded" if value.superseded_by else "current"
+        row["state"] = state_of(value)
     return row
+
+
+def state_of(fact: Fact) -> str:
+    """Of a fact: current, superseded or retracted."""
+    return "retracted" if fact.is_retracted else "superseded" if fact.superseded_by else "current"
 
 
 def node_tables() -> list[str]:

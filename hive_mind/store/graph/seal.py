@@ -1,9 +1,9 @@
 """The files of a graph, and the seal that says whether they may be opened.
 
 A graph file is a cache that is never trusted after anything unusual: Kuzu has no checksums, and a damaged file can crash or
-mislead whoever opens it. It is never changed in its place: its successor is made in a workshop beside it, and moved over it with
-a seal of its own. The seal, `graph.json`, names the record it was made of, how far it has come, who made it, its size and its
-digest. What has no fitting seal is deleted, and made anew from the record.
+mislead whoever opens it. It is never changed: its successor is made in a workshop beside it, and moved over it with a seal of its
+own. The seal, `graph.json`, names the record it was made of, what that held, who made it, its size and its digest. What has no
+fitting seal is deleted, and made anew from the record.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.sqlite.file import sync_file, sync_folder
-from hive_mind.store.graph.schema import VERSION, Pair
+from hive_mind.store.graph.schema import VERSION
 
 if sys.platform != "win32":
     import fcntl
@@ -31,17 +31,14 @@ class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a graph file is. CRC-32 finds what is damaged at 2 GB/s (SHA-256: 1.3); nobody is to be kept from forging it."""
 
     record: str
-    tick: int
+    fingerprint: str
+    """of what the record held"""
     kuzu: str
     size: int = 0
     crc: int = 0
-    pairs: tuple[Pair, ...] = ()
-    """beyond the standard ones"""
-    is_partial: bool = False
-    """Whether damaged rows of the record are missing, so that their edges are not to be added later."""
     schema: int = VERSION
     own_crc: int = 0
-    """of all the rest: a flipped bit could say that the graph has come further than it has"""
+    """of all the rest"""
 
 
 def closed(seal: Seal) -> Seal:
@@ -74,8 +71,8 @@ class Place:
         finally:
             os.close(descriptor)
 
-    def sealed(self, record: str, kuzu: str) -> Seal | str:
-        """The seal of a file that may be opened, or why there is none."""
+    def distrust(self, record: str, fingerprint: str, kuzu: str) -> str:
+        """Why the file may not be opened, "" where it may."""
         if not self.database.is_file():
             return "there is none yet"
         try:
@@ -90,7 +87,9 @@ class Place:
             return "it was made by another version"
         if self._leftovers():
             return "somebody else has opened it"
-        return seal if (seal.size, seal.crc) == _measured(self.database) else "the file is damaged"
+        if seal.fingerprint != fingerprint:
+            return "the record has changed"
+        return "" if (seal.size, seal.crc) == _measured(self.database) else "the file is damaged"
 
     def stamp(self) -> tuple[int, ...]:
         """Another one when the file was replaced, changed or deleted: also by somebody who sets its times back."""
@@ -122,7 +121,7 @@ class Place:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _remove(self._workshop)
 
-    def publish(self, seal: Seal) -> Seal:
+    def publish(self, seal: Seal) -> None:
         """Put the workshop's file and its seal in their places. One without the other does not fit, and is made anew."""
         size, crc = _measured(self.unfinished)
         seal = closed(msgspec.structs.replace(seal, size=size, crc=crc))
@@ -132,7 +131,6 @@ class Place:
             sync_file(made)
             made.replace(place)
         sync_folder(self._folder)
-        return seal
 
     def _leftovers(self) -> list[Path]:
         """Kuzu's logs of it, which it would replay."""

@@ -1,7 +1,7 @@
 """The graph's own process, started by `client` with the path of a record and for how many seconds it may be idle.
 
-Kuzu may abort its process or compute for ever, so it is never in the agent's. This one brings the graph up to date with the
-record before each question, answers one after another, and ends when nobody asks for a while or when its parent has gone.
+Kuzu may abort its process or compute for ever, so it is never in the agent's. This one makes the graph anew where the record has
+changed, answers one query after another, and ends when nobody asks for a while or when its parent has gone.
 """
 
 import os
@@ -16,7 +16,7 @@ import msgspec
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.store._kuzu.engine import VERSION, Engine, EngineError
 from hive_mind.store._kuzu.pipe import Parent
-from hive_mind.store.graph import guard, making, questions
+from hive_mind.store.graph import guard, making
 from hive_mind.store.graph.seal import Place, Seal
 from hive_mind.store.graph.values import Rows
 from hive_mind.store.sqlite.reading import RecordReader
@@ -34,15 +34,15 @@ class Server:
         self._record, self._tell = record, tell
         self._place = Place(Path())
         self._engine: Engine | None = None
-        self._seal: Seal | None = None
-        self._stamp: tuple[int, ...] = ()
+        self._opened: tuple[object, ...] = ()
+        """the record and the file as they were when it was opened"""
 
-    def answer(self, name: str, arguments: dict[str, Any], anew: str) -> tuple[Any, ...]:
-        """The last message to a question, after progress and notices. `anew` says why not to trust the graph that is there."""
+    def answer(self, query: dict[str, Any], anew: str) -> tuple[Any, ...]:
+        """The last message to a query, after progress and notices. `anew` says why not to trust the graph that is there."""
         try:
             engine = self._current(anew)
             self._tell("begun")
-            return "answer", (_queried if name == "query" else getattr(questions, name))(engine, **arguments)
+            return "answer", _queried(engine, **query)
         except HiveError as error:
             return "refused", type(error).__name__, str(error)
         except OSError as error:
@@ -54,55 +54,23 @@ class Server:
     def _current(self, anew: str) -> Engine:
         """The graph as the record is at this moment."""
         with RecordReader(self._record) as reader:
-            is_changed = self._place.stamp() != self._stamp
-            if self._engine is None or self._seal is None or anew or is_changed or self._is_behind(self._seal, reader):
-                return self._opened(reader, anew)
-            # What else was written is no part of the graph, and is not looked at again.
-            self._seal = msgspec.structs.replace(self._seal, tick=reader.last_tick)
-            return self._engine
+            held = reader.record, reader.fingerprint()
+            if self._engine is not None and not anew and self._opened == (*held, self._place.stamp()):
+                return self._engine
+            with self._place.locked(partial(self._tell, "notice")):
+                self.close()
+                if why := anew or self._place.distrust(*held, VERSION):
+                    self._make(reader, held, why)
+                self._opened = *held, self._place.stamp()
+                self._engine = Engine(self._place.database, _POOL_BYTES, read_only=True)
+                return self._engine
 
-    def _is_behind(self, seal: Seal, reader: RecordReader) -> bool:
-        if seal.record != reader.record or seal.tick > reader.last_tick:
-            return True
-        return seal.tick < reader.last_tick and making.is_more(reader, seal.tick)
-
-    def _opened(self, reader: RecordReader, anew: str) -> Engine:
-        with self._place.locked(partial(self._tell, "notice")):
-            seal = self._renewed(reader, anew or self._place.sealed(reader.record, VERSION))
-            self.close()
-            self._stamp = self._place.stamp()
-            self._engine, self._seal = Engine(self._place.database, _POOL_BYTES, read_only=True), seal
-            return self._engine
-
-    def _renewed(self, reader: RecordReader, seal: Seal | str) -> Seal:
-        if isinstance(seal, Seal) and self._is_behind(seal, reader):
-            seal = self._caught_up(reader, seal)
-        return self._made(reader, why=seal) if isinstance(seal, str) else seal
-
-    def _caught_up(self, reader: RecordReader, seal: Seal) -> Seal | str:
-        """The seal of a graph with what is new, or why it has to be made anew."""
-        if seal.tick > reader.last_tick:
-            return "the record was set back"
-        if seal.is_partial:
-            return "rows of the record were damaged"
-        with self._place.workshop():
-            try:
-                making.caught_up(reader, seal.tick, self._place.database, self._place.unfinished, seal.pairs)
-            except making.TooMuch:
-                return "there is much new"
-            except EngineError as error:
-                return f"adding what is new failed ({error})"
-            return self._place.publish(msgspec.structs.replace(seal, tick=reader.last_tick, is_partial=bool(reader.damaged)))
-
-    def _made(self, reader: RecordReader, why: str) -> Seal:
+    def _make(self, reader: RecordReader, held: tuple[str, str], why: str) -> None:
         self._tell("notice", f"making the graph of {self._record}: {why}")
-        self.close()
         self._place.discard()
         with self._place.workshop():
-            pairs = making.made_whole(reader, self._place.unfinished, partial(self._tell, "progress"))
-            return self._place.publish(
-                Seal(reader.record, reader.last_tick, VERSION, pairs=pairs, is_partial=bool(reader.damaged))
-            )
+            making.make(reader, self._place.unfinished, partial(self._tell, "progress"))
+            self._place.publish(Seal(*held, VERSION))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -177,6 +145,6 @@ def main() -> None:
     os.chdir(record.parent)
     parent = Parent()
     server = Server(record, parent.tell)
-    while question := parent.question(idle_s):
-        parent.tell(*server.answer(*question))
+    while query := parent.question(idle_s):
+        parent.tell(*server.answer(*query))
     server.close()

@@ -4,6 +4,7 @@ Pages are ranges of `seq`, so that a reader needs no transaction while other wri
 writes: everything one `RecordReader` sees is of one moment, that of its opening.
 """
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,11 @@ Part = tuple[int, int]
 """Rows numbered above the first and up to the second."""
 
 _PROBLEMS_MAX = 1000
+_AMONG = "IN (SELECT value FROM json_each(?1))"
+_DEGREE = (
+    "SELECT (SELECT count(*) FROM edge WHERE from_seq IN (SELECT value FROM json_each(?1)))"
+    " + (SELECT count(*) FROM edge WHERE to_seq IN (SELECT value FROM json_each(?1)))"
+)
 
 
 class Node(NamedTuple):
@@ -125,6 +131,15 @@ class Reading:
         found = (self._connection.execute("SELECT id FROM node WHERE seq = ?", (end,)).fetchone() for end in ends)
         return [str(row[0]) for row in found if row]
 
+    def degree(self, places: Iterable[int]) -> int:
+        """How many edges lead from or to nodes in these rows."""
+        return int(self._connection.execute(_DEGREE, (json.dumps([*places]),)).fetchone()[0])
+
+    def edges_at(self, places: Iterable[int]) -> Iterator[EdgeRow]:
+        """The edges from and to nodes in these rows; one between two of them twice."""
+        both = f"WHERE from_seq {_AMONG} UNION ALL {SELECT[EdgeRow]} WHERE to_seq {_AMONG}"
+        return self.rows(EdgeRow, both, json.dumps([*places]))
+
     def by_id(self, ids: Iterable[str], wanted: type[_Value]) -> dict[str, _Value]:
         """What exists of one kind among `ids`."""
         rows = ((id, self.rows(NodeRow, "WHERE id = ?", id)) for id in dict.fromkeys(ids))
@@ -188,6 +203,10 @@ class RecordReader(Reading):
     def edges_since(self, tick: int) -> Iterator[Edge]:
         """Edges added after `tick`, in their order."""
         return self.edges((tick, self.last_tick))
+
+    def fingerprint(self) -> str:
+        """Of all nodes and edges: another one after any change of them."""
+        return json.dumps(self._connection.execute("SELECT kind, rows, sums FROM total ORDER BY kind").fetchall())
 
     def check(self) -> None:
         """Look at all of it: SQLite's own check of its trees, the checksum of each row, and whether rows are missing."""

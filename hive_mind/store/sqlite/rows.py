@@ -70,7 +70,12 @@ class EdgeRow(NamedTuple):
 
     def checksum(self) -> int:
         """What `sum` should be."""
-        return crc32(_edge_bytes(*self[:4]))
+        return crc32(_edge_bytes(self.seq, self.relation, self.from_seq, self.to_seq))
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """From and to."""
+        return self.from_seq, self.to_seq
 
     @property
     def label(self) -> str:

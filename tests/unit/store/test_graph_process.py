@@ -46,11 +46,11 @@ def test_idle_it_ends_by_itself_and_the_next_question_starts_another(record, cap
             await graph.query("RETURN 1")
             first = graph._child.process
             assert await first.wait() == 0
-            assert (await graph.neighbourhood("Ines")).centre.text == "Ines"
+            assert (await graph.query("RETURN 2")).rows == ((2,),)
             assert graph._child.process is not first
 
     asyncio.run(run())
-    assert len(caplog.records) == 1, "the graph itself stays"
+    assert len(caplog.records) == 1, "the database itself stays"
 
 
 def test_killed_between_questions_it_is_started_again(record):
@@ -58,9 +58,9 @@ def test_killed_between_questions_it_is_started_again(record):
         async with Graph(record) as graph:
             await graph.query("RETURN 1")
             graph._child.process.kill()
-            return await graph.neighbourhood("Ines")
+            return await graph.query("RETURN 2")
 
-    assert asyncio.run(run()).centre.text == "Ines"
+    assert asyncio.run(run()).rows == ((2,),)
 
 
 def test_killed_at_every_try_it_is_given_up_with_a_word_on_what_to_do(record, monkeypatch):
@@ -68,7 +68,7 @@ def test_killed_at_every_try_it_is_given_up_with_a_word_on_what_to_do(record, mo
 
     async def run():
         async with Graph(record) as graph:
-            await graph.neighbourhood("Ines")
+            await graph.query("RETURN 1")
 
     with pytest.raises(
         BackendUnavailable, match=r"ended twice \(code 1: kuzu aborted\); the memory itself is not touched: delete"
@@ -134,11 +134,24 @@ def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
             async with Graph(tmp_path / "memory.sqlite") as one, Graph(tmp_path / "memory.sqlite") as other:
                 for number in range(4):
                     await store.write(facts(f"new {number}"))
-                    found = await asyncio.gather(*(graph.neighbourhood(fact_id(f"new {number}")) for graph in (one, other)))
-                    assert [around.centre.text for around in found] == [f"new {number}"] * 2
-                assert await content_of(one) == await content_of(other) == content_of_record(tmp_path / "memory.sqlite")
+                    found = await asyncio.gather(*(content_of(graph) for graph in (one, other)))
+                    assert found == [content_of_record(tmp_path / "memory.sqlite")] * 2
 
     asyncio.run(run())
+
+
+def test_questions_need_neither_a_process_nor_a_file_of_kuzu(record):
+    async def run():
+        async with Graph(record) as graph:
+            around = await graph.neighbourhood("Ines")
+            await graph.path("Ines", "Pump D4")
+            await graph.history(fact_id("sealed"))
+            await graph.derived_from("e1")
+            assert graph._child is None
+            return around.centre.text
+
+    assert asyncio.run(run()) == "Ines"
+    assert not list(record.parent.glob("graph.*"))
 
 
 ASK = """
@@ -149,6 +162,7 @@ from hive_mind.store.graph import Graph
 
 async def run():
     async with Graph(Path(sys.argv[2])) as graph:
+        await graph.query("RETURN 1")
         print((await graph.neighbourhood("Ines")).centre.text, [name for name in sys.modules if name.partition(".")[0] == "kuzu"])
 
 asyncio.run(run())
