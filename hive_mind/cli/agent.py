@@ -26,6 +26,7 @@ from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.figures import figures_of
 from hive_mind.runtime.keys import Proof
 from hive_mind.runtime.logs import log_as_json
@@ -34,7 +35,7 @@ from hive_mind.runtime.metrics import serve as serve_metrics
 from hive_mind.runtime.serving import LINE_BYTES_MAX, Service
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.telemetry import send_spans
-from hive_mind.runtime.wiring import database_path, open_embedder
+from hive_mind.runtime.wiring import open_embedder
 
 _EPILOG = examples(
     "hive-mind agent run --bus redis://127.0.0.1:6379 --name ada --members ada,ben,cleo,dan",

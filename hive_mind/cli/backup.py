@@ -13,8 +13,8 @@ from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.copies import note_copy
-from hive_mind.runtime.wiring import database_path, is_kept
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
 Copy = Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]

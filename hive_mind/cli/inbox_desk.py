@@ -18,8 +18,9 @@ from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.judge.items import ItemView
 from hive_mind.ledger.base import Ledger
+from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import ledger_path, open_ledger
+from hive_mind.runtime.wiring import open_ledger
 
 _SHOWN = 5
 

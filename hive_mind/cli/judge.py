@@ -19,7 +19,7 @@ from hive_mind.cli.output import say, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.wiring import ledger_path
+from hive_mind.runtime.agent_files import ledger_path
 
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Whose judge.", autocompletion=agent_names)]
 

@@ -13,8 +13,8 @@ import typer
 from hive_mind.cli.output import say
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import is_kept
 
 
 class Format(StrEnum):

@@ -76,7 +76,7 @@ async def show_one(
     from hive_mind.agents.run_journal import run_called
     from hive_mind.agents.run_parts import RunParts
     from hive_mind.cli.run_shown import show_run
-    from hive_mind.runtime.wiring import database_path
+    from hive_mind.runtime.agent_files import database_path
     from hive_mind.tools.base import Toolbox
 
     async with _ledger(home, agent) as ledger:
@@ -200,7 +200,7 @@ async def prune(
     from hive_mind.agents.pruning import old_runs
     from hive_mind.agents.pruning import prune as pruned
     from hive_mind.agents.run_journal import wall_clock_ms
-    from hive_mind.runtime.wiring import database_path
+    from hive_mind.runtime.agent_files import database_path
 
     async with _ledger(home, agent) as ledger:
         found = await old_runs(ledger, wall_clock_ms() - round(days * _DAY_MS), keep)

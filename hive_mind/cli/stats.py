@@ -8,7 +8,8 @@ from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.memory.base import MemoryStatistics
-from hive_mind.runtime.wiring import database_path, open_memory
+from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.wiring import open_memory
 
 
 def register(app: typer.Typer) -> None:

@@ -18,6 +18,7 @@ from hive_mind.errors import HiveError
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.desk_post import DeskPost
 from hive_mind.runtime.events import events_of
 from hive_mind.runtime.fleet_values import RegistryValues
@@ -27,7 +28,7 @@ from hive_mind.runtime.run_calls import RunCalls
 from hive_mind.runtime.run_keeper import RunKeeper
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.triggers import Triggers
-from hive_mind.runtime.wiring import ledger_path, open_ledger
+from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.worker_config import AgentConfig, DeskConfig, McpConfig, WatchConfig
 from hive_mind.runtime.worker_runs import allowed, run_parts, served_tools
 from hive_mind.tools.base import McpServer

@@ -20,10 +20,11 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import OPENED, PREFIX, Item, item_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.worker_file import worker_of
+from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.run_keeper import RunKeeper
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import ledger_path, open_ledger
+from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.worker_config import WatchConfig
 from hive_mind.tools.base import Tool
 

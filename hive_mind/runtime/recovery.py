@@ -12,9 +12,10 @@ from hive_mind.errors import DatabaseUnreadable
 from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.generations import REPLACED, UNFINISHED, estate_of
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import database_path, opened_store
+from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.worker_config import HiveConfig
 from hive_mind.store.base import AddFact, FactStore
 

@@ -5,12 +5,10 @@ What is missing but not essential (an embedding model, an extra) is done without
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import cast
 
 from hive_mind import backends
@@ -28,6 +26,7 @@ from hive_mind.memory.unindexed import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
@@ -36,22 +35,6 @@ from hive_mind.store.graph.client import Graph, Report
 _log = logging.getLogger(__name__)
 
 _LOCK_POLL_S = 0.1
-_AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-def database_path(settings: Settings, agent: str) -> Path:
-    """Where an agent's database is. Raises `InvalidInput` for a name that is no plain file name."""
-    if not _AGENT_NAME.fullmatch(agent):
-        raise InvalidInput(
-            f"{agent!r} can't be an agent's name: up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
-        )
-    return settings.home / "agents" / agent / "memory.sqlite"
-
-
-def is_kept(settings: Settings, agent: str) -> bool:
-    """Whether an agent has a database: its record, or one of an older version that will be converted when it is opened."""
-    path = database_path(settings, agent)
-    return path.exists() or path.with_suffix(".kuzu").exists()
 
 
 def kept_facts(settings: Settings, agent: str) -> list[Fact]:
@@ -61,11 +44,6 @@ def kept_facts(settings: Settings, agent: str) -> list[Fact]:
     """
     path = database_path(settings, agent)
     return cast(list[Fact], backends.load("store", "sqlite").facts_in(path)) if path.exists() else []
-
-
-def ledger_path(settings: Settings, agent: str) -> Path:
-    """Where an agent's ledger is: runs, judgements, questions. Raises `InvalidInput` for a name that is no plain file name."""
-    return database_path(settings, agent).with_name("ledger.sqlite")
 
 
 async def open_ledger(settings: Settings, agent: str, *, is_shared: bool = False) -> Ledger:

@@ -22,6 +22,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
@@ -29,7 +30,7 @@ from hive_mind.runtime.references import resolved_here
 from hive_mind.runtime.reviewing import Reviewing, rules_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.sources_learned import LearnedSources
-from hive_mind.runtime.wiring import database_path, memory_with, open_embedder, open_model, vector_arms
+from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, vector_arms
 from hive_mind.runtime.worker_agents import WorkerAgent
 from hive_mind.runtime.worker_config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.worker_nodes import WorkerNode

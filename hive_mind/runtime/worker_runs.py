@@ -24,10 +24,11 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.worker_file import WORKER, worker_of
+from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.credentials import credentials_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.text_files import Unreadable, read_text
-from hive_mind.runtime.wiring import database_path, open_agent, open_ledger, open_model
+from hive_mind.runtime.wiring import open_agent, open_ledger, open_model
 from hive_mind.tools.base import McpServer, Tool, Toolbox
 
 

@@ -16,8 +16,9 @@ from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SU
 from hive_mind.memory.examining import read_records
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
+from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import is_kept, opened_store
+from hive_mind.runtime.wiring import opened_store
 
 
 async def load_memory(settings: Settings, agent: str) -> Dataset:

@@ -11,7 +11,7 @@ from hive_mind import backends
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.errors import BackendNotInstalled, InvalidInput, ModelOutputError, UnknownBackend
-from hive_mind.runtime import wiring
+from hive_mind.runtime import agent_files, wiring
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import Settings
 from tests.builders import found, run
@@ -54,7 +54,7 @@ def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(tmp_pat
 
 @pytest.mark.parametrize("name", ["a", "agent-7", "Ines.v2_x", "x" * 64, "7", "a.."])
 def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
-    path = wiring.database_path(settings(tmp_path), name).resolve()
+    path = agent_files.database_path(settings(tmp_path), name).resolve()
 
     assert path.parent == (tmp_path / "agents" / name).resolve()
 

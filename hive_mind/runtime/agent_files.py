@@ -1,0 +1,29 @@
+"""Where an agent's files are in a home folder."""
+
+import re
+from pathlib import Path
+
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.settings import Settings
+
+_AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def database_path(settings: Settings, agent: str) -> Path:
+    """Where an agent's database is. Raises `InvalidInput` for a name that is no plain file name."""
+    if not _AGENT_NAME.fullmatch(agent):
+        raise InvalidInput(
+            f"{agent!r} can't be an agent's name: up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return settings.home / "agents" / agent / "memory.sqlite"
+
+
+def is_kept(settings: Settings, agent: str) -> bool:
+    """Whether an agent has a database: its record, or one of an older version that will be converted when it is opened."""
+    path = database_path(settings, agent)
+    return path.exists() or path.with_suffix(".kuzu").exists()
+
+
+def ledger_path(settings: Settings, agent: str) -> Path:
+    """Where an agent's ledger is: runs, judgements, questions. Raises `InvalidInput` for a name that is no plain file name."""
+    return database_path(settings, agent).with_name("ledger.sqlite")
