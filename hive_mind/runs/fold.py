@@ -1,9 +1,10 @@
 """`fold`: what a step makes of a run's state. Resuming is folding all steps again; there is no other way to come by a state."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import Message

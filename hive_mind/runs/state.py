@@ -1,8 +1,9 @@
 """What the steps of a run come to: where it is, what was said there, what waits, and what is known so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs.spec import WorkerSpec
@@ -14,8 +15,7 @@ word · parked: a person decides about the place · paused: a person says whethe
 CallPhase = Literal["new", "allowed", "intended", "uncertain", "done"]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A call of the turn that is under way. `number` is that of the file its result goes to."""
 
     call: ToolCall
@@ -27,8 +27,7 @@ class Call:
     """How often a person was asked about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """An item that a person has not decided yet."""
 
     place: str
@@ -36,8 +35,7 @@ class Waiting:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A node at work."""
 
     id: str
@@ -52,9 +50,9 @@ class Place:
     turns: int = 0
     """Of this attempt."""
     messages: tuple[Message, ...] = ()
-    calls: Mapping[str, Call] = field(default_factory=dict)
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    known: Mapping[str, Any] = field(default_factory=dict)
+    calls: Mapping[str, Call] = msgspec.field(default_factory=dict)
+    outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    known: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What others have shared of its inputs."""
     errors: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
@@ -72,8 +70,7 @@ class Place:
         return self.attempt - self.forgiven
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """Branches that run at once. `parent`, `branch`: where it was opened."""
 
     id: str
@@ -81,28 +78,27 @@ class Frame:
     branch: int
     live: frozenset[int]
     messages: tuple[Message, ...]
-    arrived: Mapping[int, str] = field(default_factory=dict)
+    arrived: Mapping[int, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(msgspec.Struct, frozen=True):
     """`seq` is the number of steps. Times are in milliseconds; `active_ms` leaves out what was spent waiting for people."""
 
     seq: int = 0
     worker: WorkerSpec | None = None
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
     parent: str = ""
     stream: str = ""
-    places: Mapping[str, Place] = field(default_factory=dict)
-    frames: Mapping[str, Frame] = field(default_factory=dict)
+    places: Mapping[str, Place] = msgspec.field(default_factory=dict)
+    frames: Mapping[str, Frame] = msgspec.field(default_factory=dict)
     left: Place | None = None
     """The place that was left last: whoever comes next goes on with its conversation."""
-    waiting: Mapping[str, Waiting] = field(default_factory=dict)
-    buffer: Mapping[str, Any] = field(default_factory=dict)
-    unshared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    waiting: Mapping[str, Waiting] = msgspec.field(default_factory=dict)
+    buffer: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    unshared: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     """Accepted outputs on their way to others, by the place that set them."""
     path: tuple[str, ...] = ()
-    visits: Mapping[str, int] = field(default_factory=dict)
+    visits: Mapping[str, int] = msgspec.field(default_factory=dict)
     done: tuple[str, ...] = ()
     failed: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
     """Nodes that failed, with attempts and errors."""
