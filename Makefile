@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check eval bench bench-check soak chaos chaos-fleet chaos-runs chaos-store clean redis-server chromium gcc
+.PHONY: help demo test test-all check eval bench bench-check soak chaos chaos-fleet chaos-runs chaos-store clean redis-server chromium gcc
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -20,17 +20,21 @@ demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no ke
 
 # No test is run again: one that fails now and then has found something.
 # Half of the time somebody waits for a process or a lease to end: more WORKERS than cores are faster. Four take a fifth less time than two.
-test: $(VENV)/.dev redis-server chromium gcc  ## everything: format, lint, types and all tests: WORKERS=3
+test: $(VENV)/.dev redis-server chromium gcc  ## format, lint, types and tests: WORKERS=4
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadfile
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist worksteal -m "not thorough"
+
+# Some hours: 1,500 hives of each topology, and every case of what `make test` shows by one.
+test-all: $(VENV)/.dev redis-server chromium gcc  ## all of `make test`, and more of it: SEEDS=1500 WORKERS=4
+	HIVE_SEEDS=$(or $(SEEDS),1500) HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist worksteal
 
 check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before each commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow and not embeddings and not data" \
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow and not thorough and not embeddings and not data" \
 		tests/unit tests/laws tests/contract tests/architecture -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
 
 # What DATA does not hold is left out, and the report says so.

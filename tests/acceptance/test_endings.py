@@ -11,7 +11,7 @@ from benchmarks.importing import lines, measured
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.terminal import watched
 
-ENDINGS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+ENDINGS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.thorough)]
 # So much that it can't be finished before the signal comes, on the fastest machine.
 BUOYS, FACTS = 12_000, 40_000
 LEARNING = rb"buoys\S* +([1-9]\d?) %"

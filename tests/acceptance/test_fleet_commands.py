@@ -44,7 +44,15 @@ def manifests(tmp_path):
     return Path(shutil.copytree(MANIFESTS, tmp_path / "manifests"))
 
 
-@pytest.mark.parametrize("topology", QUESTIONS)
+@pytest.mark.parametrize(
+    "topology",
+    [
+        "single",
+        pytest.param("flat", marks=pytest.mark.thorough),
+        pytest.param("federated", marks=pytest.mark.thorough),
+        "sharded",
+    ],
+)
 def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_it_knew(command, manifests, topology):
     manifest = manifests / f"{topology}.yaml"
     agent, question, answer = QUESTIONS[topology]

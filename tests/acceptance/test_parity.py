@@ -48,7 +48,7 @@ def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(fo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("topology", SHARING)
+@pytest.mark.parametrize("topology", ["sharded", *(pytest.param(one, marks=pytest.mark.thorough) for one in SHARING[:2])])
 def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, topology: str):
     arrangements = (Arrangement(), Arrangement(topology, 10))  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_the
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("topology", ["federated", "sharded"])
+@pytest.mark.parametrize("topology", ["federated", pytest.param("sharded", marks=pytest.mark.thorough)])
 def test_abstracts_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, tmp_path: Path, topology: str):
     """A tenth of the questions, and of the abstracts a quarter and those they ask for: storing all of them takes a minute."""
     questions = [json.loads(line) for line in (folder / "scifact.queries.jsonl").read_text("utf-8").splitlines()[::10]]

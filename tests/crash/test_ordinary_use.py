@@ -72,7 +72,7 @@ def state(fact: Fact | None) -> str:
     return "retracted" if fact.is_retracted else "superseded" if fact.superseded_by else "current"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_agent_that_stores_and_retracts_without_end_does_not_grow(tmp_path: Path) -> None:
     growth = asyncio.run(grown(tmp_path / "memory.sqlite"))
 
