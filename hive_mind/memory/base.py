@@ -13,7 +13,8 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import Query
+from hive_mind.model.search_result import FactList, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,15 @@ class Memory(Protocol):
         """Keep content verbatim. The same text from the same source is kept once."""
         ...
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         ...
 
-    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
         ...
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def search_by_concept(self, concept: str, limit: int = 10) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         ...
 

@@ -29,7 +29,8 @@ from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import Query
+from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact
@@ -112,24 +113,24 @@ class CognitiveMemory:
         )
 
     @operation("search_memory")
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         async with self.awake() as awake:
             is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
             vector = None if is_lexical else await self._vectors.of_query(asked.text)
-            return awake.recall.search(asked, vector)
+            return SearchResult(awake.recall.search(asked, vector))
 
-    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
         refuse_limit(1 if limit is None else limit)
         async with self.awake() as awake:
-            return [fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit]
+            return FactList([fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit])
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def search_by_concept(self, concept: str, limit: int = 10) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
-        return [fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit]
+        return FactList([fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit])
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, superseded and retracted ones too."""

@@ -29,8 +29,8 @@ from hive_mind.memory.summary import concept_matches
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
 from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import Query
+from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.tracing import operation
 
@@ -64,8 +64,6 @@ class DistributedCognitiveMemory:
         # Of which waking of the local memory everything was looked at.
         self._settled_waking = 0
         self._reached = 1.0
-        self.last_gathered: Gathered | None = None
-        """What the hive's part in the last search was: who was asked, and who stayed silent."""
         local.listen(self._note)
 
     def reviewed_by(self, review: Review | None) -> None:
@@ -81,7 +79,7 @@ class DistributedCognitiveMemory:
 
     @property
     def completeness(self) -> float:
-        """Share of the hive that the last search or listing reached: 1.0 for all, 0.0 where it was away."""
+        """Share of the hive that the latest search or listing reached, whoever called it; each result has its own."""
         return self._reached
 
     async def store_fact(
@@ -115,7 +113,7 @@ class DistributedCognitiveMemory:
         return self._local.episode_of(content, summary)
 
     @operation("search_memory")
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
         """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         await self._settle_after_waking()
@@ -124,14 +122,14 @@ class DistributedCognitiveMemory:
                 return await self._search(awake, asked)
             except BackendError as error:
                 self._tell_reached(0.0, str(error))
-        return await self._local.search_facts(asked)
+        return SearchResult(await self._local.search_facts(asked), completeness=0.0)
 
-    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts of the hive and of this agent, newest first."""
         refuse_limit(1 if limit is None else limit)
         return await self._listed("", limit, lambda _: True)
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def search_by_concept(self, concept: str, limit: int = 10) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
         return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
@@ -236,15 +234,15 @@ class DistributedCognitiveMemory:
         said = Candidate(content, concept, confidence, said_at, labels=labels)
         return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
 
-    async def local_search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def local_search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
         """The best of this agent's own facts."""
         return await self._local.search_facts(query, limit)
 
-    async def local_get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def local_get_all_facts(self, limit: int | None = None) -> FactList:
         """This agent's own current facts, newest first."""
         return await self._local.get_all_facts(limit)
 
-    async def local_search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def local_search_by_concept(self, concept: str, limit: int = 10) -> FactList:
         """This agent's own current facts about a concept, newest first."""
         return await self._local.search_by_concept(concept, limit)
 
@@ -324,12 +322,11 @@ class DistributedCognitiveMemory:
             self._home = Home(awake.recall)
         return self._home
 
-    async def _search(self, awake: Awake, query: Query) -> list[Hit]:
+    async def _search(self, awake: Awake, query: Query) -> SearchResult:
         asking = Asking(self._hive, self._home_of(awake))
         found = await self._candidates(awake, asking, query)
-        self.last_gathered = found.gathered
         self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
-        return await asking.hits(found, query.limit)
+        return SearchResult(await asking.hits(found, query.limit), found.gathered)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""
@@ -340,34 +337,29 @@ class DistributedCognitiveMemory:
         vector = None if query.method == "keyword" else await self._local.query_vector(awake, query.text)
         return await asking.candidates(query, vector)
 
-    async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> list[Fact]:
+    async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> FactList:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             known = awake.recall.facts.copy()
-        others = await self._others(concept, limit, known)
+        others, share = await self._others(concept, limit, known)
         own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
         # Own facts in the order in which they came, others where their time puts them.
-        return list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit]
+        return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], share)
 
-    async def _others(self, concept: str, limit: int | None, known: Container[str]) -> list[Fact]:
-        """Facts of the hive that this agent does not hold, newest first: `limit` of them, or all there are."""
+    async def _others(self, concept: str, limit: int | None, known: Container[str]) -> tuple[list[Fact], float]:
+        """Facts of the hive that this agent does not hold, newest first: `limit` of them, or all there are; and completeness."""
         asked = limit
         try:
             while True:
                 listed = await self._hive.facts(concept=concept, limit=asked)
-                self._tell_reached(self._share_without(listed.missing), f"{len(listed.missing)} partitions did not answer")
+                self._tell_reached(listed.completeness, f"{len(listed.missing)} partitions did not answer")
                 others = [fact_of(found) for found in listed.facts if found.id not in known]
                 if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
-                    return others
+                    return others, listed.completeness
                 asked *= 4
         except BackendError as error:
             self._tell_reached(0.0, str(error))
-            return []
-
-    def _share_without(self, missing: Sequence[str]) -> float:
-        """A listing does not say how many partitions there are; the last search did."""
-        partitions = self.last_gathered.partitions if self.last_gathered else 0
-        return 1.0 - len(missing) / max(partitions, len(missing), 1)
+            return [], 0.0
 
     def _tell_reached(self, share: float, why: str) -> None:
         """One line when it changes."""

@@ -1,10 +1,9 @@
 """What can be asked of an agent that runs, by name: store, learn, search, ask, facts, …; and what it answers, as plain values.
 
-An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others. Questions are dealt
-with one after the other, so that what is said of each is about that one.
+An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others.
 """
 
-import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -20,11 +19,13 @@ from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.erased_from import would_erase
 from hive_mind.memory.former import former_of, former_told
+from hive_mind.model.answer import Answer
 from hive_mind.model.content import Content
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.sources_learned import LearnedSources, learn_files
@@ -85,7 +86,6 @@ class AgentCalls:
     ) -> None:
         self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
         self._sources = sources or LearnedSources()
-        self._asking = asyncio.Lock()
 
     async def do(self, call: Call) -> Any:
         """What it answers. Raises `HiveError`."""
@@ -119,25 +119,19 @@ class AgentCalls:
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
 
     async def _do_search(self, call: Call) -> Any:
-        async with self._asking:
-            hits = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
-            return {"hits": [self._hit(hit) for hit in hits], **self._reached()}
+        found = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
+        return {"hits": self._hits(found, found.gathered), **_reached(found)}
 
     async def _do_ask(self, call: Call) -> Any:
-        async with self._asking:
-            answer = await self._agent.answer_question(call.question, call.limit, call.method)
-            sources = [self._hit(hit) for hit in answer.sources]
-            told = {"closest": [self._hit(hit) for hit in answer.closest]} if answer.closest else {}
-            return {"answer": answer.text, "is_known": answer.is_known, "sources": sources, **told, **self._reached()}
+        answer = await self._agent.answer_question(call.question, call.limit, call.method)
+        reply = {"answer": answer.text, "is_known": answer.is_known, "sources": self._hits(answer.sources, answer.gathered)}
+        closest = {"closest": self._hits(answer.closest, answer.gathered)} if answer.closest else {}
+        return reply | closest | _reached(answer)
 
     async def _do_facts(self, call: Call) -> Any:
-        async with self._asking:
-            shared, limit = self._shared, call.limit if call.limit > 0 else None
-            if shared is not None and call.local:
-                facts = await shared.local_get_all_facts(limit)
-            else:
-                facts = await self._agent.memory.get_all_facts(limit)
-            return {"facts": [_held(fact) for fact in facts], "completeness": shared.completeness if shared else 1.0}
+        shared, limit = self._shared, call.limit if call.limit > 0 else None
+        facts = await (shared.local_get_all_facts(limit) if shared and call.local else self._agent.memory.get_all_facts(limit))
+        return {"facts": [_held(fact) for fact in facts], "completeness": facts.completeness}
 
     async def _do_export(self, call: Call) -> Any:
         del call
@@ -264,12 +258,10 @@ class AgentCalls:
         memory = self._agent.memory
         return memory if isinstance(memory, DistributedCognitiveMemory) else None
 
-    @property
-    def _gathered(self) -> Gathered | None:
-        return self._shared.last_gathered if self._shared else None
+    def _hits(self, hits: Sequence[Hit], gathered: Gathered | None) -> list[Reply]:
+        return [self._hit(hit, gathered) for hit in hits]
 
-    def _hit(self, hit: Hit) -> Reply:
-        gathered = self._gathered
+    def _hit(self, hit: Hit, gathered: Gathered | None) -> Reply:
         return {
             "fact_id": hit.fact.id,
             "content": hit.fact.content,
@@ -285,13 +277,11 @@ class AgentCalls:
             "rivals": [{"fact_id": fact.id, "content": fact.content, "sources": list(fact.sources)} for fact in hit.rivals],
         }
 
-    def _reached(self) -> Reply:
-        """How much of the hive the last question was put to."""
-        gathered = self._gathered
-        completeness = self._shared.completeness if self._shared else 1.0
-        if gathered is None:
-            return {"completeness": completeness, "asked": [], "silent": []}
-        return {"completeness": completeness, "asked": list(gathered.asked), "silent": list(gathered.silent)}
+
+def _reached(found: SearchResult | Answer) -> Reply:
+    """How much of the hive was searched."""
+    asked, silent = (found.gathered.asked, found.gathered.silent) if found.gathered else ((), ())
+    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent)}
 
 
 def _erasures(call: Call) -> list[Erasure]:

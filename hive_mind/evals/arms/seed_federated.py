@@ -73,7 +73,7 @@ class SeedFederatedArm:
             returned.update([(group, await self._of_group(group, probe)) for group in self._groups])
             return _merged(returned.values(), limit)
 
-        return await outcome_of(search, lambda: self._cost(own, probe, returned))
+        return await outcome_of(search, lambda _: self._cost(own, probe, returned))
 
     async def close(self) -> None:
         """Close the fleet."""

@@ -94,7 +94,7 @@ class SmallHive:
         self._begin("facts")
         found = sorted(map(self.fact, self._vouched), key=lambda fact: -min(one.stamp.ms for one in fact.provenance))
         about = [fact for fact in found if is_about(concept, fact.statement.concept, fact.statement.entities)]
-        return Listed(tuple(about[:limit]), self.missing)
+        return Listed(tuple(about[:limit]), 4, self.missing)
 
     def fact(self, one: str) -> HiveFact:
         vouched = list(self._vouched[one].values())

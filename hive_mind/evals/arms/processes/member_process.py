@@ -171,8 +171,8 @@ class Members:
         wall_s, cpu_s = time.perf_counter(), time.process_time()
         hits = await memory.search_facts(Query(request.text, request.limit, request.method))
         cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
-        asked = memory.last_gathered.asked if memory.last_gathered else ()
-        return Found(tuple(hits), len(asked), memory.completeness, cpu_s, wall_s)
+        asked = hits.gathered.asked if hits.gathered else ()
+        return Found(tuple(hits), len(asked), hits.completeness, cpu_s, wall_s)
 
     def _state(self) -> State:
         members = self._running.values()
