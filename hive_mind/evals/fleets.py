@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.hive.topology.spec import NAMES, TopologyName
+from hive_mind.hive.topology.spec import NAMES, TopologyName, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Arrangement:
         """The arm of an experiment. Raises `InvalidInput` for a topology that does not exist."""
         if self.topology not in NAMES:
             raise InvalidInput(f"unknown topology {self.topology!r}; known: {', '.join(NAMES)}")
-        groups = -(-self.agents // max(self.group_size, 1)) if self.topology == "federated" else 0
+        groups = -(-self.agents // max(self.group_size, 1)) if reads(self.topology, "groups") else 0
         return Arm(self.topology, self.agents, groups, self.replicas, self.deal)
 
     @property

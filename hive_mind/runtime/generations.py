@@ -20,7 +20,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSn
 from hive_mind.hive.replication.resettlement import Journal, Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.spec import SINGLE, Founding, spec_of
+from hive_mind.hive.topology.spec import SINGLE, Founding, is_shared, spec_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.nodes import fresh_chance
@@ -68,7 +68,7 @@ async def move(
     """
     if old.id == new.id:
         raise InvalidInput(f"a new generation needs another id than {old.id!r}")
-    if founded(new) is None or old.topology == "single":
+    if founded(new) is None or not is_shared(old.topology):
         return Moved()
     estate = await estate_of(home, old, old_nodes, tuning)
     if estate.lost and not allow_loss:

@@ -22,6 +22,7 @@ from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.member import Report, open_node
 from hive_mind.runtime.metrics import NodeFigures
@@ -163,7 +164,7 @@ class Worker:
 
     async def _run(self) -> None:
         self._parts = parts = await open_parts(self._given)
-        if self.config.hive.topology != "single":
+        if is_shared(self.config.hive.topology):
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""
         entering = [self._begin(node.enter()) for node in self._nodes.values()]
@@ -297,7 +298,7 @@ class Worker:
         )
 
     def _nodes_to_come(self) -> tuple[NodeStatus, ...]:
-        if self.config.hive.topology == "single":
+        if not is_shared(self.config.hive.topology):
             return ()
         is_open, error = self._bus is not None, self._error
         return tuple(NodeStatus(node.name, node.group, is_connected=is_open, error=error) for node in self.config.nodes)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, ConfigError
+from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.figures import figures_of
 from hive_mind.runtime.keys import Proof
 from hive_mind.runtime.member import MemberPlan, RunningMember
@@ -30,13 +31,13 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
     """A node as a member of its hive. One that is no founder joins."""
     hive, identity = config.hive, config.identity
     founders = {name: group for group, names in hive.founders.items() for name in names}
-    is_federated = hive.topology == "federated"
+    has_groups = reads(hive.topology, "groups")
     return MemberPlan(
         name=node.name,
         bus=config.bus.url,
         hive=hive.id,
         topology=hive.topology,
-        members=tuple(f"{group}:{name}" if is_federated else name for name, group in founders.items()),
+        members=tuple(f"{group}:{name}" if has_groups else name for name, group in founders.items()),
         group=node.group,
         is_joining=node.is_joining or node.name not in founders,
         searches=config.bus.searches,
@@ -44,7 +45,7 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
         partitions=hive.partitions,
         domains=hive.domains,
         broadcast_threshold=hive.broadcast_threshold,
-        routes_by_domain=config.domain_routing and is_federated,
+        routes_by_domain=config.domain_routing and reads(hive.topology, "domains"),
         proof=None if identity.mode == "off" else Proof(identity.mode, Path(identity.folder), config.process),
         gate=config.gate,
         nodes=config.tuning,

@@ -19,6 +19,7 @@ from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.spec import is_shared
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -176,5 +177,5 @@ def _check(config: WorkerConfig) -> None:
         raise InvalidInput("each agent of a worker has a name of its own and belongs to one of its nodes")
     for name in known:
         database_path(settings, name)
-    if config.hive.topology != "single":
+    if is_shared(config.hive.topology):
         backends.load("bus", address_of(config.bus.url).backend)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from hive_mind.hive.effects import Ask
+from hive_mind.hive.topology.spec import has_node_per
 from hive_mind.model.gathered import Gathered
 from hive_mind.sim.checks import members
 from hive_mind.sim.history import Operation
@@ -72,7 +73,7 @@ def _with_one_voice(world: World) -> set[str]:
 
 def _is_trustworthy(world: World) -> bool:
     """Whether no liar is asked: it says what it likes. In a flat hive everybody asks itself."""
-    return not world.liar or world.topology.name == "flat"
+    return not world.liar or has_node_per(world.topology.name, "hive")
 
 
 def _check_faded(machine: Machine, first: Operation, second: Operation, single: set[str]) -> Iterator[Violation]:

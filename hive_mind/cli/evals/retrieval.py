@@ -18,7 +18,7 @@ from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.run import RetrievalRun, evaluate
-from hive_mind.hive.topology.spec import NAMES
+from hive_mind.hive.topology.spec import NAMES, is_shared
 
 _EPILOG = examples(
     "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",
@@ -82,7 +82,7 @@ async def retrieval(
     if output is Format.JSON:
         show_json({"rows": rows})
         return
-    if len(rows) > 1 or rows[0]["topology"] != "single":
+    if len(rows) > 1 or is_shared(str(rows[0]["topology"])):
         _show_topologies(rows, ways.limit)
         return
     for row in rows:
@@ -90,7 +90,7 @@ async def retrieval(
 
 
 def _arrangement(name: str, agents: int, deal: str, group_size: int, down: int) -> Arrangement:
-    if name == "single":
+    if not is_shared(name):
         return Arrangement()
     if name not in NAMES:
         raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(NAMES)}")

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from hive_mind.forms.form import Form
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import REPLICAS
-from hive_mind.hive.topology.spec import SPECS, TopologyName
+from hive_mind.hive.topology.spec import SPECS, TopologyName, readers
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.instructions import RuleName
 
@@ -45,6 +45,10 @@ class Group(_Part):
     domain: list[str] = Field(default_factory=list, description="What it knows about, in words; such questions go there first.")
 
 
+def _for(setting: str) -> str:
+    return " and ".join(readers(setting))
+
+
 class Topology(_Part):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
@@ -53,14 +57,16 @@ class Topology(_Part):
         description=f"single: nobody shares. {' '.join(f'{spec.name}: {spec.summary}.' for spec in SPECS.values())}",
     )
     groups: list[Group] = Field(
-        default_factory=list, description="federated: its groups. Where the list is left out, those that agents name."
+        default_factory=list, description=f"{_for('groups')}: its groups. Where the list is left out, those that agents name."
     )
-    broadcast_threshold: Share = Field(BROADCAST_THRESHOLD, description="federated: facts this sure are copied to every group.")
-    domain_routing: bool = Field(True, description="federated: put questions to groups of a matching domain first.")
+    broadcast_threshold: Share = Field(
+        BROADCAST_THRESHOLD, description=f"{_for('broadcast_threshold')}: facts this sure are copied to every group."
+    )
+    domain_routing: bool = Field(True, description=f"{_for('domains')}: put questions to groups of a matching domain first.")
     shards: int | None = Field(
-        None, ge=1, le=1000, description="sharded: nodes that share the facts out; by default one a process."
+        None, ge=1, le=1000, description=f"{_for('partitions')}: nodes that share the facts out; by default one a process."
     )
-    replicas: int = Field(REPLICAS, ge=1, le=9, description="sharded: copies of each fact.")
+    replicas: int = Field(REPLICAS, ge=1, le=9, description=f"{_for('replicas')}: copies of each fact.")
 
 
 def _off(given: Any) -> Any:

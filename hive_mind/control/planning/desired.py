@@ -22,7 +22,7 @@ from hive_mind.control.planning.tuned import gate, membership, models, ranking, 
 from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
-from hive_mind.hive.topology.spec import SINGLE
+from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
 from hive_mind.runtime.worker_config import (
     AgentConfig,
     BusConfig,
@@ -227,17 +227,13 @@ def _hive(
     for node, process in sorted(allocation.nodes.items()):
         group = next((group_of[agent] for agent in allocation.processes[process][node]), "")
         founders[group] = (*founders.get(group, ()), node)
-    match topology.kind:
-        case "single":
-            return HiveConfig(id, SINGLE)
-        case "federated":
-            domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
-            known = {group: words for group, words in sorted(domains.items()) if group in founders}
-            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold, **common)
-        case "sharded":
-            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas, **common)
-        case _:
-            return HiveConfig(id, topology.kind, founders, **common)
+    if not is_shared(topology.kind):
+        return HiveConfig(id, topology.kind)
+    domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
+    known = {group: words for group, words in sorted(domains.items()) if group in founders}
+    given = {"domains": known, "broadcast_threshold": topology.broadcast_threshold, "replicas": topology.replicas}
+    common |= {setting: value for setting, value in given.items() if reads(topology.kind, setting)}
+    return HiveConfig(id, topology.kind, founders, **common)
 
 
 def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:

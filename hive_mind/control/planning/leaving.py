@@ -4,12 +4,13 @@ import msgspec
 
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
+from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.worker_config import WorkerConfig
 
 
 def has_to_leave(config: WorkerConfig, wanted: Desired) -> bool:
     """Whether its nodes are members of the hive that stays: of no other can facts be handed over, and a single has none."""
-    return config.hive.topology != "single" and config.hive.id == wanted.hive.id
+    return is_shared(config.hive.topology) and config.hive.id == wanted.hive.id
 
 
 def as_leaver(config: WorkerConfig, wanted: Desired) -> WorkerConfig:

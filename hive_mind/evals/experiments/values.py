@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.ranking.pipeline import RankingSettings
 
-ArmKind = Literal["single", "flat", "federated", "sharded", "seed-federated", "routed", "bm25", "random", "full-context"]
+ArmKind = Literal[TopologyName, "seed-federated", "routed", "bm25", "random", "full-context"]
 Place = Literal["in-process", "redis", "simulator"]
 Mode = Literal["hybrid", "semantic", "lexical", "recent"]
 """How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties."""

@@ -25,6 +25,7 @@ from hive_mind.evals.arms.processes.member_wire import Found, Keep, Look, Search
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
+from hive_mind.hive.topology.spec import reads
 from hive_mind.model.query import Query
 from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.form import texts_to_embed
@@ -201,7 +202,7 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> ProcessesArm:
 
 
 def _members(arm: Arm) -> tuple[str, ...]:
-    if arm.kind != "federated":
+    if not reads(arm.kind, "groups"):
         return names_of(arm.agents)
     return tuple(f"{group}:{name}" for group, names in groups_of(arm).items() for name in names)
 
