@@ -10,7 +10,7 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
-from hive_mind.model.query import Method, Query
+from hive_mind.model.query import LIMIT, METHOD, Method, Query
 from hive_mind.model.search_result import SearchResult
 
 
@@ -36,8 +36,8 @@ class AnsweringSteps:
 
     memory: Memory
     reader: Reader
-    limit: int = 10
-    method: Method = "hybrid"
+    limit: int = LIMIT
+    method: Method = METHOD
 
     async def observe(self, given: Question) -> Question:
         """The question, if there is one. Raises `InvalidInput`."""

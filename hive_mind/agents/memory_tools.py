@@ -23,7 +23,7 @@ from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
-from hive_mind.model.query import Hit
+from hive_mind.model.query import LIMIT, Hit
 from hive_mind.tools.base import Tool
 from hive_mind.tools.functions import tool
 
@@ -74,7 +74,7 @@ def told(fact: Fact) -> dict[str, Any]:
 
 def _reading(memory: Memory, reader: Reader, recalled: _Recalled) -> Sequence[Tool]:
     @tool
-    async def recall(query: str, limit: int = 10) -> list[dict[str, Any]]:
+    async def recall(query: str, limit: int = LIMIT) -> list[dict[str, Any]]:
         """Search what is remembered, here and in the hive. Gives facts with their sources, the best first."""
         hits = await memory.search_facts(query, max(1, min(limit, _LIMIT_MAX)))
         recalled.add(hits)

@@ -17,7 +17,7 @@ from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.former import former_told
 from hive_mind.model.answer import Answer, quotations
 from hive_mind.model.fact import FORGOTTEN, Fact
-from hive_mind.model.query import Hit, Method
+from hive_mind.model.query import LIMIT, Hit, Method
 from hive_mind.runtime.wiring import open_agent
 
 _EPILOG = examples(
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 async def ask(
     context: typer.Context,
     question: QuestionText,
-    limit: options.Limit = 10,
+    limit: options.Limit = LIMIT,
     explain: Explain = False,
     method: options.Method = SearchMethod.HYBRID,
     config: ConfigFile = None,

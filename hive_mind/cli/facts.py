@@ -18,7 +18,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Query
+from hive_mind.model.query import LIMIT, Query
 from hive_mind.runtime.wiring import open_memory
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
@@ -63,7 +63,7 @@ async def list_facts(
 @command
 async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    limit: options.Limit = 10,
+    limit: options.Limit = LIMIT,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     former: Annotated[bool, typer.Option("--with-superseded", help="Also find what was true before.")] = False,
     method: options.Method = SearchMethod.HYBRID,

@@ -18,7 +18,7 @@ from hive_mind.control.remembering import Remembered
 from hive_mind.control.surroundings import Report, Surroundings
 from hive_mind.control.waiting import Patience, is_of_use, is_settled, until
 from hive_mind.errors import BackendTimeout, HiveError
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.worker_config import STOP_TIMEOUT_S, WorkerConfig
 
 # Starting a process is work for the processor: more at once are not faster on a small machine.
 _AT_ONCE_MAX = 8
@@ -34,7 +34,7 @@ class Applying:
     remembered: Remembered
     report: Report
     around: Surroundings
-    stop_timeout_s: float = 20.0
+    stop_timeout_s: float = STOP_TIMEOUT_S
     allow_data_loss: bool = False
     problems: list[str] = field(default_factory=list)
     issuing: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import hive_mind
 from hive_mind.control.archive_file import HIVE, MANIFEST, Archived, Writer, writing
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S
 from hive_mind.control.restoring import import_, settings_at
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
@@ -32,7 +33,7 @@ _CALL_S = 600.0
 class Call(Protocol):
     """How an agent that runs is asked: `HiveController.call`."""
 
-    async def __call__(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def __call__(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Raises `BackendUnavailable` where it does not run."""
         ...
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.erasure import Erasure
@@ -29,7 +30,7 @@ class Controller(Protocol):
         """Where it remembers."""
         ...
 
-    async def call(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request to an agent."""
         ...
 

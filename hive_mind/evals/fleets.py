@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import NAMES, TopologyName, reads
+from hive_mind.runtime.fleet import GROUP_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +18,10 @@ class Arrangement:
 
     topology: TopologyName = "single"
     agents: int = 1
-    deal: str = "round-robin"
+    deal: str = Arm().deal
     down: int = 0
-    group_size: int = 5
-    replicas: int = 3
+    group_size: int = GROUP_SIZE
+    replicas: int = REPLICAS
 
     @property
     def arm(self) -> Arm:

@@ -20,6 +20,7 @@ from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.retrieval import Asked, ask_all, identical_share, scorecard_row
 from hive_mind.evals.running.data import row_id
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
@@ -36,10 +37,10 @@ class RetrievalRun:
 
     dataset: str
     data: Path
-    method: str = "hybrid"
+    method: str = METHOD
     scope: ScopeName = "per-conversation"
     name: str = ""
-    limit: int = 10
+    limit: int = LIMIT
     keep: Path | None = None
     arrangements: tuple[Arrangement, ...] = (Arrangement(),)
     ranking: RankingSettings | None = None

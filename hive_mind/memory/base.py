@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
-from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.model.query import Query
+from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import FactList, SearchResult
 
 
@@ -46,9 +46,9 @@ class Memory(Protocol):
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -63,7 +63,7 @@ class Memory(Protocol):
         """Keep content verbatim. The same text from the same source is kept once."""
         ...
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         ...
 
@@ -71,7 +71,7 @@ class Memory(Protocol):
         """Current facts, newest first."""
         ...
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> FactList:
+    async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         ...
 

@@ -26,10 +26,10 @@ from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
+from hive_mind.model.fact import CONFIDENCE, Fact, Relation
 from hive_mind.model.ids import episode_id
-from hive_mind.model.query import Query
+from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
@@ -70,9 +70,9 @@ class CognitiveMemory:
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -113,7 +113,7 @@ class CognitiveMemory:
         )
 
     @operation("search_memory")
-    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         async with self.awake() as awake:
@@ -127,7 +127,7 @@ class CognitiveMemory:
         async with self.awake() as awake:
             return FactList([fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit])
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> FactList:
+    async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
         return FactList([fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit])

@@ -26,10 +26,10 @@ from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.memory.reembedding import Progress
 from hive_mind.memory.review import Review
 from hive_mind.memory.summary import concept_matches
-from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
-from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
-from hive_mind.model.query import Query
+from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation, Sharing
+from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.tracing import operation
@@ -86,9 +86,9 @@ class DistributedCognitiveMemory:
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -113,7 +113,7 @@ class DistributedCognitiveMemory:
         return self._local.episode_of(content, summary)
 
     @operation("search_memory")
-    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         await self._settle_after_waking()
@@ -129,7 +129,7 @@ class DistributedCognitiveMemory:
         refuse_limit(1 if limit is None else limit)
         return await self._listed("", limit, lambda _: True)
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> FactList:
+    async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
         return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
@@ -224,9 +224,9 @@ class DistributedCognitiveMemory:
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -234,7 +234,7 @@ class DistributedCognitiveMemory:
         said = Candidate(content, concept, confidence, said_at, labels=labels)
         return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
 
-    async def local_search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
+    async def local_search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best of this agent's own facts."""
         return await self._local.search_facts(query, limit)
 
@@ -242,7 +242,7 @@ class DistributedCognitiveMemory:
         """This agent's own current facts, newest first."""
         return await self._local.get_all_facts(limit)
 
-    async def local_search_by_concept(self, concept: str, limit: int = 10) -> FactList:
+    async def local_search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """This agent's own current facts about a concept, newest first."""
         return await self._local.search_by_concept(concept, limit)
 

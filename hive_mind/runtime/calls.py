@@ -20,11 +20,11 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.erased_from import would_erase
 from hive_mind.memory.former import former_of, former_told
 from hive_mind.model.answer import Answer
-from hive_mind.model.content import Content
+from hive_mind.model.content import SOURCE, Content
 from hive_mind.model.erasure import Erasure, Erasures, read_key
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Gathered
-from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.model.search_result import SearchResult
 from hive_mind.runtime.member import RunningMember
 from hive_mind.runtime.node import system_clock
@@ -46,14 +46,14 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     text: str = ""
     content: str = ""
     concept: str = ""
-    confidence: float = 0.8
-    source: str = "user"
+    confidence: float = CONFIDENCE
+    source: str = SOURCE
     said_at: str = ""
     labels: tuple[str, ...] = ()
     title: str = ""
     query: str = ""
-    method: Method = "hybrid"
-    limit: int = 10
+    method: Method = METHOD
+    limit: int = LIMIT
     question: str = ""
     fact_id: str = ""
     local: bool = False

@@ -32,6 +32,8 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
 
 # The one node of a flat hive in one process.
+GROUP_SIZE = 5
+"""Agents of a group, where groups are made and not named."""
 _SHARED_NODE = "hive"
 _POLL_S = 0.001
 
@@ -43,7 +45,7 @@ class FleetPlan:
     topology: TopologyName
     agents: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    group_size: int = 5
+    group_size: int = GROUP_SIZE
     domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Words by group; questions with such words are put to that group first."""
     broadcast_threshold: float = BROADCAST_THRESHOLD

@@ -24,7 +24,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
-from hive_mind.hive.topology.spec import Founding, spec_of
+from hive_mind.hive.topology.spec import DEFAULT, Founding, spec_of
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -37,7 +37,7 @@ from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
 from hive_mind.runtime.erasing import Eraser
 from hive_mind.runtime.keys import KeyFolder, Proof
-from hive_mind.runtime.node import RunnerSettings, system_clock
+from hive_mind.runtime.node import HIVE, RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.outgoing import OutgoingSettings
 from hive_mind.runtime.post import Post
@@ -63,8 +63,8 @@ class MemberPlan:
 
     name: str
     bus: str
-    hive: str = "hive"
-    topology: str = "flat"
+    hive: str = HIVE
+    topology: str = DEFAULT
     members: tuple[str, ...] = ()
     group: str = ""
     is_joining: bool = False

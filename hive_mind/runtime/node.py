@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from hive_mind.bus.base import Subscription
 from hive_mind.hive.effects import Effect, Event, Kept, Now
+from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.model.messages import SearchReply, SearchRequest
 from hive_mind.runtime.outgoing import OutgoingSettings
 
@@ -43,6 +44,11 @@ class Node(Protocol):
         ...
 
 
+HIVE = "hive"
+"""What a hive is called where nobody names it."""
+_SUBSCRIPTION = Subscription(HIVE, "")
+
+
 @dataclass(frozen=True, slots=True)
 class RunnerSettings:
     """`ask_deadline_ms`: an answer comes by then, complete or not. Raise it for slow members; every silent one costs that long.
@@ -50,15 +56,15 @@ class RunnerSettings:
     The rest is what `bus.base.Subscription` says.
     """
 
-    hive: str = "hive"
-    ask_deadline_ms: int = 2_000
-    fetch_deadline_ms: int = 2_000
+    hive: str = HIVE
+    ask_deadline_ms: int = ScatterSettings().deadline_ms
+    fetch_deadline_ms: int = ScatterSettings().deadline_ms
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
-    waiting_max: int = 1024
-    inflight_max: int = 256
-    attempts_max: int = 5
-    ack_wait_s: float = 30.0
-    start: Literal["new", "earliest"] = "new"
+    waiting_max: int = _SUBSCRIPTION.waiting_max
+    inflight_max: int = _SUBSCRIPTION.inflight_max
+    attempts_max: int = _SUBSCRIPTION.attempts_max
+    ack_wait_s: float = _SUBSCRIPTION.ack_wait_s
+    start: Literal["new", "earliest"] = _SUBSCRIPTION.start
 
     def subscription(self, name: str) -> Subscription:
         """What a node of this name subscribes to."""

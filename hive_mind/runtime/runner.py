@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, get_args
 
 from hive_mind import tracing
-from hive_mind.bus.base import BusHealth, EventBus, Inbox
+from hive_mind.bus.base import DRAIN_S, BusHealth, EventBus, Inbox
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import (
     Ask,
@@ -168,7 +168,7 @@ class NodeRunner(Requests):
         """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
         await self._journal.scrub()
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Take no more requests, finish those there are, at the latest after `drain_s`; close the journal. Twice is fine."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close(drain_s))

@@ -10,11 +10,23 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.spec import DEFAULT
+from hive_mind.judge.health import HealthSettings
+from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.settings import Settings
+
+STOP_TIMEOUT_S = 20.0
+"""How long a process may take to finish when it is told to stop."""
+QUOTA_OF_THE_PROVEN = 10_000
+"""Facts that each agent of a new fleet that requires identity may share."""
+_SETTINGS, _HEALTH = Settings(), HealthSettings()
 
 
 class SourceConfig(msgspec.Struct, frozen=True):
@@ -72,7 +84,7 @@ class HiveConfig(msgspec.Struct, frozen=True):
     """
 
     id: str
-    topology: str = "flat"
+    topology: str = DEFAULT
     founders: dict[str, tuple[str, ...]] = {}
     domains: dict[str, tuple[str, ...]] = {}
     broadcast_threshold: float = BROADCAST_THRESHOLD
@@ -80,7 +92,7 @@ class HiveConfig(msgspec.Struct, frozen=True):
     partitions: int = PARTITIONS
     is_sealed: bool = False
     """Whether every fact in it bears its author's seal."""
-    quota_per_agent: int = 1_000_000
+    quota_per_agent: int = PolicySettings().quota_per_agent
     """Facts that each of its agents may share, unless the manifest says otherwise."""
 
 
@@ -94,16 +106,16 @@ class IdentityConfig(msgspec.Struct, frozen=True):
 class ModelsConfig(msgspec.Struct, frozen=True):
     """Back ends of an agent's memory, as in `runtime.settings.Settings`. Keys are references."""
 
-    store: str = "sqlite"
+    store: str = _SETTINGS.store
     embed: str = "none"
     embed_model: str = ""
     embed_url: str = ""
     embed_key: str = ""
-    ann: str = "quantised"
+    ann: str = _SETTINGS.ann
     llm: str = ""
     llm_url: str = ""
     llm_key: str = ""
-    token_budget: int = 200_000
+    token_budget: int = _SETTINGS.token_budget
 
 
 class BusConfig(msgspec.Struct, frozen=True):
@@ -126,9 +138,9 @@ class ModelReviewConfig(msgspec.Struct, frozen=True):
     """A language model as judge. `audit` is the share of what it accepts that a person looks at."""
 
     name: str = ""
-    threshold: float = 0.7
+    threshold: float = CONFIDENCE_THRESHOLD
     calls_per_minute: int = 6
-    unattended: Literal["escalate", "hold", "accept"] = "escalate"
+    unattended: Literal["escalate", "hold", "accept"] = JudgeSettings().unattended
     audit: float = 0.05
 
 
@@ -149,11 +161,11 @@ class WatchConfig(msgspec.Struct, frozen=True):
 
     watcher: str = ""
     queen: str = ""
-    every_s: float = 120.0
-    warn: int = 5
-    degraded: int = 10
-    critical: int = 20
-    stall_min: float = 4.0
+    every_s: float = _HEALTH.every_s
+    warn: int = _HEALTH.warn
+    degraded: int = _HEALTH.degraded
+    critical: int = _HEALTH.critical
+    stall_min: float = _HEALTH.stall_min
     agents: dict[str, tuple[str, ...]] = {}
 
 
@@ -196,7 +208,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     membership: MembershipSettings = MembershipSettings()
     ranking: RankingSettings = RankingSettings()
     domain_routing: bool = True
-    ask_deadline_ms: int = 2_000
+    ask_deadline_ms: int = ScatterSettings().deadline_ms
     seen: SeenConfig = SeenConfig()
     identity: IdentityConfig = IdentityConfig()
     env: dict[str, str] = {}

@@ -16,6 +16,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say
 from hive_mind.cli.running import Stopped, command
+from hive_mind.control.controller import TIMEOUT_S
 from hive_mind.errors import ConfigError, HiveError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def register(app: typer.Typer) -> None:
 def controller(
     file: File = "",
     allow_data_loss: fleets.DataLoss = False,
-    timeout: fleets.Timeout = 120.0,
+    timeout: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
 ) -> Coroutine[Any, Any, None]:

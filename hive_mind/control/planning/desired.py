@@ -24,6 +24,8 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
 from hive_mind.runtime.worker_config import (
+    QUOTA_OF_THE_PROVEN,
+    STOP_TIMEOUT_S,
     AgentConfig,
     BusConfig,
     HiveConfig,
@@ -40,7 +42,6 @@ Identity = Literal["off", "warn", "require"]
 Sources = Mapping[str, tuple[SourceConfig, ...]]
 """Files to learn by agent."""
 
-QUOTA_OF_THE_PROVEN = 10_000
 """Where agents are known, none needs more for long; a name that anybody may invent would make a limit pointless."""
 _NO_RUNNING: Mapping[str, Running] = MappingProxyType({})
 # `$${` stands for `${` itself.
@@ -60,7 +61,7 @@ class Desired:
     """Why facts have to move, in clauses; empty where they need not."""
     needs_redis: bool = False
     """Whether processes need the private Redis server of the fleet."""
-    stop_timeout_s: float = 20.0
+    stop_timeout_s: float = STOP_TIMEOUT_S
 
     @property
     def move(self) -> bool:

@@ -14,6 +14,10 @@ from hive_mind.runtime.worker_status import WorkerStatus
 OBSERVE_S = 0.8
 
 
+CALL_TIMEOUT_S = 60.0
+"""How long an agent may take to answer a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """A process as it was found.
@@ -60,7 +64,7 @@ class Platform(Protocol):
         """
         ...
 
-    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it does not run."""
         ...
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
-from hive_mind.control.platforms.base import OBSERVE_S, Running
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes import log_reading
 from hive_mind.control.processes.asking import Asking
 from hive_mind.control.processes.children import Child, begin
@@ -70,7 +70,7 @@ class LocalPlatform:
         files.forget()
         self._reap()
 
-    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Over HTTP."""
         return await self._asking.call(self._contact(process), agent, {"do": what, **fields}, timeout_s)
 

@@ -15,7 +15,7 @@ from hive_mind.evals.datasets import Document
 from hive_mind.evals.experiments.values import Mode
 from hive_mind.memory.intake import statement
 from hive_mind.model.ids import fact_id
-from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.query import LIMIT, Hit, Method, Query
 from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
@@ -47,7 +47,7 @@ def newest_first(hits: Sequence[Hit], newness: Newness, limit: int) -> list[Hit]
 class Searched(Protocol):
     """What of a memory is evaluated."""
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         ...
 

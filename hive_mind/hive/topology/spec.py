@@ -18,6 +18,7 @@ from hive_mind.hive.topology.sharded import Sharded
 TopologyName = Literal["single", "flat", "federated", "sharded"]
 NAMES: tuple[TopologyName, ...] = get_args(TopologyName)
 SINGLE: TopologyName = "single"
+DEFAULT: TopologyName = "flat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,15 +180,15 @@ def test_every_agent_finds_what_a_single_memory_over_all_it_may_see_would_find(d
 
 
 def test_two_searches_at_once_each_say_how_much_of_the_hive_they_reached():
-    home = SharedHome()
+    hive = Halting()
+    home, other = two(hive)
 
     async def whole() -> None:
-        home.hive = hive = Halting()
-        async with home.memory() as memory:
-            await memory.store_fact("pump", RED)
-            slow = asyncio.create_task(memory.search_facts("pump slow"))
+        async with home.memory() as ada, other.memory() as bo:
+            await ada.store_fact("pump", RED)
+            slow = asyncio.create_task(bo.search_facts("slow pump"))
             await hive.halted.wait()
-            fast = await memory.search_facts("pump")
+            fast = await bo.search_facts("pump")
             hive.go_on.set()
             found = [await slow, fast]
 
@@ -199,13 +199,13 @@ def test_two_searches_at_once_each_say_how_much_of_the_hive_they_reached():
 
 
 def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_they_reached():
-    home = SharedHome()
+    hive = Halting()
+    home, other = two(hive)
 
     async def whole() -> None:
-        home.hive = hive = Halting()
-        async with home.memory() as memory:
-            await memory.store_fact("pump", RED)
-            calls = AgentCalls(LearningAgent("ada", memory, ExtractiveReader()), None, is_kept=False)
+        async with home.memory() as ada, other.memory() as bo:
+            await ada.store_fact("pump", RED)
+            calls = AgentCalls(LearningAgent("bo", bo, ExtractiveReader()), None, is_kept=False)
             slow = asyncio.create_task(calls.do(Call("ask", question="Which colour has the slow pump?")))
             await hive.halted.wait()
             fast = [await calls.do(Call("ask", question="Which colour has the pump?")), await calls.do(Call("facts"))]
@@ -219,16 +219,20 @@ def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_they_re
 
 
 class Halting(SmallHive):
-    """Asked for what is slow, half of it stays silent, and that only when it may `go_on`."""
+    """Asked for what is slow, half of it stays silent, and it hands facts over only when it may `go_on`."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_slow = False
         self.halted, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def ask(self, probe, **options):
         gathered = await super().ask(probe, **options)
-        if "slow" not in probe.terms:
-            return gathered
-        self.halted.set()
-        await self.go_on.wait()
-        return replace(gathered, missing=("p1", "p2"), silent=("p1", "p2"))
+        self.is_slow = "slow" in probe.terms
+        return replace(gathered, missing=("p1", "p2"), silent=("p1", "p2")) if self.is_slow else gathered
+
+    async def fetch(self, wanted):
+        if self.is_slow and not self.halted.is_set():
+            self.halted.set()
+            await self.go_on.wait()
+        return await super().fetch(wanted)

@@ -26,7 +26,7 @@ from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.spec import reads
-from hive_mind.model.query import Query
+from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.form import texts_to_embed
 
@@ -52,7 +52,7 @@ class _Remote:
     cpu_s: float = 0.0
     wall_s: float = 0.0
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> SearchResult:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
         found = await self.child.ask(Search(self.agent, asked.text, asked.limit, asked.method, self.vector), Found)
