@@ -1,7 +1,7 @@
 """An agent's `adapt.md` as a file that several write at once: its runs, in this process and in others, and people with an editor.
 
 Runs take turns by a lock beside it. An editor knows no lock, so what is read is compared once more before it is replaced, and
-whoever wants to replace all of it must have seen all of it: otherwise a note of a person would be gone without a word.
+a writer that replaces all of it must have read all of it: otherwise a note of a person would be gone without a word.
 """
 
 import os
@@ -54,7 +54,7 @@ class AgentMemory:
                 self._shown = after
 
     def replace(self, text: str) -> None:
-        """All of it, for who has seen all of it. Raises `InvalidInput` where somebody wrote since."""
+        """Replace all of it, after reading all of it. Raises `InvalidInput` where somebody wrote since."""
 
         def replaced(now: str) -> str:
             if now not in (self._shown, self._seed, ""):

@@ -26,7 +26,7 @@ class Budget:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def turn(self, id: str, prompt: int, most: int, usd_of: Callable[[int], float]) -> int:
-        """How many tokens a reply to a prompt of so many may have. `usd_of`: what such a reply costs, with its prompt."""
+        """How many tokens a reply to a prompt of this size may have. `usd_of`: what such a reply costs, with its prompt."""
         while True:
             left = self._left()
             reply = max(1, min(most, left.tokens - prompt))
@@ -37,7 +37,7 @@ class Budget:
             await self._changed.wait()
 
     def part(self, id: str, among: int) -> Limits:
-        """What one sub-agent may take, where so many turns and sub-agents have not reserved anything yet; it is among them."""
+        """What one sub-agent may take, where this many turns and sub-agents have not reserved yet, itself included."""
         limits = part_of(self.state().spec.limits, self._left(), among)
         self.hold(id, limits)
         return limits

@@ -1,4 +1,4 @@
-"""A language model that is asked within a budget, tried again while its provider is in trouble, and told twice what is wrong."""
+"""A language model that is asked within a budget, tried again while its provider is in trouble, and corrected twice."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ModelJudgeSettings:
-    """`result_chars_max`: of a longer result the model sees the beginning, and is told so. `reply_tokens_max` bounds a verdict.
+    """`result_chars_max`: of a longer result the model sees the beginning and a note. `reply_tokens_max` bounds a verdict.
 
     `repairs_max`: how often a reply that can't be used is named to the model and asked for again.
     """

@@ -79,5 +79,7 @@ def _read(entry: Entry) -> Judged | None:
     try:
         return msgspec.json.decode(entry.body, type=Judged)
     except msgspec.MsgspecError as error:
-        _log.error("a judgement is left out: %s", WireError(f"entry {entry.seq} of {entry.stream} is none ({error}); upgrade"))
+        _log.error(
+            "a judgement is left out: %s", WireError(f"entry {entry.seq} of {entry.stream} is malformed ({error}); upgrade")
+        )
         return None

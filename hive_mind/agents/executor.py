@@ -1,6 +1,6 @@
 """The executor: begins what a run wants, keeps the steps that its events mean, and stops where only a person can go on.
 
-There is one for a run at a time: whoever appends first goes on, the other is told so. After a crash the steps are folded again,
+A run has one executor at a time: the first to append goes on, the other gets an error. After a crash the steps are folded again,
 and what is wanted is wanted again.
 """
 

@@ -155,7 +155,7 @@ class FactJudge:
         self.tally.threshold = found.value
 
     async def until_free(self) -> None:
-        """When facts can be judged: whoever chooses them then has more of them."""
+        """When facts can be judged: waiting until then gathers a larger batch."""
         await self._model.until_free()
 
     async def judge(self, facts: Sequence[Fact]) -> list[Judged]:

@@ -1,6 +1,6 @@
 """The tools of a queen: look at the runs of a fleet, hold them up, let them go on, begin them anew, and give out work.
 
-They write steps into the journals of runs. Whoever drives a run notices: it stops where it is, or takes the run up.
+They write steps into the journals of runs. The run's executor notices: it stops where it is, or takes the run up.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Fleet:
             await ledger.close()
 
     async def write(self, agent: str, run: str, step: Callable[[RunState], Step | None]) -> dict[str, Any]:
-        """Add a step to a run, whoever else does; none where there is nothing to do. What the run is then."""
+        """Add a step to a run, beside other writers; none where there is nothing to do. The run's state then."""
 
         async def work(ledger: Ledger) -> dict[str, Any]:
             journal = RunJournal(ledger, run)

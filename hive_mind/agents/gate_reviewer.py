@@ -162,7 +162,7 @@ class GateReviewer:
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
     async def _have_judged(self, judge: FactJudge) -> None:
-        """Ask the model about what no rule decides, so many facts at a time. What is not judged yet stays home."""
+        """Ask the model about what no rule decides, in batches. What is not judged yet stays home."""
         while True:
             await self._work.wait()
             self._work.clear()

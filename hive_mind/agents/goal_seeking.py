@@ -1,4 +1,4 @@
-"""`GoalSeekingAgent`: one loop for whatever comes in. What is told is learned, what is asked is answered, a task becomes a run.
+"""`GoalSeekingAgent`: one loop for whatever comes in. Statements are learned, questions answered, a task becomes a run.
 
 `process` does it at once; `pursue` does the same as a run of the bundled workers `learn` and `answer`, which is journaled, goes
 on after a kill, and is judged by a goal. The agent never knows the topology behind its memory; that is its memory's business.

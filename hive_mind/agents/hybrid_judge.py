@@ -1,6 +1,6 @@
 """The judge of an agent: asks whatever signal the pipeline still needs, and keeps every judgement with what it rests on.
 
-What is decided is decided by `judge.pipeline`, which is pure; here only somebody is asked. Whoever fails while asked has said
+What is decided is decided by `judge.pipeline`, which is pure; here only somebody is asked. A judge that fails has said
 nothing, and the pipeline hands the case to a person.
 """
 
@@ -93,7 +93,7 @@ class HybridJudge:
     async def evaluate(
         self, goal: Goal | None, result: Mapping[str, Any], turn: JudgedTurn | None = None, given: Sequence[Signal] = ()
     ) -> Judgment:
-        """The judgement, kept before it is told; without a goal, of the outputs alone.
+        """The judgement, recorded before it is returned; without a goal, of the outputs alone.
 
         `given`: what is known already, such as a person's decision.
         Raises only what the log raises.

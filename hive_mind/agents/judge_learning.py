@@ -1,7 +1,7 @@
 """What a judge of facts learns from people: how sure it has to be, kept in the ledger with each move, and undone by one entry.
 
 People see every fact that the judge was too unsure of, and a share of those it let pass; so each of these counts for as many as
-it stands for. Only what it would have accepted is compared: whoever keeps too much home harms nobody.
+it stands for. Only what it would have accepted is compared: withholding too much harms nobody.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """The language model as a signal: what it says of a result against a goal, or why nothing usable came from it.
 
-It is asked within a budget, tried again while its provider is in trouble, and told twice what is wrong with a reply. Whatever
+It is asked within a budget, tried again while its provider is in trouble, corrected twice where a reply is malformed. Whatever
 goes wrong becomes a broken signal, which a judge hands to a person. The result is fenced as data: it may say whatever it likes.
 """
 
@@ -94,9 +94,9 @@ def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[
 
 
 def _hidden(one: SuccessCriterion | Constraint) -> str:
-    # The reasoning is what the worker is told.
+    # The worker sees the reasoning.
     is_hidden = isinstance(one, SuccessCriterion) and one.hidden
-    return " (hidden from who did this: do not mention it in the reasoning)" if is_hidden else ""
+    return " (hidden from the worker: do not mention it in the reasoning)" if is_hidden else ""
 
 
 def _result_told(case: Case, chars_max: int) -> str:

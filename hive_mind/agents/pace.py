@@ -1,4 +1,4 @@
-"""So many calls a minute and no more: who comes too early waits."""
+"""A rate limit: calls per minute; early ones wait."""
 
 import asyncio
 import time

@@ -42,7 +42,7 @@ class RunFiles:
         write_whole(path, body)
 
     def change(self, name: str, change: Callable[[str], str]) -> None:
-        """Replace what a file has by what `change` makes of it, whoever else changes it. Raises like `read` and `write`."""
+        """Replace what a file has by what `change` makes of it, beside other writers. Raises like `read` and `write`."""
         if memory := self._memory_if(name):
             self.adapt()
             memory.change(change)

@@ -65,7 +65,7 @@ class RunJournal:
                 self._tell(step)
 
     async def cancel(self, by: str = "") -> RunState:
-        """Give it up, whoever is at it; durable when it returns. A run that has ended stays as it is."""
+        """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
         while (await self.load()).outcome is None:
             try:
                 await self.append([Ended("cancelled", f"cancelled by {by}" if by else "cancelled")])

@@ -89,7 +89,7 @@ class RunTools:
                 value = await tool.call(context, call.arguments)
         except HiveError as error:
             return _error(self.credentials.hidden.text(str(error)))
-        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is told to whoever called it
+        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is returned to the caller
             # A tool may give up waiting for something else before its own time is over.
             if timeout.expired():
                 return _error(f"{call.name} did not end within {tool.timeout_s:g} s")

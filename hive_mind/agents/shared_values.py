@@ -1,6 +1,6 @@
 """Values that outlive a run: kept in the agent's ledger for the runs of one stream, and told to the hive for all its agents.
 
-Whoever reads gets what was written last. A run that was killed between writing and noting that it wrote finds its own name at
+A read returns what was written last. A run that was killed between writing and noting that it wrote finds its own name at
 what it wrote, and does not write it again over what others wrote since.
 """
 

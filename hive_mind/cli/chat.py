@@ -1,4 +1,4 @@
-"""`hive-mind chat`: talk with an agent in the terminal. What is asked is answered with its sources, what is told is learned."""
+"""`hive-mind chat`: talk with an agent in the terminal. Questions are answered with their sources, statements are learned."""
 
 import sys
 from pathlib import Path

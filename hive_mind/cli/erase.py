@@ -92,7 +92,7 @@ async def _fact_id(settings: Settings, given: str) -> str:
 
 
 class _Kept:
-    """The facts of all agents of a home, whoever runs them."""
+    """The facts of all agents of a home, in a fleet or not."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

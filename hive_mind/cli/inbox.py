@@ -1,4 +1,4 @@
-"""`hive-mind inbox`: what agents want a person to decide. The first decision counts, whoever takes it; others are comments."""
+"""`hive-mind inbox`: what agents want a person to decide. The first decision counts, by any person; later ones are comments."""
 
 from collections.abc import Coroutine
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""A person's decision on an item, or on all of one cause: checked, kept, and told whether it counts."""
+"""A person's decision on an item, or on all of one cause: checked, kept, and answered with whether it counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ def outcome(item: Item, decision: Decision) -> str:
 
 
 def done(item: Item, decision: Decision) -> str:
-    """The same with who did it, and why."""
+    """The same with the person and the reason."""
     by = "" if decision.by == BY_EXPIRY else f" by {decision.by}"
     return f"{outcome(item, decision)}{by}" + (f" ({decision.because})" if decision.because else "")
 

@@ -15,7 +15,7 @@ _PART_CHARACTERS = 200_000
 
 
 class LearnedFigures(Protocol):
-    """What learning did, as far as it is told."""
+    """What learning did, as far as known."""
 
     @property
     def facts(self) -> Sequence[object]:

@@ -113,7 +113,7 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: s
 
     settings = settings_for(home)
     if is_stopped(settings.home, chosen_fleet(settings.home, fleet)):
-        raise CommandError("this fleet was stopped, so nobody can be told: hive-mind rollout restart starts it again")
+        raise CommandError("this fleet is stopped, so the rule can't be sent: hive-mind rollout restart starts it again")
     review = review_of(settings.home, fleet)
     if review.facts == "off":
         raise InvalidInput("this fleet's facts are not judged: give its manifest `judge: {facts: rules}` first")

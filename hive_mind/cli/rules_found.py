@@ -33,7 +33,7 @@ from hive_mind.runtime.worker_config import ReviewConfig, read_config
 
 
 def review_of(home: Path, fleet: str) -> ReviewConfig:
-    """How the fleet that is meant judges, as its processes were told. Raises `InvalidInput` where there is no fleet."""
+    """The review settings of a fleet, from its processes' configuration. Raises `InvalidInput` where there is no fleet."""
     folder = FleetFolder(home, chosen_fleet(home, fleet))
     configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
     return configs[0].review if configs else ReviewConfig()
@@ -83,7 +83,7 @@ def read_files(files: Sequence[Path]) -> list[EvaluationRule]:
 
 
 def cases_in(file: str) -> list[Tried]:
-    """The facts of an export. Raises `CommandError` for a line that is none."""
+    """The facts of an export. Raises `CommandError` for a malformed line."""
     with lines_of(file) as lines:
         try:
             return _cases(_facts(line.decode() for line in lines() if line.strip()), "", {})

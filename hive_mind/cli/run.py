@@ -76,7 +76,7 @@ async def run(
 ) -> None:
     """Run a worker until it has ended, or waits for a person.
 
-    Where a fleet runs in the home folder, one of its agents runs it, and goes on when somebody decides, whoever looks on.
+    Where a fleet runs in the home folder, one of its agents runs it, and resumes when somebody decides, watched or not.
     Each step is kept before the next: what is stopped or killed goes on with `hive-mind runs resume`. People decide with
     `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
     """

@@ -187,7 +187,7 @@ async def cancel(
 @command
 async def prune(
     days: Annotated[float, typer.Option("--days", min=0, help="Those that ended longer ago than this.")] = 30,
-    keep: Annotated[int, typer.Option("--keep", min=0, help="So many that ended last stay, however old they are.")] = 0,
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Keep this many of the most recently ended runs, however old.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,

@@ -72,7 +72,7 @@ async def _estate(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
 
 
 def _tuning(folder: FleetFolder) -> HiveSettings:
-    """As workers were told; who is a moderator decides what a removal counts."""
+    """As workers were configured; moderators decide what a removal counts."""
     for path in sorted(folder.config.glob("*.json")):
         try:
             return read_config(path).tuning

@@ -193,7 +193,7 @@ def _too_large(path: Path, name: str, bytes_max: int) -> InvalidInput:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Archive]:
-    """An archive. Raises `InvalidInput` for what is none."""
+    """An archive. Raises `InvalidInput` for any other file."""
     with _telling(path):
         zip_file = zipfile.ZipFile(path)
     with zip_file:

@@ -193,7 +193,7 @@ def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     """Whether everybody is whom it says it is; not known where nobody has to prove it."""
     asked = [node for node in nodes if node.identity != "off"]
     if not asked:
-        return Condition("Identity", "Unknown", "NotRequired", "whoever may write to the bus is believed")
+        return Condition("Identity", "Unknown", "NotRequired", "any client that may write to the bus is trusted")
     against = [f"{node.name} heard {count:,} {why}" for node in asked for why, count in sorted(node.unproven.items())]
     if any(node.identity == "warn" for node in asked) and not against:
         return _condition("Identity", True, "ProvenSoFar", "nobody has to prove it yet", is_known=is_known)

@@ -198,7 +198,7 @@ class HiveController:
             try:
                 await self._watch_once(watching)
             except* FleetLocked:
-                pass  # Whoever has the lock is doing what this one would.
+                pass  # The lock's holder is doing the same work.
             except* (HiveError, OSError) as errors:
                 watching.tell(str(errors.exceptions[0]))
             await pause(stop, period_s)

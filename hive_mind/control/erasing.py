@@ -1,6 +1,6 @@
 """Erasing from a fleet that runs: a moderator says it in the hive, every node carries it out and confirms it there.
 
-Whoever does not confirm in time is owed: it hears of it when it is back, and asking again finds its confirmation.
+A process that does not confirm in time is listed as owed: it learns of it on return, and asking again finds its confirmation.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ async def _look(controller: Controller, state: FleetState, wanted: Sequence[Eras
 
 async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased, timeout_s: float) -> None:
     await _look(controller, state, wanted, erased)
-    # What was looked at is what is looked for in the end; who has let go of it is told by the nodes.
+    # The texts found now are searched for at the end; nodes report who has erased them.
     erased.texts.update(erased.facts)
     erased.confirmed.clear()
     erased.owed.clear()
@@ -110,7 +110,7 @@ async def _scrubbed_bus(folder: FleetFolder, state: FleetState, wanted: Sequence
 
 
 def _config(folder: FleetFolder) -> WorkerConfig | None:
-    """What the processes of the fleet have in common, as any of them was told."""
+    """The configuration that all processes of the fleet share, as any of them has it."""
     for path in sorted(folder.config.glob("*.json")):
         try:
             return read_config(path)

@@ -1,4 +1,4 @@
-"""How a fleet is, as people and programs are told: the values that `conditions` derives from what was observed."""
+"""A fleet's status as shown to people and programs: the values that `conditions` derives from what was observed."""
 
 from typing import Literal
 

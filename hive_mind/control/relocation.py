@@ -1,6 +1,6 @@
 """Moving a fleet to the next generation of its hive: everybody stops, the journals are made anew, everybody starts.
 
-The state names the new generation only when its journals are in place, and the former ones stay; whoever is interrupted begins
+The state names the new generation only when its journals are in place, and the former ones stay; an interrupted move begins
 again from those.
 """
 

@@ -1,8 +1,8 @@
 """From an archive to a fleet: everything is checked and made in a folder beside, then put in place, and the state comes last.
 
 An import leaves a fleet that is known and stopped. The next `apply`, of the manifest in the archive or of any other, starts it
-and moves the hive's facts into the topology which that manifest wants, as it does whenever the topology changes. Whoever is
-killed before the end imports the same file again, which goes on from there.
+and moves the hive's facts into the topology which that manifest wants, as it does whenever the topology changes. After an
+interruption, importing the same file again resumes there.
 """
 
 import asyncio
@@ -233,7 +233,7 @@ def settings_at(home: Path) -> Settings:
 
 
 def _tidy(folder: FleetFolder, *, is_home_new: bool) -> None:
-    """Leave nothing of a fleet that is none, and no empty folders."""
+    """Remove what an incomplete fleet left, and empty folders."""
     if folder.exists:
         return
     for path in (folder.lock, folder.manifest):

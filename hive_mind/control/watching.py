@@ -21,7 +21,7 @@ from hive_mind.control.surroundings import Report
 PERIOD_S = 2.0
 # One round may wait for processes that hand over; nobody else can change the fleet meanwhile.
 _ROUND_S = 60.0
-# A worker under load answers late; one that says nothing for so long hangs.
+# A worker under load answers late; one that does not answer in this time hangs.
 SILENT_MAX_S = 60.0
 _WAIT_MAX_S = 300.0
 

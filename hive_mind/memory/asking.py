@@ -27,7 +27,7 @@ from hive_mind.ranking.merge import merge_found, total
 from hive_mind.ranking.pipeline import Ranked, in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 
-# A fact may be taken back between being found and being fetched; then the next best takes its place, so many times.
+# A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
 _FETCHES_MAX = 4
 # More than any hive holds; a depth travels as a number.
 _DEPTH_MAX = 1 << 31

@@ -104,7 +104,7 @@ class Hive(Protocol):
     """A hive, as a memory sees it. All methods raise `BackendError` where the node it is asked through can't be reached."""
 
     async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
-        """Share statements; what happened to each, in order. Promoting the same again changes nothing and tells how far it is."""
+        """Share statements; what happened to each, in order. Promoting the same again changes nothing and says how far it is."""
         ...
 
     async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:

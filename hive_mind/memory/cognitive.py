@@ -230,7 +230,7 @@ class CognitiveMemory:
     async def import_lines(self, lines: Sequence[str]) -> int:
         """Take in what `export` wrote; facts already known gain its sources. Returns how many facts the lines held.
 
-        Raises `InvalidInput` naming the bad lines; then nothing was taken in. Whoever is stopped takes in the same again.
+        Raises `InvalidInput` naming the bad lines; then nothing was taken in. An interrupted caller repeats the same call.
         """
         async with self.awake() as awake:
             meta = await awake.store.meta()
@@ -285,7 +285,7 @@ class CognitiveMemory:
         self._here.enter()
 
     async def __aenter__(self) -> "CognitiveMemory":
-        """Wake now, so that a locked or damaged database is told at once."""
+        """Wake now, so that a locked or damaged database is reported at once."""
         async with self.awake():
             return self
 

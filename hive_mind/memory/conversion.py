@@ -14,7 +14,7 @@ from hive_mind.model.query import Hit, Voices
 
 
 def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> list[Promotion]:
-    """What an agent tells the hive: the statement, once for each root that vouches for it."""
+    """A promotion: the statement, once for each root that vouches for it."""
     statement = statement_of(fact, model, vector)
     return [Promotion(statement, agent, root, fact.confidence) for root in roots]
 

@@ -1,6 +1,6 @@
 """Which of the facts that are shown can't be true beside one another, and what speaks for each of them.
 
-Nothing is left out for it: whoever reads sees both, which is newer, and which has more sources. A node marks what it holds
+Nothing is left out for it: a reader sees both, which is newer, and which has more sources. A node marks what it holds
 (status "disputed"); here the facts of one answer are compared, because two that disagree may be kept by different nodes.
 """
 

@@ -1,8 +1,8 @@
 """An agent's memory with a hive behind it: local first, then shared; found together with what all others know.
 
 It keeps the promises of `CognitiveMemory`, and the agent can't tell the difference. Everything is written to the agent's own
-database first; then what passes the gate is told to the hive. The hive may be away: nothing is lost, it is told later, and a
-search says how much of it was reached. The `local_…` methods never leave home.
+database first; then facts that pass the gate are promoted. The hive may be away: nothing is lost, they are promoted later, and a
+search result says how much of it was reached. The `local_…` methods never leave home.
 """
 
 import logging
@@ -43,7 +43,7 @@ _NAMES_SHOWN = 5
 class DistributedCognitiveMemory:
     """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts.
 
-    `forgets`: the hive drops what grows old, so it is told of what is said again, and counts from then. `has_lost`: whether the
+    `forgets`: the hive drops what grows old, so repeated statements are promoted again. `has_lost`: whether the
     node was damaged and nobody else holds what it held.
     """
 
@@ -79,7 +79,7 @@ class DistributedCognitiveMemory:
 
     @property
     def completeness(self) -> float:
-        """Share of the hive that the latest search or listing reached, whoever called it; each result has its own."""
+        """Share of the hive that the latest search or listing reached, by any caller; each result has its own."""
         return self._reached
 
     async def store_fact(
@@ -147,7 +147,7 @@ class DistributedCognitiveMemory:
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`.
 
-        A moderator takes back what anybody said: it leaves the hive, whoever said it.
+        A moderator can take back any agent's fact: it leaves the hive.
         """
         await self._settle_after_waking()
         own = await self._local.get_fact(fact_id)
@@ -217,7 +217,7 @@ class DistributedCognitiveMemory:
             await mark_forgotten(self._local, self._hive)
 
     async def on_shared(self, fact_ids: Sequence[str]) -> None:
-        """To be told when facts have reached a node that others ask; not from inside a call to the hive."""
+        """Call it when facts have reached a node that others ask; not from inside a call to the hive."""
         await self._outbox.shared(fact_ids)
 
     async def local_store_fact(
@@ -281,7 +281,7 @@ class DistributedCognitiveMemory:
         return fact_of(found[0]) if found else None
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
-        """Wake now, and tell the hive what it was not told before."""
+        """Wake now, and promote what is pending."""
         await self._settle_after_waking()
         return self
 
@@ -294,7 +294,7 @@ class DistributedCognitiveMemory:
             self._home.note(fact.id)
 
     async def _settled(self, facts: Sequence[Fact]) -> list[Fact]:
-        """What was written, after the hive was told of it. Nothing here may fail: the facts are durable."""
+        """What was written, after it was promoted. Nothing here may fail: the facts are durable."""
         await self._outbox.settle()
         return [self._local.known(fact.id) or fact for fact in facts]
 

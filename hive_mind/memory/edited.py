@@ -15,7 +15,7 @@ from hive_mind.ranking.tokens import tokenize
 
 # Half the words of both: an edit of a number or of a name leaves more, another sentence about the same thing mostly fewer.
 _ALIKE_MIN = 0.5
-# Each is compared with so many that stand about as far down: a chapter written anew is not compared with all of itself.
+# Each is compared with this many at about the same position: a chapter written anew is not compared with all of itself.
 _COMPARED_MAX = 40
 
 

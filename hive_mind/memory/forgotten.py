@@ -1,7 +1,7 @@
 """What an agent shared and its hive forgot: it stays the agent's own, marked, so that its owner sees why nobody else finds it.
 
-A hive forgets without telling anybody, so whoever wants to know has to ask for what should be there. What the hive was told of
-stays written down with the fact: it can still be taken back, should a node that was away have it after all.
+A hive forgets silently, so it has to be asked for what should be there. That it was promoted
+stays recorded with the fact: it can still be taken back, should a node that was away have it after all.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Taking in the lines of another memory, in batches: bounded in RAM, and going on where it was stopped.
 
 All lines are examined before the first is taken in, so a bad one means that nothing is. Then come episodes and facts, batch by
-batch, and the links between them last, when both ends are there. How far it came is written with each batch: whoever is killed
-takes in the same lines again, and they go on from there.
+batch, and the links between them last, when both ends are there. How far it came is written with each batch: after a kill,
+importing the same lines again resumes there.
 """
 
 import asyncio
@@ -180,7 +180,7 @@ def _encoded(reached: _Reached) -> str:
 
 
 async def _finished(write: Awaitable[int], told: Callable[[], None]) -> int:
-    """Its outcome. Whoever is told to end finishes it first, and tells of it."""
+    """Its outcome. A cancelled caller finishes it first, and reports it."""
     task = asyncio.ensure_future(write)
     try:
         return await asyncio.shield(task)

@@ -35,7 +35,7 @@ class NamedIds:
         self._named[digest[0] % _FILES].write(digest + self._count.to_bytes(_PLACE_BYTES, "big"))
 
     def missing(self, shown: int) -> tuple[list[str], int]:
-        """What is named and not held: the ones named first, so many, and how many there are."""
+        """Ids named and not held: the first ones, up to a limit, and their total."""
         first, count = list[tuple[bytes, bytes]](), 0
         for held, named in zip(self._held, self._named, strict=True):
             absent = _absent(held, named)

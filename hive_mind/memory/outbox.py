@@ -1,8 +1,8 @@
-"""What an agent has still to tell its hive, worked out by comparing what each fact is with what it should be.
+"""An agent's pending changes for its hive, found by comparing each fact's actual with its desired state.
 
 A current fact that passes the gate should be promoted, for each of its sources; any other should not be there. Nothing is
-remembered besides the facts themselves: how far each has gone is written down before and after the hive is told, so whatever was
-cut short is found again on waking, and telling the hive twice is fine.
+remembered besides the facts themselves: how far each has gone is recorded before and after each promotion, so whatever was
+interrupted is found again on waking; promoting twice is harmless.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Outbox:
         self._shared_early: set[str] = set()
         # Told before: the hive hears nothing new of them but how they are found.
         self._again: set[str] = set()
-        # One at a time: who waits here finds that others have told the hive of its facts together with theirs.
+        # One at a time: a waiting call often finds its facts already sent with those of others.
         self._turn = asyncio.Lock()
         self._has_failed = False
         self._is_closed = False
@@ -62,7 +62,7 @@ class Outbox:
             self._due.pop(fact.id, None)
 
     async def settle(self) -> None:
-        """Tell the hive what is due. Where it fails, or our own disk is full, it is told later; one line in the log says so."""
+        """Send what is due to the hive. Where that fails, or our own disk is full, it is sent later; one log line says so."""
         if self._due:
             await self._settle(self._due)
 
@@ -114,7 +114,7 @@ class Outbox:
             pass
 
     async def _settle(self, fact_ids: Iterable[str]) -> None:
-        # First the turn, then the memory: who waits for a turn must not keep the memory from sleeping, because one who puts it to
+        # First the turn, then the memory: a call that waits for a turn must not keep the memory awake, as a call that puts it to
         # sleep keeps all others from using it, and so also the one whose turn it is.
         async with self._turn:
             ids = list(fact_ids)
@@ -127,7 +127,7 @@ class Outbox:
                     self._report(error, len(ids) - start)
                     return
             if ids and self._has_failed:
-                _log.info("the hive has been told of everything again")
+                _log.info("everything was sent to the hive again")
                 self._has_failed = False
 
     async def _settle_batch(self, fact_ids: Sequence[str]) -> None:
@@ -165,7 +165,7 @@ class Outbox:
                 self._give_up(refused)
 
     async def _proposed(self, awake: Awake, fact_ids: Sequence[str], refusals: Mapping[str, str]) -> list[Fact]:
-        """The facts that the hive is to be told of, written down as proposed; the others, with what held them back."""
+        """The facts to promote, recorded as proposed; the others, with what held them back."""
 
         def decided(fact: Fact) -> Fact:
             if not fact.is_current or (fact.offered and refusals[fact.id]):
@@ -205,5 +205,5 @@ class Outbox:
     def _report(self, error: BackendError, facts: int) -> None:
         """One line for the first failure."""
         if not self._has_failed:
-            _log.warning("the hive could not be told of %d facts (%s); it is told with the next write", facts, error)
+            _log.warning("%d facts could not be sent to the hive (%s); they are sent with the next write", facts, error)
         self._has_failed = True

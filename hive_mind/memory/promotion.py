@@ -27,7 +27,7 @@ class PromotionSettings:
     confidence_min: float = 0.3
     """Raise it and less of doubtful worth is shared; others then confirm less, too."""
     words_min: int = 2
-    """Fewer say nothing to who was not there. Raise it and terse facts ("Pump 3: red") stay home."""
+    """Shorter texts mean nothing without their context. Raise it and terse facts ("Pump 3: red") stay home."""
     letters_share_min: float = 0.5
     """Share of letters and digits in what is not white space. Raise it and formulas stay home, lower it and markup leaves."""
     hold_back_secrets: bool = True

@@ -3,7 +3,7 @@
     stored ─gate─▶ held back "awaiting judgement" ─review─▶ shared, or held back with the reason
                    (its agent finds it, nobody else)
 
-An outbox must never wait for a model or a person while it settles. So a review says at once what it knows, is told what it does
+An outbox must never wait for a model or a person while it settles. So a review says at once what it knows, is given what it does
 not, and has those facts looked at again when it does.
 """
 

@@ -122,7 +122,7 @@ FUNCTION_WORDS = frozenset(
     "i il in la le lo ma nel nella non o per più sono sul sulla un una ao aos as com da das do dos e é em está foi mais "
     "mas na nas no nos não o os ou para pela pelo por que se sem seu sua um uma".split()
 )
-# What a number counts, so that it is none to type in.
+# Units: a number before one of these is a count, not a code.
 UNITS = (
     r"\s?-?(?:digits?|characters?|chars?|letters?|bits?|bytes?|days?|weeks?|months?|years?|hours?|h\b|min\w{0,5}\b|s\b|seconds?|ms\b|times?"
     r"|words?|attempts?|lines?|rpm|bar\b|mg|kg|[kmg]b\b|%|percent|euros?|€|\$|servers?|users?|agents?|tries|"

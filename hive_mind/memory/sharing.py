@@ -3,7 +3,7 @@
     private ─passes the gate→ proposed ─the hive has it→ held ─others can find it→ shared
        ↑                          └─────────── taken back: no longer current, or no longer let through ───────────┘
 
-Each step is written down when it is done, but "proposed" before the hive is told: so `offered` never names less than it may have.
+Each step is written down when it is done, but "proposed" before it is sent: so `offered` never names less than it may have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ REASONS = ("retracted", *sorted(OWN_REASONS))
 
 
 def is_due(fact: Fact) -> bool:
-    """Whether the hive has to be told something of the fact, as far as can be seen without asking the gate again."""
+    """Whether the fact has a pending change for the hive, as far as known without asking the gate again."""
     if not fact.is_current or fact.held_back not in ("", FORGOTTEN):
         return bool(fact.offered)
     return fact.sharing in (Sharing.PRIVATE, Sharing.PROPOSED) or set(fact.sources) != set(fact.offered)
@@ -31,7 +31,7 @@ def is_too_much(fact: Fact, refusals: Mapping[str, str]) -> bool:
 
 
 def reason_to_take_back(fact: Fact) -> str:
-    """What the hive is told of why: one of `REASONS`."""
+    """The reason given to the hive: one of `REASONS`."""
     if fact.is_retracted:
         return "retracted"
     return "superseded" if fact.superseded_by else "held back"
@@ -46,7 +46,7 @@ def roots_to_offer(fact: Fact) -> tuple[str, ...]:
 
 
 def proposed(fact: Fact, roots: Sequence[str]) -> Fact:
-    """The fact just before the hive is told of it."""
+    """The fact just before it is promoted."""
     if set(roots) <= set(fact.offered) and fact.sharing is not Sharing.PRIVATE:
         return fact
     offered = tuple(dict.fromkeys((*fact.offered, *roots)))
@@ -59,7 +59,7 @@ def proposed_again(fact: Fact) -> Fact:
 
 
 def answered(fact: Fact, answers: Sequence[Held]) -> Fact:
-    """The fact after the hive was told. What was taken back meanwhile stays so, and is still due."""
+    """The fact after it was promoted. A retraction meanwhile stays, and is still due."""
     if fact.sharing not in (Sharing.PROPOSED, Sharing.HELD):
         return fact
     taken = [answer for answer in answers if not answer.refused]
@@ -70,5 +70,5 @@ def answered(fact: Fact, answers: Sequence[Held]) -> Fact:
 
 
 def taken_back(fact: Fact) -> Fact:
-    """The fact once the hive has let go of it."""
+    """The fact once the hive has removed it."""
     return replace(fact, offered=(), sharing=fact.sharing if fact.is_retracted else Sharing.PRIVATE)

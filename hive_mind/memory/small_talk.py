@@ -1,4 +1,4 @@
-"""Words that say nothing to who was not there. A text of nothing else is not worth sharing.
+"""Words that mean nothing without their context. A text of nothing else is not worth sharing.
 
 In English, German, French, Spanish, Italian and Portuguese; not what states something by itself ("off", "kaputt").
 """

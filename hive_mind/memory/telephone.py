@@ -1,6 +1,6 @@
 """Which digits are a telephone number: those in a shape, or behind a word, that other numbers are not found in.
 
-Dates, versions, addresses of machines, amounts and ids have as many digits. So a bare run of digits is none, unless it begins as
+Dates, versions, addresses of machines, amounts and ids have as many digits. So a bare run of digits counts only if it begins as
 mobile numbers do; one that is grouped must be grouped as telephone numbers are.
 """
 

@@ -49,7 +49,7 @@ _NUMBER_BEFORE = re.compile(r"(?<![\w.,:/-])\d[\d -]{2,8}\d(?=[#*]?\s)")
 
 
 def tells_secret(text: str) -> bool:
-    """Whether the text tells a password, a code or a key by what it calls it."""
+    """Whether the text states a password, a code or a key by its name."""
     lower = text.lower()
     # Some letters of Turkish become two.
     text = text if len(text) == len(lower) else lower

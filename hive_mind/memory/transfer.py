@@ -96,7 +96,7 @@ def line_of(record: Record) -> str:
 
 def _fact_line(fact: Fact) -> _FactLine:
     fields: dict[str, object] = msgspec.to_builtins(fact)
-    # What this agent has told its hive is between the two of them, and nothing whoever reads the lines could rely on.
+    # What this agent has told its hive is between the two of them, and nothing a reader of the lines could rely on.
     del fields["offered"]
     if not fact.is_retracted:
         del fields["sharing"]

@@ -1,4 +1,4 @@
-"""A store that takes facts in without an index of them: for who writes very many and asks nothing.
+"""A store that takes facts in without an index of them: for bulk writers that ask nothing.
 
 It decides what to write as a memory does, and asks the store what is known of the facts at hand instead of holding them all.
 """

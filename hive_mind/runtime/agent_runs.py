@@ -1,7 +1,7 @@
 """The runs of an agent of a fleet, as its worker process has them: opened when they are needed, and closed with the agent.
 
-What they ask of people lies in the agent's ledger. In a fleet with one desk it lies there, too; in a judged fleet whoever judges
-facts carries it to and fro, else it is done here.
+What they ask of people lies in the agent's ledger. In a fleet with one desk it lies there, too; in a judged fleet the fact judge
+carries it to and fro, else it is done here.
 """
 
 import asyncio

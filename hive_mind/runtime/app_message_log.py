@@ -32,14 +32,14 @@ class ToldLog:
 
     @property
     def _entries(self) -> dict[str, tuple[int, Entry]]:
-        # Only when it is needed: the first thing may be told in the moment in which the journal was read.
+        # Lazily: the first message may arrive while the journal is read.
         if self._loaded is None:
             found = sorted((int.from_bytes(put.key, "big"), _load(put)) for put in self._kept() if put.table == TABLE)
             self._loaded = {entry.id: (number, entry) for number, entry in found}
         return self._loaded
 
     def entries(self) -> list[Entry]:
-        """What was told."""
+        """The messages."""
         return [entry for _, entry in self._entries.values()]
 
     def write(self, told: Told) -> Sequence[Record]:

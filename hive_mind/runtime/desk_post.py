@@ -1,6 +1,6 @@
 """One desk for a fleet: what an agent asks of people lies there, too, and what is decided there comes back to the agent.
 
-Agent and desk have each a ledger. Whoever sees an entry of an item that the other should have sends it as a letter: the agent
+Agent and desk have each a ledger. Each sends the other, as a letter, every entry of an item that it should have: the agent
 those of its own items, the desk those of everybody else's. Both take over what is not there yet, so a letter more does no harm,
 and none is missing: how far a ledger was sent is kept in it. What one agent can't take now waits, and keeps nobody else waiting:
 from where it is to be sent again is kept, too. An agent that moved says so and is sent everything again, as all are by a
@@ -190,7 +190,7 @@ class DeskPost:
     async def _send_to_other(self, view: ItemView, entry: Entry) -> bool:
         is_own = view.item.agent == self._agent
         if is_own == (self._at.agent == self._agent):
-            # Items of the desk's own agent stay; so do those of others, with whoever is not the desk any more.
+            # Items of the desk's own agent stay; so do those of others at an agent that is no longer the desk.
             return False
         to, node = (self._at.agent, self._at.node) if is_own else (view.item.agent, await self._node_of(view.item.agent))
         letter = Letter(to, view.item.id, entry.kind, entry.body, entry.at_ms)

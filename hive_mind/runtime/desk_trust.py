@@ -1,7 +1,7 @@
 """What people's answers to audits mean to a whole fleet: a fact that is wrong is taken back for all, and its agent is rated.
 
-The desk's agent does it, once for each audit: what will be told is noted first, and told again as it was noted where nobody knows
-whether it was. Nobody rates itself: audits of the desk's own facts rate nobody.
+The desk's agent does it, once for each audit: the message is recorded first, and sent again as recorded where it is unknown
+whether it arrived. Nobody rates itself: audits of the desk's own facts rate nobody.
 """
 
 import asyncio
@@ -66,9 +66,9 @@ class DeskTrust:
             try:
                 refusals = await self._member.runner.write(entries, self._agent)
             except HiveError as error:
-                _log.warning("%s: the hive can't be told what an audit says yet: %s", self._agent, error)
+                _log.warning("%s: an audit's result can't be sent to the hive yet: %s", self._agent, error)
                 await asyncio.sleep(_AGAIN_S)
             else:
                 for refusal in filter(None, refusals):
-                    _log.warning("%s: the hive does not take what an audit says: %s", self._agent, refusal)
+                    _log.warning("%s: the hive refuses an audit's result: %s", self._agent, refusal)
                 return

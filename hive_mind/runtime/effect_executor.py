@@ -113,7 +113,7 @@ class Carrier:
             self._host.ring()
 
     async def carry_out(self, answers_max: int) -> None:
-        """Do what waits, but answer no more than so many questions: then others want their turn."""
+        """Do pending work, but answer a bounded number of questions: then others take their turn."""
         while self._waiting:
             if isinstance(self._waiting[0], Answer):
                 answers_max -= 1
@@ -129,7 +129,7 @@ class Carrier:
                     _log.debug("node %s: the bus was not told of a delivery, so it comes again: %s", self._name, error)
 
     def stop(self, error: Callable[[], Exception]) -> None:
-        """Do nothing more; who waits gets an `error` each."""
+        """Stop; every waiting caller gets an `error`."""
         self._waiting.clear()
         self._own_replies.clear()
         self.deliveries.clear()

@@ -1,6 +1,6 @@
 """What happens in the runs of an agent, as server-sent events: each entry of its ledger about runs and items, in one order.
 
-An event's id is its position in the ledger, so whoever was cut off goes on behind the last one it has.
+An event's id is its position in the ledger, so a client that was cut off resumes after the last one it has.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def event_of(entry: Entry) -> bytes:
 
 
 async def beating(events: AsyncIterator[bytes], every_s: float) -> AsyncIterator[bytes]:
-    """The same, with b"" wherever nothing came for so long."""
+    """The same, with b"" for each such interval without an event."""
     coming: asyncio.Task[bytes] | None = None
     try:
         while True:

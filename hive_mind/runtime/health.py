@@ -1,4 +1,4 @@
-"""A worker over HTTP: whether it lives and is of use, its figures, and requests to its agents for who has the token.
+"""A worker over HTTP: liveness, readiness, metrics, and requests to its agents for clients with the token.
 
     GET  /healthz                    200 while it works, 500 when it has to be started again
     GET  /readyz                     200 when all of it is of use, else 503 and why
@@ -12,7 +12,7 @@
 What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
 HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
 told in the log alone.
-On loopback nothing is answered to who asks for another host: a page in a browser here may have a name that leads to this address.
+On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from hive_mind.runtime.worker_status import WorkerStatus
 
 _log = logging.getLogger(__name__)
 
-# What is under way when it ends may take so long.
+# Grace period for requests under way when it ends.
 _FINISH_S = 10.0
 _LEAVE_S = 60.0
 _BEAT_S = 15.0
@@ -142,7 +142,7 @@ class WorkerServer:
         return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Until the caller goes away. Whoever was cut off goes on behind the last id, which the header tells, too."""
+        """Until the caller goes away. A client that was cut off resumes after the last id, which the header may give, too."""
         given = request.headers.get("Last-Event-ID") or request.query.get("since", "0")
         if not given.isdecimal():
             raise web.HTTPBadRequest(reason="since is the id of an event, a number")
@@ -200,7 +200,7 @@ async def _body(request: web.Request, kind: Any) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
     except ConnectionError as error:
-        # Nobody is there to be told; it is no defect of ours either.
+        # The client is gone; it is no defect of ours either.
         raise web.HTTPBadRequest(reason="no request: the caller went away") from error
 
 

@@ -72,7 +72,7 @@ class Intake:
         self._carrier.deliveries[name] = delivery
         if self.expected and (expected := self.expected.pop(envelope.id, None)) is not None:
             if not expected.done():
-                # Whoever waited may have given up in this very moment.
+                # The waiting caller may have given up at this very moment.
                 expected.set_result(None)
             self._carrier.carry((Acknowledge(name),))
             return
@@ -106,7 +106,7 @@ class Intake:
     def _tell_unproven(self, envelope: Envelope, why: str) -> None:
         self.counts.unproven[why] += 1
         number = self.counts.unproven[why]
-        # At 1, 2, 4, 8, …: whoever sends without end is heard of, and fills no disk.
+        # At 1, 2, 4, 8, …: a flood is reported without filling the disk.
         if number & (number - 1) == 0:
             _log.warning(
                 "node %s: not proven to be from whom it says (%s, %d so far): a %s in the name of %s",

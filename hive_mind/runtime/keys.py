@@ -2,7 +2,7 @@
 
     root.key   root.pub   NAME.key   NAME.cert   revoked
 
-A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for whoever issues, and best kept
+A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
 elsewhere. What a fleet learned of other certificates is in its beats.
 """
 
@@ -83,7 +83,7 @@ class KeyFolder:
         return made
 
     def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
-        """Whether there is a certificate for all of this that holds for so long."""
+        """Whether a certificate covers all of this and stays valid that long."""
         try:
             made, own = self.certificate(name), self._key(name)
         except ConfigError:

@@ -1,6 +1,6 @@
 """One member of a hive: a node, the agents attached to it with their memories, and the bus to the others.
 
-Whoever founds a hive says which members it begins with, all of them the same; whoever joins says only where the bus is. Mostly a
+Founders of a hive all give the same list of initial members; a member that joins gives only the bus. Mostly a
 process is one member with one agent; `open_node` is for those that are more.
 """
 
@@ -77,7 +77,7 @@ class MemberPlan:
     routes_by_domain: bool = False
     """Federated: questions with a group's words are put to that group first."""
     proof: Proof | None = None
-    """How it proves who it is, and wants others to; None: whoever may write to the bus is believed."""
+    """How it proves its identity, and wants others to; None: any client that may write to the bus is trusted."""
     gate: PromotionSettings = field(default_factory=PromotionSettings)
     nodes: HiveSettings = field(default_factory=HiveSettings)
     membership: MembershipSettings = field(default_factory=MembershipSettings)
@@ -202,7 +202,7 @@ class RunningMember:
         return self.member.is_ready and self.member.membership.is_in
 
     async def until_ready(self, timeout_s: float, report: Report) -> tuple[str, ...]:
-        """As `until_in`, and then the hive was told what it could not be told so far."""
+        """As `until_in`, and then everything pending was sent to the hive."""
         silent = await self.until_in(timeout_s, report)
         for agent in self.agents.values():
             await cast(DistributedCognitiveMemory, agent.memory).settle()

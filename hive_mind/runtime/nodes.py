@@ -1,4 +1,4 @@
-"""Making a node, and what a process needs around one: its journal, and a way to tell memories what it has shared."""
+"""Making a node, and what a process needs around one: its journal, and a way to notify memories of what it has shared."""
 
 import asyncio
 import random
@@ -54,7 +54,7 @@ async def open_journal(settings: Settings, hive: str, name: str) -> Journal:
 
 
 class News:
-    """Tells memories when their facts have reached others."""
+    """Notifies memories when their facts have reached others."""
 
     def __init__(self, runner: NodeRunner) -> None:
         self._runner = runner
@@ -72,16 +72,16 @@ class News:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a memory is being told."""
+        """Whether a memory is being notified."""
         return bool(self._app_messages)
 
     async def finish(self) -> None:
-        """Return when all have been told."""
+        """Return when all have been notified."""
         await asyncio.gather(*self._app_messages)
 
 
 class Borrowed:
-    """An embedder many memories use; closing it is the business of whoever opened it."""
+    """An embedder many memories use; its owner closes it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

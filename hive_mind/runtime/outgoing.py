@@ -1,7 +1,7 @@
 """What a node wants to send, on its way to the bus: in order, as many at a time as there are, and never in anybody's way.
 
 A bus that is gone is tried again and again. What could not be sent for some seconds is dropped, for a node repeats what matters;
-it is told when the bus is back, so that it does so at once. However long that takes, this stays small.
+it is notified when the bus is back, so that it does so at once. However long that takes, this stays small.
 """
 
 import asyncio
@@ -60,8 +60,8 @@ class Outgoing:
         self._failures = 0
         self._refused_since_s: float | None = None
         self._refusal = ""
-        # Such a bus needs no line, as long as nothing stands in it. Its very class must say so: whoever extends or wraps a bus,
-        # to see or hold up what is published, is not passed by.
+        # Such a bus needs no line, as long as nothing stands in it. Its exact class must say so: a subclass or wrapper that
+        # inspects or delays what is published is not bypassed.
         self._offer = bus.offer if isinstance(bus, Instant) and "offer" in vars(type(bus)) else None
         self.lost = 0
 

@@ -1,7 +1,7 @@
-"""The post of a node: what others tell the desks of its agents, kept in its journal until the ledger of a desk has it.
+"""The post of a node: letters to the desks of its agents, kept in its journal until the ledger of a desk has it.
 
-A letter is one entry of an item's stream, as it stands in the ledger of whoever sends it. It travels as anything told does, so it
-comes once and in order; and whoever takes it over notices what is there already, so that a kill between journal and ledger costs
+A letter is one entry of an item's stream, as it stands in the sender's ledger. It travels as an application message, so it
+arrives once and in order; and the receiver skips what it has already, so that a kill between journal and ledger costs
 nothing. What a journal still has of letters that arrived is removed with the next one.
 """
 
@@ -20,7 +20,7 @@ from hive_mind.model.entry import Entry
 _log = logging.getLogger(__name__)
 
 KIND = "hive-mind.item"
-"""of what is told"""
+"""Kind of the application message."""
 TABLE = "app.post"
 
 _WAITING_MAX = 10_000
@@ -116,7 +116,7 @@ class Post:
 
     @property
     def _waiting(self) -> dict[int, Letter]:
-        # Only when it is needed: the first thing may be told in the moment in which the journal was read.
+        # Lazily: the first letter may arrive while the journal is read.
         if self._loaded is None:
             own = sorted((put for put in self._kept() if put.table == TABLE), key=lambda put: put.key)
             self._loaded = {int.from_bytes(put.key, "big"): msgspec.msgpack.decode(put.value, type=Letter) for put in own}
@@ -128,7 +128,7 @@ async def _is_taken(receive: Receive, letter: Letter) -> bool:
     try:
         return await receive(letter)
     except HiveError as error:
-        _log.warning("the desk of %s could not take what it was told of item %s: %s", letter.to, letter.item, error)
+        _log.warning("the desk of %s could not store a letter about item %s: %s", letter.to, letter.item, error)
         return False
 
 

@@ -20,7 +20,7 @@ from hive_mind.runtime.worker_status import WorkerStatus
 
 
 def redaction_of(config: WorkerConfig) -> Redaction:
-    """Of all credentials that a configuration refers to; one that is not set is told where it is used. Raises `BackendError`."""
+    """Of all credentials that a configuration refers to; a missing one is reported where it is used. Raises `BackendError`."""
     names = sorted(set(_names(msgspec.to_builtins(config))))
     if not names:
         return Redaction(())
@@ -52,7 +52,7 @@ def redacted_status(status: WorkerStatus, hidden: Redaction) -> WorkerStatus:
 
 
 def redact_error(error: BaseException, hidden: Redaction) -> None:
-    """Let an error, which is on its way to whoever prints it, say the same without values."""
+    """Remove values from the text of an error before it is printed."""
     error.args = tuple(hidden.text(said) if isinstance(said, str) else said for said in error.args)
 
 

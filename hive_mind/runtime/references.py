@@ -1,8 +1,8 @@
 """References in what a person writes: `${env:NAME}` is a variable, `${file:PATH}` a file's text without its last line end,
 `${credential:NAME}` what `hive-mind credentials set NAME` was given.
 
-So a manifest and a worker's configuration name secrets and never hold them. `$${` stands for `${` itself. What is missing is told
-by its name; a value is never part of a message.
+So a manifest and a worker's configuration name secrets and never hold them. `$${` stands for `${` itself. A missing one is named
+in the error; a value is never part of a message.
 """
 
 import re

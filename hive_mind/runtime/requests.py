@@ -96,7 +96,7 @@ class Requests(ABC):
         await self._answer(request, Rearrange(topology), then=(Done(request, ()),))
 
     async def tell(self, to: Sequence[str], kind: str, data: bytes) -> Sequence[str]:
-        """Tell other nodes, or `EVERYONE`, something of an application's own; who is told. Durable here when this returns.
+        """Tell other nodes, or `EVERYONE`, an application's message; returns the recipients. Durable here when this returns.
 
         It reaches each of them, is acted on once, and in the order in which it was said. Needs `AppMessages`.
         """

@@ -128,7 +128,7 @@ class Reviewing:
                         if reviewer.has_judge:
                             tasks.create_task(DeskTrust(self._agent, ledger, LedgerDesk(ledger), self._member).run())
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
-                # Nothing is lost: what is not judged stays home. But nobody is asked either, so that is told.
+                # Nothing is lost: what is not judged stays home. But nobody is asked either, so it is reported.
                 errors = _single(failed)
                 self._trouble = f"its facts can't be judged: {errors[0]}"
                 is_known = all(isinstance(one, HiveError) for one in errors)

@@ -24,7 +24,7 @@ def rooms(folders: Iterable[Path]) -> tuple[Room, ...]:
             there = next(one for one in (folder, *folder.parents) if one.exists())
             device, told = there.stat().st_dev, os.statvfs(there)
         except (OSError, StopIteration):
-            # Whoever writes there is told what is wrong; it is no matter of room.
+            # A write there reports what is wrong; it is no matter of free space.
             continue
         left = told.f_favail if told.f_files else -1
         found.setdefault(device, Room(str(folder), told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize, left))

@@ -166,7 +166,7 @@ class RunKeeper:
         self._own.discard(run)
 
     async def _take(self, entry: Entry) -> None:
-        """A task begins one run, however often it is seen. One that can't begin is told in the log, and never again."""
+        """A task begins one run, however often it is seen. One that can't begin is logged once."""
         run, inputs = task_of(entry)
         if not await is_known(self.parts.ledger, run):
             try:

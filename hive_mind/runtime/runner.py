@@ -57,7 +57,7 @@ _LOOK_EVERY_MS = 200
 class NodeRunner(Requests):
     """The hive as agents of this process see it. Begins with `start`; belongs to one event loop; owns its journal, not the bus.
 
-    When the journal can't be written the runner stops: who waits gets the error, and nothing more is acknowledged. Start
+    When the journal can't be written the runner stops: waiting callers get the error, and nothing more is acknowledged. Start
     another one over the same journal when that is mended. A bus that is gone stops nothing. `knows` says who is a member;
     `signing` proves who sent what, where that is wanted.
     """
@@ -238,7 +238,7 @@ class NodeRunner(Requests):
             self._end()
 
     def _end(self) -> None:
-        """Do nothing more, and tell everybody who waits."""
+        """Stop, and fail every waiting caller."""
         self._is_ending = True
         self._barrier.break_down()
         self._carrier.stop(self._stopped)

@@ -113,7 +113,7 @@ async def read_line(reader: asyncio.StreamReader) -> bytes | None:
 
 
 def _id_of(line: bytes) -> int | str:
-    """The id of a request that is none, as far as it can be made out."""
+    """The id of a malformed request, where it can be read."""
 
     class Named(msgspec.Struct):
         id: int | str = 0

@@ -44,7 +44,7 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     text = body if isinstance(body, Unreadable) else decoded(body)
     if isinstance(text, Unreadable) and text is not EMPTY:
         raise InvalidInput(f"{path} {text.reason}")
-    assert isinstance(body, bytes)  # noqa: S101 - what is no bytes was told above
+    assert isinstance(body, bytes)  # noqa: S101 - anything else was reported above
     learned = None
     if isinstance(text, str):
         learned = await agent.learn_from_content(Content(text, _source_of(path), title=Path(path).stem, is_whole=True))

@@ -43,7 +43,7 @@ class Timings:
         self.of: dict[str, Histogram] = {}
 
     def observe(self, what: str, seconds: float) -> None:
-        """It took so long."""
+        """Record a duration."""
         if (histogram := self.of.get(what)) is None:
             histogram = self.of[what] = Histogram()
         histogram.observe(seconds)

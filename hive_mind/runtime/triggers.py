@@ -97,7 +97,7 @@ class Triggers:
             pause = min(longest, pause * 2)
 
     async def _begin_for(self, trigger: TriggerConfig, event: ServerEvent) -> None:
-        """One run. The event counts as heard when its run is kept; one whose inputs no run can have is told and passed over."""
+        """One run. The event counts as heard when its run is kept; one whose inputs fit no run is logged and skipped."""
         self.trouble = ""
         try:
             await self._start(trigger, event.id or str(time.time_ns()), _inputs_of(event))
@@ -141,12 +141,12 @@ class Triggers:
 
 
 def next_due(trigger: TriggerConfig, now: float) -> float:
-    """When it is due next, in seconds since 1970-01-01 UTC. Raises `InvalidInput` for a cron line that is none."""
+    """When it is due next, in seconds since 1970-01-01 UTC. Raises `InvalidInput` for a malformed cron line."""
     return (now // trigger.every_s + 1) * trigger.every_s if trigger.every_s else cron_due(trigger.cron, now)
 
 
 def cron_due(line: str, after: float) -> float:
-    """The next time of a cron line, in UTC. Raises `InvalidInput` for a line that is none, or that no day ever fits."""
+    """The next time of a cron line, in UTC. Raises `InvalidInput` for a malformed line, or one that no day ever matches."""
     try:
         return float(next(CronSim(line, datetime.fromtimestamp(after, UTC))).timestamp())
     except (CronSimError, StopIteration):

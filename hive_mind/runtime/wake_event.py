@@ -17,7 +17,7 @@ class Bell:
             self._waiting.set_result(None)
 
     def clear(self) -> None:
-        """Whoever waits from here on waits for the next ring."""
+        """Later waiters wait for the next ring."""
         self.is_rung = False
 
     async def wait(self) -> None:

@@ -1,7 +1,7 @@
 """A worker: the nodes and agents that one configuration describes, running in this process.
 
 It is there at once and gets on by itself: what it needs is opened in the background, and what is missing (a broker, a lock that
-somebody else has) is waited for and told in its status. Only a configuration that can't be is refused.
+somebody else has) is waited for and shown in its status. Only a configuration that can't be is refused.
 """
 
 import asyncio
@@ -195,7 +195,7 @@ class Worker:
                 self._nodes[node.name] = WorkerNode(node, running)
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do it until it works; what the world lacks is told meanwhile."""
+        """Retry until it works; the status shows what is missing meanwhile."""
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
@@ -321,7 +321,7 @@ async def open_worker(config: WorkerConfig, report: Report, digest: str = "") ->
 
 
 async def _all(work: Iterable[Awaitable[None]], what: str) -> None:
-    """Do all of it; one that fails stops no other, and is told in the log."""
+    """Do all of it; a failure is logged and stops no other."""
     for outcome in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(outcome, HiveError):
             _log.warning("%s: %s", what, outcome)

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 # What failed is tried again: soon at first, because a predecessor may just be letting go of the database.
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 1.0, 60.0
-# Without a write for so long, the next one is not expected soon.
+# After this long without a write, the next one is not expected soon.
 _QUIET_S = 3.0
 _CONFIRMED_S = 30.0
 
@@ -159,7 +159,7 @@ class WorkerAgent:
             self._used_s = time.monotonic()
 
     async def sleep_if_idle(self) -> None:
-        """Let go of database and index when nobody has wanted anything for so long as its configuration says."""
+        """Release database and index after the idle time of its configuration."""
         after_s, idle_s = self._sleep_after_s, time.monotonic() - self._used_s
         is_busy = (
             self._using
@@ -259,7 +259,7 @@ class WorkerAgent:
                 await self._is_done(self.settle())
 
     async def _is_done(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Whether something went well that is tried again soon. What does not is told once: it may go wrong for days."""
+        """Whether something went well that is tried again soon. A failure is logged once: it may last for days."""
         try:
             await work
         except HiveError as error:

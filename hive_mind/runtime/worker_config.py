@@ -1,4 +1,4 @@
-"""What a worker is told: which nodes and agents it runs, and how. One JSON file, written by whoever starts it.
+"""A worker's configuration: which nodes and agents it runs, and how. One JSON file, written by its starter.
 
 It holds references (`${env:NAME}`, `${credential:NAME}`) and never a secret; the worker resolves them when it starts.
 """
@@ -37,8 +37,8 @@ class SourceConfig(msgspec.Struct, frozen=True):
 
 
 class TriggerConfig(msgspec.Struct, frozen=True):
-    """What begins a run by itself: every so many seconds, by a cron line, when a hook of this name is called, or with each event
-    that an address sends. `token` may be a reference; it is resolved when it is used."""
+    """What begins a run by itself: an interval in seconds, a cron line, calls of a hook of this name, or the events that an
+    address sends. `token` may be a reference; it is resolved when it is used."""
 
     every_s: float = 0.0
     cron: str = ""
@@ -49,7 +49,7 @@ class TriggerConfig(msgspec.Struct, frozen=True):
 
 
 class AgentConfig(msgspec.Struct, frozen=True):
-    """One agent. `model` and `prompt`: its language model and what that is told besides; "" for none.
+    """One agent. `model` and `prompt`: its language model and the instructions for it; "" for none.
 
     `worker` is a `WorkerSpec` as a file has it, {} for none; `tools` those that it may use, () for all it names.
     """
@@ -219,7 +219,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_config(path: Path) -> WorkerConfig:
-    """Raises `InvalidInput` for a file that is none."""
+    """Raises `InvalidInput` for any other file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=WorkerConfig)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

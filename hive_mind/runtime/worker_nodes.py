@@ -103,7 +103,7 @@ class WorkerNode:
             await self.running.erase()
 
     def look(self) -> None:
-        """Note what a person should be told."""
+        """Record findings for the status and the log."""
         for finding in self.running.member.membership.findings():
             _log.warning("%s: %s", self.name, finding)
             self._findings.append(finding)

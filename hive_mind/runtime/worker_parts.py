@@ -164,7 +164,7 @@ def _values(part: msgspec.Struct, home: Path, *fields: str) -> dict[str, str]:
 
 
 def _check(config: WorkerConfig) -> None:
-    """What is wrong is told before anything is opened."""
+    """Problems are reported before anything is opened."""
     settings, models = settings_of(config), ModelsConfig()
     backends.load("store", settings.store)
     if settings.embed != models.embed:

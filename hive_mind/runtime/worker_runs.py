@@ -123,7 +123,7 @@ def _text(path: Path) -> str | None:
 
 
 async def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
-    """The model of the settings. One that has no key is told when a run needs it: the reader tells the same."""
+    """The model of the settings. A missing key is reported when a run needs the model, as by the reader."""
     if not settings.llm:
         return None
     model = await open_model(settings)

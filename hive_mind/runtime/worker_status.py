@@ -1,4 +1,4 @@
-"""What a worker says of itself, to whoever watches it."""
+"""A worker's status report."""
 
 from typing import Literal
 

@@ -161,7 +161,7 @@ def _show(report: Report) -> None:
         rows.append(("connect", f"{report.connect_ms:g} ms"))
     if (can := report.capabilities) is not None:
         rows += [
-            ("waits for who is away", _yes(can.is_durable)),
+            ("durable subscriptions", _yes(can.is_durable)),
             ("outlives a restart", _yes(can.survives_restart)),
             ("can be shared", _yes(can.can_share)),
             ("can be watched", _yes(can.can_watch)),

@@ -139,7 +139,7 @@ async def _stay(controller: "HiveController", fleet: str) -> None:
 
 @asynccontextmanager
 async def under_way(controller: "HiveController") -> AsyncIterator[None]:
-    """While it lasts, how far the fleet is is told on stderr. Ctrl-C leaves things half done, and says how to go on."""
+    """Show progress on stderr meanwhile. Ctrl-C leaves the work unfinished, and says how to resume."""
     telling = asyncio.create_task(_tell_progress(controller))
     try:
         yield

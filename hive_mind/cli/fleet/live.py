@@ -90,7 +90,7 @@ async def _watched(controller: "HiveController", screen: Screen, every_s: float,
 
 
 def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:
-    """The whole screen, in so many lines."""
+    """The whole screen, in this many lines."""
     now = f"{datetime.now(UTC):%H:%M:%S} UTC"
     wrong = [Text(f"{one.type}: {one.message}", style="red") for one in status.conditions if one.status == "False"]
     logged = [Text(), Text("last lines", style="bold"), *map(_log_line, lines)] if lines else []

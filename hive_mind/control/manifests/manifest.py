@@ -114,13 +114,13 @@ class Resources(_Part):
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
     memory_mb: int | None = Field(None, ge=64, description="Megabytes; a local process that takes more is shown as unhealthy.")
-    sleep_after_s: float = Field(0.0, ge=0, description="Let go of database and index after so many idle seconds; 0: never.")
+    sleep_after_s: float = Field(0.0, ge=0, description="Release database and index after this many idle seconds; 0: never.")
 
 
 class Trigger(_Part):
     """What begins a run of an agent's worker by itself."""
 
-    every_s: float | None = Field(None, ge=1, description="Every so many seconds.")
+    every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
     cron: str = Field("", description='A cron line, in UTC: "0 7 * * *" is every day at seven.')
     hook: Name | None = Field(None, description="Whenever POST /v1/hooks/NAME is called at its process.")
     events: str = Field("", description="With each event that this http(s) address sends (server-sent events).")
@@ -311,7 +311,7 @@ class Trust(_Part):
     moderators: list[str] = Field(
         default_factory=list, description="Agents that may retract what others said and pin their trust."
     )
-    half_life_days: float = Field(_TRUST.half_life_days, gt=0, le=3660, description="After so long a rating counts half.")
+    half_life_days: float = Field(_TRUST.half_life_days, gt=0, le=3660, description="Half-life of a rating.")
     quota_per_agent: int | None = Field(
         None,
         ge=1,
@@ -426,8 +426,8 @@ class Spec(_Part):
     trust: Trust = Field(default_factory=lambda: Trust())
     identity: Annotated[Literal["off", "warn", "require"] | None, _OFF] = Field(
         None,
-        description="Whether members prove by certificates who they are; warn: who does not is believed, and told. Left out: "
-        "require for a new fleet whose bus is not on this machine, else as it was, or off.",
+        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
+        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
     )
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())

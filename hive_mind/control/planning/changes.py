@@ -1,6 +1,6 @@
 """What differs between two configurations of a process, in the words of a manifest.
 
-The other way round than `tuned`: settings are read back in a manifest's units. What no field of a manifest stands for is told by
+The other way round than `tuned`: settings are read back in a manifest's units. Settings without such a field are shown by
 its own name, so that nothing changes without being shown. Sources are left out: learning them needs no restart.
 """
 

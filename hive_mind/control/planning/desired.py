@@ -50,7 +50,7 @@ _FILE = re.compile(r"(?<!\$)\$\{file:(?!/)([^{}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Everything that should be. `hive` is to be kept before anything is started: processes are told the same ever after."""
+    """The desired state. `hive` is stored before anything starts: processes have the same one from then on."""
 
     fleet: str
     processes: Mapping[str, WorkerConfig]
@@ -120,7 +120,7 @@ def hive_id(fleet: str, generation: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all processes are told alike."""
+    """The configuration that all processes share."""
 
     manifest: HiveManifest
     folder: str

@@ -1,4 +1,4 @@
-"""How a process leaves a hive: which have to, and what one is told that runs only to hand over what it holds. Only decides."""
+"""How a process leaves a hive: which must, and how one is configured that runs only to hand over its facts. Only decides."""
 
 import msgspec
 

@@ -1,8 +1,8 @@
 """What to do so that what runs becomes what should run, and what each step does to memory. Only decides, and says why.
 
-The order is safe: what crashed comes back first, a process that gives an agent away goes before the one that takes it, and who
-leaves goes last, when whoever stays is there. Where facts move, everything stops first and nobody has to leave. A step that
-would lose facts says so; whoever carries the plan out asks before.
+The order is safe: what crashed comes back first, a process that gives an agent away goes before the one that takes it, and what
+leaves goes last, when those that stay are up. Where facts move, everything stops first and nobody has to leave. A step that
+would lose facts says so; the caller asks before it is carried out.
 """
 
 from collections import Counter
@@ -119,7 +119,7 @@ def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[st
         if found is None or (found.config is None and not found.is_alive):
             yield Action("create", name, "it does not run", memory=told_of_start(config))
         elif found.config is None and not found.is_hidden:
-            yield Action("replace", name, found.error or "what it was told can't be read", memory=told_of_change((), config)[0])
+            yield Action("replace", name, found.error or "its configuration can't be read", memory=told_of_change((), config)[0])
 
 
 def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:

@@ -33,7 +33,7 @@ class Running:
     status: WorkerStatus | None = None
     error: str = ""
     is_hidden: bool = False
-    """One is there and has not said yet which: whoever started it died at that moment. It will, or it will end."""
+    """A process runs that is not identified yet: its starter died at that moment. It will report, or end."""
     started: float = 0.0
     """When it began, as `time.time()` counts; 0 where there is none."""
     memory_bytes: int = 0
@@ -49,7 +49,7 @@ class Platform(Protocol):
     """Runs workers of one fleet. Every method may be called again after a crash in the middle of it. Raises `BackendError`."""
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
-        """Every process of this fleet that is there or should be, by name; one that says nothing for so long has no status."""
+        """Every process of this fleet that is there or should be, by name; one that does not answer in time has no status."""
         ...
 
     async def start(self, config: WorkerConfig) -> None:
@@ -60,7 +60,7 @@ class Platform(Protocol):
         """Let it finish, at the latest after that time end it, and forget its configuration: it should run no more.
 
         One that does not run is fine; one that can't be shown to be ours is left alone. Raises `BackendTimeout`, and changes
-        nothing, where one is there that can't be told yet.
+        nothing, where one runs that can't take it yet.
         """
         ...
 

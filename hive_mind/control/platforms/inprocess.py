@@ -167,7 +167,7 @@ class _Said:
         return list(self.lines)[-missing:] if missing > 0 else []
 
     async def more(self, number: int) -> None:
-        """Return when there are more than so many."""
+        """Return when the count exceeds this."""
         if self.count <= number:
             await self.news.wait()
 

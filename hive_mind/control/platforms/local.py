@@ -1,7 +1,7 @@
 """Workers as processes of this machine, which outlive the program that started them.
 
 A process is known by its number and its start time; no other is ever signalled. Everything is found out from the files of the
-fleet and from the processes themselves, so whoever comes next, after whatever crash, sees the same. Two of one name can't run:
+fleet and from the processes themselves, so the next command sees the same after any crash. Two of one name can't run:
 each holds a lock for life, and the second one ends at once.
 """
 
@@ -55,7 +55,7 @@ class LocalPlatform:
         return {one.process: one for one in asked}
 
     async def start(self, config: WorkerConfig) -> None:
-        """Write what it is told, then run it."""
+        """Write its configuration, then run it."""
         async with self._starting:
             await asyncio.to_thread(self._start, config)
 
@@ -123,7 +123,7 @@ class LocalPlatform:
         try:
             return replace(seen.running, status=await self._asking.status(seen.contact, patience_s))
         except BackendError as error:
-            return replace(seen.running, error=f"process {seen.running.pid} does not say how it is: {error}")
+            return replace(seen.running, error=f"process {seen.running.pid} does not report its status: {error}")
 
     def _start(self, config: WorkerConfig) -> None:
         files = ProcessFiles(self._folder, config.process)

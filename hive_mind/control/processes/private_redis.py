@@ -1,7 +1,7 @@
 """A fleet's own Redis server: what its processes talk over when the manifest names no bus.
 
-It listens on this machine only and asks for a password that nobody is told: configurations name the file it is in. It runs on
-when whoever started it is gone, and comes back over its data when it died.
+It listens on this machine only and has a random password: configurations name the file that holds it. It runs on
+when its starter is gone, and restarts over its data after a crash.
 """
 
 import asyncio

@@ -233,7 +233,7 @@ def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
 
     _, model = judged(reply(), goal=hidden)
 
-    assert "It is easy to read. (hidden from who did this: do not mention it in the reasoning)" in model.prompts[0].instructions
+    assert "It is easy to read. (hidden from the worker: do not mention it in the reasoning)" in model.prompts[0].instructions
 
 
 def test_what_is_known_about_a_goal_reaches_the_model_and_what_rules_look_for_does_not():

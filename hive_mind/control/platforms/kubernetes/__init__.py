@@ -55,7 +55,7 @@ def render(
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
-    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for files that are none of it."""
+    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
         named = yaml.safe_load(files.get("kustomization.yaml", "")) or {"resources": []}
         objects = [one for name in named["resources"] for one in yaml.safe_load_all(files[name])]

@@ -12,7 +12,7 @@ from hive_mind.runtime.worker_config import WorkerConfig
 
 _DEFAULT_PORTS = {"redis": 6379, "rediss": 6379, "servicebus": 5671, "eventhubs": 5671, "http": 80, "https": 443}
 _HTTPS = 443
-# Clouds give credentials of the machine to whoever asks there.
+# Clouds give the machine's credentials to any client of this address.
 _MACHINE = "169.254.169.254/32"
 
 
