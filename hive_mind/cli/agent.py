@@ -207,7 +207,7 @@ async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float,
 
 
 async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
-    """Say who falls silent and who comes back, one line each."""
+    """Report members that fall silent or return, one line each."""
     silent: set[str] = set(running.silent())
     while not stop.is_set():
         with suppress(TimeoutError):

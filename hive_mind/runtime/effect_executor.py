@@ -81,7 +81,7 @@ class Host(Protocol):
 
 
 class Carrier:
-    """`requests` are futures of who waits, `deliveries` what is not acknowledged yet; the runner fills both."""
+    """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both."""
 
     def __init__(self, name: str, hive: str, outgoing: Outlet, host: Host, signing: Signing | None = None) -> None:
         self._name, self._hive, self._outgoing, self._host, self._signing = name, hive, outgoing, host, signing

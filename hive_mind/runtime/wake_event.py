@@ -11,7 +11,7 @@ class Bell:
         self._waiting: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        """Wake who waits, or who is going to."""
+        """Wake current waiters, or the next one."""
         self.is_rung = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

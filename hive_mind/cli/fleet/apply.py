@@ -52,7 +52,7 @@ Gate = Annotated[
 GateData = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
 ]
-# Who waits for longer wonders whether anything happens.
+# After a longer wait a person wonders whether anything happens.
 _TELL_S = 3.0
 
 

@@ -189,7 +189,7 @@ def _why_restarted(found: Running) -> str:
 
 
 def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, Running]) -> Iterator[Action]:
-    """What crashed first, then what is new, what changes, what goes; but who gives an agent away before who takes it."""
+    """What crashed first, then what is new, what changes, what goes; but an agent's old process before its new one."""
     rank = {"restart": 0, "create": 1, "delete": 3}
     dead = {name for name, one in running.items() if not one.is_alive}
 
