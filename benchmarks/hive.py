@@ -26,8 +26,8 @@ from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.evidence import Statement
 from hive_mind.model.query import Method, Query
 from hive_mind.model.search_result import SearchResult
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
-from hive_mind.runtime.runner import RunnerSettings
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.node.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 
 MODEL, BATCH, QUESTIONS, DEADLINE_MS = "random", 500, 60, 2_000

@@ -27,7 +27,7 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 
 RULES = RuleSet(

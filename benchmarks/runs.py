@@ -23,7 +23,7 @@ from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 

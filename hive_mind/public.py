@@ -32,12 +32,12 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.store.graph.client import Graph
 from hive_mind.tools.base import ToolContext
 from hive_mind.tools.functions import tool

@@ -19,7 +19,7 @@ from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.recall import Recall
 from hive_mind.model.content import Candidate
-from hive_mind.runtime.fleet import Fleet
+from hive_mind.runtime.members.fleet import Fleet
 
 Values = dict[tuple[str, str], float]
 

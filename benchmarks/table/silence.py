@@ -11,7 +11,7 @@ from benchmarks.figure import Figure, Means
 from benchmarks.hive import Prose, fill, fleet_of, search
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.runtime.fleet import Fleet
+from hive_mind.runtime.members.fleet import Fleet
 
 AGENTS, FACTS, DEADLINE_MS, MOST_MS = 100, 20, 500, 550
 

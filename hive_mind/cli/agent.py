@@ -28,15 +28,15 @@ from hive_mind.cli.running import USAGE, CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT
-from hive_mind.runtime.figures import figures_of
-from hive_mind.runtime.keys import Proof
-from hive_mind.runtime.logs import log_as_json
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.metrics import serve as serve_metrics
-from hive_mind.runtime.node import HIVE
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.node.node import HIVE
+from hive_mind.runtime.observing.figures import figures_of
+from hive_mind.runtime.observing.logs import log_as_json
+from hive_mind.runtime.observing.metrics import serve as serve_metrics
+from hive_mind.runtime.observing.telemetry import send_spans
+from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.serving import LINE_BYTES_MAX, Service
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.telemetry import send_spans
 from hive_mind.runtime.wiring import database_path, open_embedder
 
 _EPILOG = examples(

@@ -13,7 +13,7 @@ from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.copies import note_copy
+from hive_mind.runtime.erasure.copies import note_copy
 from hive_mind.runtime.wiring import database_path, is_kept
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]

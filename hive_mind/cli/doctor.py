@@ -21,7 +21,7 @@ from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
-from hive_mind.runtime.recovery import give_back
+from hive_mind.runtime.members.recovery import give_back
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import database_path, is_kept, open_memory, open_model
 

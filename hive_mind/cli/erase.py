@@ -15,8 +15,8 @@ from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.model.erasure import Erasure, erasure_of
-from hive_mind.runtime.erasing_at_home import Erased, erase_from_agents, erase_from_copies, look_for_residue
-from hive_mind.runtime.receipts import Receipt, kept, now_ms, signed
+from hive_mind.runtime.erasure.erasing_at_home import Erased, erase_from_agents, erase_from_copies, look_for_residue
+from hive_mind.runtime.erasure.receipts import Receipt, kept, now_ms, signed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import is_kept, kept_facts
 

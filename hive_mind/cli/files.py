@@ -1,4 +1,4 @@
-"""Files to learn: which ones a path means, and standard input. What is in them is read by `runtime.text_files`.
+"""Files to learn: which ones a path means, and standard input. What is in them is read by `runtime.texts.text_files`.
 
 A folder gives its text files only; a file that is named is taken whatever its name.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, Unreadable, decoded, read_text
+from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, Unreadable, decoded, read_text
 
 __all__ = ["FILE_BYTES_MAX", "STDIN", "Unreadable", "decoded", "files_of", "passed_over", "read_stdin", "read_text", "stdin_text"]
 

@@ -10,7 +10,7 @@ from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, show, show_json
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
-from hive_mind.runtime.receipts import is_own, read
+from hive_mind.runtime.erasure.receipts import is_own, read
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `erase` wrote.")]
 

@@ -26,10 +26,10 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.judge.trial import Trial, Tried, tried
 from hive_mind.memory.transfer import record_of
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.reviewing import rules_of as rules_of_config
+from hive_mind.runtime.judging.reviewing import rules_of as rules_of_config
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
-from hive_mind.runtime.worker_config import ReviewConfig, read_config
+from hive_mind.runtime.workers.config import ReviewConfig, read_config
 
 
 def review_of(home: Path, fleet: str) -> ReviewConfig:

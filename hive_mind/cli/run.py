@@ -82,7 +82,7 @@ async def run(
     """
     from hive_mind.agents.executor import RunExecutor
     from hive_mind.cli.run_in_fleet import run_in_fleet
-    from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
+    from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     given, settings = inputs_of(inputs or ()), settings_for(home, embed, model)
     named = worker_named(worker) if worker else None

@@ -150,7 +150,7 @@ async def resume(
     from hive_mind.agents.executor import RunExecutor
     from hive_mind.agents.run_journal import run_called
     from hive_mind.cli.run_in_fleet import look_on
-    from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
+    from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     async with _ledger(home, agent) as ledger:
         run = await run_called(ledger, run)

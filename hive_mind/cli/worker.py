@@ -39,7 +39,7 @@ def worker() -> None:
 async def list_workers(output: options.Output = Format.TEXT) -> None:
     """List the workers that come with the program."""
     from hive_mind.agents.workers import bundled
-    from hive_mind.runtime.worker_runs import worker_named
+    from hive_mind.runtime.workers.runs import worker_named
 
     found = [worker_named(name) for name in bundled()]
     if output is Format.JSON:
@@ -62,7 +62,7 @@ async def show_worker(name: Named) -> None:
 async def graph(name: Named) -> None:
     """Draw a worker as a Mermaid flowchart."""
     from hive_mind.runs.drawing import mermaid
-    from hive_mind.runtime.worker_runs import worker_named
+    from hive_mind.runtime.workers.runs import worker_named
 
     show(mermaid(worker_named(name)))
 

@@ -18,7 +18,7 @@ from hive_mind.control.remembering import Remembered
 from hive_mind.control.surroundings import Report, Surroundings
 from hive_mind.control.waiting import Patience, is_of_use, is_settled, until
 from hive_mind.errors import BackendTimeout, HiveError
-from hive_mind.runtime.worker_config import STOP_TIMEOUT_S, WorkerConfig
+from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig
 
 # Starting a process is work for the processor: more at once are not faster on a small machine.
 _AT_ONCE_MAX = 8

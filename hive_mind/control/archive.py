@@ -18,11 +18,11 @@ from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.runtime.estate_lines import lines_of
-from hive_mind.runtime.generations import estate_of
-from hive_mind.runtime.keys import KeyFolder
+from hive_mind.runtime.members.estate_lines import lines_of
+from hive_mind.runtime.members.generations import estate_of
+from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.wiring import is_kept, open_memory
-from hive_mind.runtime.worker_config import read_config
+from hive_mind.runtime.workers.config import read_config
 
 __all__ = ["Archived", "Call", "export", "import_"]
 

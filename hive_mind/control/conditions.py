@@ -13,7 +13,7 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.waiting import behind as late_nodes
 from hive_mind.counted import counted
-from hive_mind.runtime.worker_status import AgentStatus, NodeStatus
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
 
 View = ProcessView | AgentView
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.control import removal
+from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.conditions import fleet_status
 from hive_mind.control.converging import Converging, Outcome
@@ -32,11 +32,10 @@ from hive_mind.control.watching import PERIOD_S, Watching, pause
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
-from hive_mind.runtime.worker_config import STOP_TIMEOUT_S, BusConfig
+from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
 
 __all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
 
-TIMEOUT_S = 120.0
 _REAL = Surroundings()
 
 

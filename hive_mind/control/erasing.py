@@ -13,10 +13,10 @@ from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.erasure import Erasure
 from hive_mind.runtime.buses import scrub
-from hive_mind.runtime.erasing_at_home import Erased
-from hive_mind.runtime.quoted import quotes
-from hive_mind.runtime.receipts import Confirmed, Owed
-from hive_mind.runtime.worker_config import WorkerConfig, read_config
+from hive_mind.runtime.erasure.erasing_at_home import Erased
+from hive_mind.runtime.erasure.quoted import quotes
+from hive_mind.runtime.erasure.receipts import Confirmed, Owed
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 _POLL_S = 0.5
 _CALL_S = 60.0

@@ -20,7 +20,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.retry import RetrySettings, delay_s
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.worker_config import WorkerConfig, read_config
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 # A process that ran so long before it crashed did not crash because it was started.
 _QUIET_MS = 10 * 60 * 1000

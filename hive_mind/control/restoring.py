@@ -25,12 +25,12 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.examining import Lines
 from hive_mind.memory.importing import import_all
-from hive_mind.runtime.estate_lines import estate_in
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.generations import Moved, settle
+from hive_mind.runtime.members.estate_lines import estate_in
+from hive_mind.runtime.members.generations import Moved, settle
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import unindexed
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.workers.config import HiveConfig
 
 _NODE = "archive"
 _COMPLETE = "complete"

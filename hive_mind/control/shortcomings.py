@@ -6,7 +6,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.waiting import behind, is_ready
-from hive_mind.runtime.worker_status import WorkerStatus
+from hive_mind.runtime.workers.status import WorkerStatus
 
 
 def shortcomings(wanted: Desired, running: Mapping[str, Running], found: Plan) -> Iterator[str]:

@@ -6,7 +6,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import NAMES, TopologyName, reads
-from hive_mind.runtime.fleet import GROUP_SIZE
+from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 
 @dataclass(frozen=True, slots=True)

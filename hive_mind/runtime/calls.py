@@ -26,14 +26,14 @@ from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.model.search_result import SearchResult
-from hive_mind.runtime.member import RunningMember
-from hive_mind.runtime.node import system_clock
-from hive_mind.runtime.sources_learned import LearnedSources, learn_files
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
     # They bring what reads workers, which a member of a hive without a fleet does not need.
-    from hive_mind.runtime.agent_runs import AgentRuns
-    from hive_mind.runtime.run_calls import RunCalls
+    from hive_mind.runtime.runs.agent_runs import AgentRuns
+    from hive_mind.runtime.runs.run_calls import RunCalls
 
 Reply = dict[str, Any]
 

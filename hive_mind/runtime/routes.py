@@ -24,7 +24,7 @@ from hive_mind.bus.base import (
 )
 from hive_mind.errors import ConfigError
 from hive_mind.model.messages import LIVE
-from hive_mind.runtime.outgoing import Outgoing, OutgoingSettings
+from hive_mind.runtime.node.outgoing import Outgoing, OutgoingSettings
 
 # Ids of dead letters say which bus has them.
 _DURABLE, _LIVE = "durable:", "live:"

@@ -14,7 +14,7 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, HiveError, InvalidInput
 from hive_mind.runtime.calls import AgentCalls, Call, Reply
-from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.members.member import RunningMember
 
 LINE_BYTES_MAX = 1 << 20
 _AT_ONCE_MAX = 64

@@ -15,7 +15,7 @@ from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.model.content import Candidate
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from tests.servers.redis_server import RedisServer
 

@@ -18,8 +18,8 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.member import open_bus
-from hive_mind.runtime.node import HIVE
+from hive_mind.runtime.members.member import open_bus
+from hive_mind.runtime.node.node import HIVE
 from hive_mind.runtime.settings import Settings
 
 # Of bytes that are no message; who needs more of them uses --output json.

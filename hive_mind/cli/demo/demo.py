@@ -26,7 +26,7 @@ from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.demo import documents, questions
 from hive_mind.evals.demo.scoring import summaries
 from hive_mind.hive.topology.spec import NAMES, is_shared
-from hive_mind.runtime.fleet import FleetPlan
+from hive_mind.runtime.members.fleet import FleetPlan
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 

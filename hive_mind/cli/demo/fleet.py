@@ -12,7 +12,7 @@ from hive_mind.evals.demo import DemoQuestion, documents, questions
 from hive_mind.evals.demo.scoring import Outcome, summaries
 from hive_mind.hive.topology.spec import spec_of
 from hive_mind.model.answer import Answer
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 

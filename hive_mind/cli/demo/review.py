@@ -11,7 +11,7 @@ from hive_mind.counted import counted
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
+from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
 AGENT = "reviewer"
 WORKER = "incident-review"

@@ -20,7 +20,7 @@ from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.run import RetrievalRun, evaluate
 from hive_mind.hive.topology.spec import NAMES, is_shared
 from hive_mind.model.query import LIMIT, METHOD
-from hive_mind.runtime.fleet import GROUP_SIZE
+from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 _EPILOG = examples(
     "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",

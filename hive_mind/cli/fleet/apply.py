@@ -21,7 +21,7 @@ from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, say
 from hive_mind.cli.running import FAILED, Stopped, command
-from hive_mind.control.controller import TIMEOUT_S
+from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import HiveError, InvalidInput
 
 if TYPE_CHECKING:

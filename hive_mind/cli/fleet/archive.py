@@ -12,7 +12,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
-from hive_mind.runtime.copies import note_copy
+from hive_mind.runtime.erasure.copies import note_copy
 
 if TYPE_CHECKING:
     from hive_mind.control.archive import Archived

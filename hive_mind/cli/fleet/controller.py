@@ -16,7 +16,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say
 from hive_mind.cli.running import Stopped, command
-from hive_mind.control.controller import TIMEOUT_S
+from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import ConfigError, HiveError
 
 if TYPE_CHECKING:

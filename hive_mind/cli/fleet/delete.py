@@ -14,7 +14,7 @@ from hive_mind.cli.fleet.fleets import fleet_names
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import CommandError, command
-from hive_mind.control.controller import TIMEOUT_S
+from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import InvalidInput
 
 _EPILOG = examples(

@@ -10,7 +10,7 @@ from hive_mind.cli.fleet.apply import carry_out
 from hive_mind.cli.fleet.fleets import FleetFormat, process_names
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
-from hive_mind.control.controller import TIMEOUT_S
+from hive_mind.control import TIMEOUT_S
 
 Process = Annotated[
     str,

@@ -14,7 +14,7 @@ from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show, show_table
 from hive_mind.cli.running import CommandError, command
-from hive_mind.control.controller import TIMEOUT_S
+from hive_mind.control import TIMEOUT_S
 
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder

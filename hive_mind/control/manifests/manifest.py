@@ -25,14 +25,7 @@ from hive_mind.memory.instructions import RuleName
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.worker_config import (
-    QUOTA_OF_THE_PROVEN,
-    STOP_TIMEOUT_S,
-    ModelReviewConfig,
-    ModelsConfig,
-    ReviewConfig,
-    SeenConfig,
-)
+from hive_mind.runtime.workers import config as worker
 
 API_VERSION = "hive-mind/v1"
 
@@ -49,18 +42,13 @@ class _Part(BaseModel):
 
 
 # Defaults are those of the parts that a field tunes.
-_GATE, _RANKING, _EXPIRY, _TRUST, _HEALTH = (
-    PromotionSettings(),
-    RankingSettings(),
-    ExpirySettings(),
-    TrustSettings(),
-    HealthSettings(),
-)
+_GATE, _RANKING, _HEALTH = PromotionSettings(), RankingSettings(), HealthSettings()
+_EXPIRY, _TRUST = ExpirySettings(), TrustSettings()
 _HIVE, _GOSSIP, _BEATS = HiveSettings(), GossipSettings(), MembershipSettings()
-_REVIEW = ModelReviewConfig()
+_REVIEW = worker.ModelReviewConfig()
 # They name back ends and forms by strings, which pydantic checks.
-_MODELS: Any = ModelsConfig()
-_SEEN: Any = SeenConfig()
+_MODELS: Any = worker.ModelsConfig()
+_SEEN: Any = worker.SeenConfig()
 
 
 class Metadata(_Part):
@@ -250,7 +238,7 @@ class Judge(_Part):
     """Who judges facts that the gate would let through, before others learn of them."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], _OFF] = Field(
-        ReviewConfig().facts,
+        worker.ReviewConfig().facts,
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
         "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
     )
@@ -317,7 +305,7 @@ class Trust(_Part):
         ge=1,
         le=_HIVE.standing.quota_per_agent,
         description="Facts that an agent may share, of which the newest stay. "
-        f"By default {QUOTA_OF_THE_PROVEN:,} in a new fleet that requires "
+        f"By default {worker.QUOTA_OF_THE_PROVEN:,} in a new fleet that requires "
         f"identity, else {_HIVE.standing.quota_per_agent:,}.",
     )
     quarantine_below: float = Field(
@@ -371,7 +359,7 @@ class Platform(_Part):
     )
     agents_per_process: int = Field(1, ge=1, le=1000, description="Agents that share a process, and with it a node of the hive.")
     stop_timeout_s: float = Field(
-        STOP_TIMEOUT_S, gt=0, le=600, description="How long a process may take to finish when it is told to stop."
+        worker.STOP_TIMEOUT_S, gt=0, le=600, description="How long a process may take to finish when it is told to stop."
     )
     image: str = Field("", description="The image to run; compose has one of its own by default.")
     namespace: str = Field("default", description="kubernetes: where the objects live.")

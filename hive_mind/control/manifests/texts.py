@@ -11,7 +11,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path, Tree
 from hive_mind.memory.sensitive import credential_in
-from hive_mind.runtime.references import Reference, references_in
+from hive_mind.runtime.secrets.references import Reference, references_in
 
 # Sections whose texts are resolved where they are used. Elsewhere a reference would stay as it is.
 _RESOLVED = frozenset("bus embedding llm mcp observability".split())

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.memory.sensitive import credential_in
-from hive_mind.runtime.worker_config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
+from hive_mind.runtime.workers.config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
 
 Read = Callable[[WorkerConfig], Any]
 

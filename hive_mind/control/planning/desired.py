@@ -23,7 +23,7 @@ from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
-from hive_mind.runtime.worker_config import (
+from hive_mind.runtime.workers.config import (
     QUOTA_OF_THE_PROVEN,
     STOP_TIMEOUT_S,
     AgentConfig,

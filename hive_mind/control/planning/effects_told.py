@@ -8,8 +8,8 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
 from hive_mind.hive.topology.spec import SINGLE, reads
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import AgentStatus
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import AgentStatus
 
 Told = tuple[str, bool]
 """A sentence, and whether something is lost."""

@@ -5,7 +5,7 @@ import msgspec
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 
 def has_to_leave(config: WorkerConfig, wanted: Desired) -> bool:

@@ -17,8 +17,8 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.effects_told import told_of_change, told_of_leaving, told_of_move, told_of_start, told_of_update
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
-from hive_mind.runtime.worker_config import AgentConfig
-from hive_mind.runtime.worker_status import AgentStatus
+from hive_mind.runtime.workers.config import AgentConfig
+from hive_mind.runtime.workers.status import AgentStatus
 
 Kind = Literal["move", "create", "update", "restart", "replace", "learn", "delete"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hive_mind.control.manifests.manifest import Trigger
-from hive_mind.runtime.worker_config import TriggerConfig
+from hive_mind.runtime.workers.config import TriggerConfig
 
 
 def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:

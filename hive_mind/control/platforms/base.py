@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import WorkerStatus
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import WorkerStatus
 
 # What a person who looks waits for a process that hangs. Raise it before judging one on a busy machine.
 OBSERVE_S = 0.8

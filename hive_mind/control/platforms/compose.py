@@ -28,7 +28,7 @@ from hive_mind.control.platforms.in_containers import (
     label,
 )
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
+from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
 IMAGE = "hive-mind"
 """as deploy/README.md builds it"""

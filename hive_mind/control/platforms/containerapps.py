@@ -19,8 +19,8 @@ from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import Contained, contained, label, located
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
-from hive_mind.runtime.references import references_in
-from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
+from hive_mind.runtime.secrets.references import references_in
+from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
 _APP_CHARS_MAX = 32
 # An environment of Azure's has 60, and is called after the fleet with "-environment".

@@ -18,8 +18,8 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.errors import HiveError, ManifestError, Problem
 from hive_mind.forms.reading import tree_of
 from hive_mind.forms.tree import spelled
-from hive_mind.runtime.references import references_in
-from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from hive_mind.runtime.secrets.references import references_in
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 
 HOME = "/var/lib/hive-mind"
 RUN = "/run/hive-mind"

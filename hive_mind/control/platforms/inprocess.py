@@ -21,8 +21,8 @@ from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes.identity import is_locked
 from hive_mind.control.processes.process_files import read_own
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
-from hive_mind.runtime.worker import Worker, open_worker
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.worker import Worker, open_worker
 
 _log = logging.getLogger(__name__)
 

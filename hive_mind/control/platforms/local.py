@@ -23,10 +23,10 @@ from hive_mind.control.processes.ending import end_all
 from hive_mind.control.processes.identity import identity_of, use_of
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
-from hive_mind.runtime.references import credentials_in, resolved_here
+from hive_mind.runtime.secrets.references import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import Contact
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import Contact
 
 # -P: a folder where somebody happens to stand must not be able to replace a module of ours.
 WORKER = (sys.executable, "-P", "-m", "hive_mind", "agent")

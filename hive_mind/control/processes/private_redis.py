@@ -19,7 +19,7 @@ from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import own_folder
 from hive_mind.control.processes.redis_files import RedisFiles
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.runtime.worker_config import BusConfig
+from hive_mind.runtime.workers.config import BusConfig
 
 # A log of a million messages is read in a second or two; a slow disk may take its time.
 STARTS_WITHIN_S = 60.0

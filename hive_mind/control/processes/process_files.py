@@ -23,8 +23,8 @@ from hive_mind.control.processes.identity import Identity, command_of, identity_
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, InvalidInput
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import Contact
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import Contact
 
 # A configuration that names ten thousand sources has two or three megabytes.
 _BYTES_MAX = 64 << 20

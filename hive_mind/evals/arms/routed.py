@@ -31,8 +31,8 @@ from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.model.search_result import SearchResult
-from hive_mind.runtime.fleet import FleetPlan
-from hive_mind.runtime.nodes import Borrowed
+from hive_mind.runtime.members.fleet import FleetPlan
+from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 

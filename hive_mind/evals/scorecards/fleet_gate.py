@@ -30,7 +30,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 _FACTS = "facts.jsonl"
 

@@ -15,9 +15,9 @@ from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
-from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 
 ASK = WorkerSpec.model_validate(
     {

@@ -19,7 +19,7 @@ from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runtime.run_keeper import RunKeeper
+from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 

@@ -25,7 +25,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import Fact
 from hive_mind.retry import RetrySettings
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 
 PATIENCE_S = 20

@@ -12,8 +12,8 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.evidence import HiveFact, Provenance, Statement
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-from hive_mind.runtime.judging_model import open_judge
-from hive_mind.runtime.worker_config import ModelReviewConfig
+from hive_mind.runtime.judging.judging_model import open_judge
+from hive_mind.runtime.workers.config import ModelReviewConfig
 from tests.unit.agents.town import by_text
 
 TEXT = "The ferry leaves at nine."

@@ -20,7 +20,7 @@ from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, name
 from hive_mind.control.platforms.kubernetes.process import process_objects
 from hive_mind.control.platforms.kubernetes.scaling import scaler
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 
 async def open(folder: Path, home: Path) -> NoReturn:

@@ -42,10 +42,10 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.model.messages import Message
 from hive_mind.model.query import Query
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_node
-from hive_mind.runtime.node import RunnerSettings
-from hive_mind.runtime.nodes import Borrowed
-from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_node
+from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 
