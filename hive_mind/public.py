@@ -2,8 +2,8 @@
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
-from hive_mind.agents.inputs import listed
 from hive_mind.agents.learning import Learned
+from hive_mind.agents.runs.inputs import listed
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
 from hive_mind.crdt.lww import LWWRegister
@@ -22,7 +22,7 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.dialogue import Reply, ToolCall

@@ -12,11 +12,11 @@ from typing import Any, Literal
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.inputs import InputSource
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
 from hive_mind.agents.loop import Steps, turn
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.inputs import InputSource
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.workers import worker_called
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput

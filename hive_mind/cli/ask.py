@@ -14,7 +14,7 @@ from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.memory.disputes import dispute_told
-from hive_mind.memory.former import former_told
+from hive_mind.memory.editions.former import former_told
 from hive_mind.model.answer import Answer, quotations
 from hive_mind.model.fact import FORGOTTEN, Fact
 from hive_mind.model.query import LIMIT, Hit, Method

@@ -50,8 +50,8 @@ async def chat(
 
 async def _alone(agent: str, home: Path | None, embed: str | None, model: str | None) -> None:
     from hive_mind.agents.goal_seeking import GoalSeekingAgent
-    from hive_mind.agents.inputs import lines_of
     from hive_mind.agents.learning import Learned
+    from hive_mind.agents.runs.inputs import lines_of
     from hive_mind.model.answer import Answer
     from hive_mind.runtime.wiring import open_agent
 
@@ -66,7 +66,7 @@ async def _alone(agent: str, home: Path | None, embed: str | None, model: str | 
 
 
 async def _with_fleet(running: FleetAgent) -> None:
-    from hive_mind.agents.inputs import lines_of
+    from hive_mind.agents.runs.inputs import lines_of
     from hive_mind.cli.options import Format
 
     async for line in lines_of(sys.stdin):

@@ -17,9 +17,9 @@ from hive_mind.cli.output import Report, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.exporting import write_records
-from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
-from hive_mind.memory.unindexed import Unindexed
+from hive_mind.memory.transfer.exporting import write_records
+from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
+from hive_mind.memory.transfer.unindexed import Unindexed
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.erasure.copies import note_copy
 from hive_mind.runtime.settings import Settings

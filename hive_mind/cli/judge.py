@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_mind.agents.judge_learning import reset
-from hive_mind.agents.judge_record import JudgeRecord, record_of
+from hive_mind.agents.judging.judge_learning import reset
+from hive_mind.agents.judging.judge_record import JudgeRecord, record_of
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.inbox_desk import ledger_of

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.decided_facts import action_of, case_of, decided, shown
-from hive_mind.agents.fact_items import FACT
-from hive_mind.agents.fact_names import names_of
+from hive_mind.agents.judging.decided_facts import action_of, case_of, decided, shown
+from hive_mind.agents.judging.fact_items import FACT
+from hive_mind.agents.judging.fact_names import names_of
 from hive_mind.cli.file_lines import lines_of
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
@@ -24,7 +24,7 @@ from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rule_file import RULES, rules_of
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.judge.trial import Trial, Tried, tried
-from hive_mind.memory.transfer import record_of
+from hive_mind.memory.transfer.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.judging.reviewing import rules_of as rules_of_config
 from hive_mind.runtime.settings import Settings

@@ -16,7 +16,7 @@ from hive_mind.cli.running import FAILED, Stopped, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.agents.executor import RunExecutor
+    from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.tools.base import McpServer
 
 _EPILOG = examples(
@@ -80,7 +80,7 @@ async def run(
     Each step is kept before the next: what is stopped or killed goes on with `hive-mind runs resume`. People decide with
     `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
     """
-    from hive_mind.agents.executor import RunExecutor
+    from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.cli.run_in_fleet import run_in_fleet
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
@@ -149,7 +149,7 @@ def servers_of(given: Sequence[str]) -> list["McpServer"]:
 
 
 def _named(name: str) -> str:
-    from hive_mind.agents.run_journal import checked_name
+    from hive_mind.agents.runs.run_journal import checked_name
 
     return checked_name(name) if name else secrets.token_hex(4)
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hive_mind.agents.run_documents import document_of
+from hive_mind.agents.runs.run_documents import document_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.judge.judgment import JudgmentAction
@@ -12,7 +12,7 @@ from hive_mind.runs import steps as s
 from hive_mind.runs.handoff import one_line
 
 if TYPE_CHECKING:
-    from hive_mind.agents.executor import RunExecutor
+    from hive_mind.agents.runs.executor import RunExecutor
 
 _VALUE_CHARACTERS = 200
 

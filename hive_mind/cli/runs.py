@@ -44,8 +44,8 @@ async def list_runs(
 ) -> None:
     """List runs, the one that changed last first."""
     from hive_mind.agents.desk import LedgerDesk
-    from hive_mind.agents.run_documents import document_of
-    from hive_mind.agents.run_journal import RunJournal, run_ids
+    from hive_mind.agents.runs.run_documents import document_of
+    from hive_mind.agents.runs.run_journal import RunJournal, run_ids
     from hive_mind.cli.run_shown import show_table_of
 
     async with _ledger(home, agent) as ledger:
@@ -72,9 +72,9 @@ async def show_one(
     run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
 ) -> None:
     """Show a run: where it is, what it set, for whom it waits."""
-    from hive_mind.agents.executor import RunExecutor
-    from hive_mind.agents.run_journal import run_called
-    from hive_mind.agents.run_parts import RunParts
+    from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.agents.runs.run_journal import run_called
+    from hive_mind.agents.runs.run_parts import RunParts
     from hive_mind.cli.run_shown import show_run
     from hive_mind.runtime.wiring import database_path
     from hive_mind.tools.base import Toolbox
@@ -92,7 +92,7 @@ async def why(
     run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
 ) -> None:
     """Say why a run came to what it came to: judgements and people's decisions, in their order."""
-    from hive_mind.agents.run_journal import run_called
+    from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.run_shown import reasons_of
     from hive_mind.runs.steps import PREFIX, step_of
 
@@ -112,7 +112,7 @@ async def watch(
     run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
 ) -> None:
     """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
-    from hive_mind.agents.run_journal import run_called
+    from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.run_shown import step_told
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
@@ -147,8 +147,8 @@ async def resume(
 
     Whatever was done is not done again; a call that may have happened, and must not happen twice, asks a person.
     """
-    from hive_mind.agents.executor import RunExecutor
-    from hive_mind.agents.run_journal import run_called
+    from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.run_in_fleet import look_on
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
@@ -175,7 +175,7 @@ async def cancel(
     home: options.Home = None,
 ) -> None:
     """Give a run up. A process that is at it stops; what was done stays done."""
-    from hive_mind.agents.run_journal import RunJournal, run_called
+    from hive_mind.agents.runs.run_journal import RunJournal, run_called
 
     async with _ledger(home, agent) as ledger:
         journal = RunJournal(ledger, await run_called(ledger, run))
@@ -197,9 +197,9 @@ async def prune(
 
     A run that waits or is under way is never removed. A process that has the agent may go on meanwhile.
     """
-    from hive_mind.agents.pruning import old_runs
-    from hive_mind.agents.pruning import prune as pruned
-    from hive_mind.agents.run_journal import wall_clock_ms
+    from hive_mind.agents.runs.pruning import old_runs
+    from hive_mind.agents.runs.pruning import prune as pruned
+    from hive_mind.agents.runs.run_journal import wall_clock_ms
     from hive_mind.runtime.wiring import database_path
 
     async with _ledger(home, agent) as ledger:

@@ -23,8 +23,8 @@ from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.memory.examining import Lines
-from hive_mind.memory.importing import import_all
+from hive_mind.memory.transfer.examining import Lines
+from hive_mind.memory.transfer.importing import import_all
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.members.estate_lines import estate_in
 from hive_mind.runtime.members.generations import Moved, settle

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hive_mind.memory.base import Hive
-from hive_mind.memory.conversion import fact_of, voices_of
 from hive_mind.memory.disputes import likeliest_first, with_rivals
-from hive_mind.memory.former import after_successors
-from hive_mind.memory.private_index import Home, is_at_home
+from hive_mind.memory.editions.former import after_successors
+from hive_mind.memory.sharing.conversion import fact_of, voices_of
+from hive_mind.memory.sharing.private_index import Home, is_at_home
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact

@@ -15,16 +15,16 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, Plan
-from hive_mind.memory.editions import edits_of
-from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
-from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
-from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
+from hive_mind.memory.editions.editions import edits_of
+from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
-from hive_mind.memory.unindexed import current_count
+from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
+from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
+from hive_mind.memory.transfer.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.fact import CONFIDENCE, Fact, Relation

@@ -12,7 +12,7 @@ from itertools import combinations
 from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.hive.trust.voting import DEFAULT, vote
-from hive_mind.memory.conversion import statement_of
+from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit

@@ -15,16 +15,16 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.conversion import fact_of
-from hive_mind.memory.erased_from import erase_from
-from hive_mind.memory.erasing import Found, the_one
-from hive_mind.memory.forgotten import mark_forgotten
+from hive_mind.memory.erasure.erased_from import erase_from
+from hive_mind.memory.erasure.erasing import Found, the_one
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.review import Review
 from hive_mind.memory.opening import Awake
-from hive_mind.memory.outbox import Outbox
-from hive_mind.memory.private_index import Home
-from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.memory.reembedding import Progress
-from hive_mind.memory.review import Review
+from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.memory.sharing.forgotten import mark_forgotten
+from hive_mind.memory.sharing.outbox import Outbox
+from hive_mind.memory.sharing.private_index import Home
 from hive_mind.memory.summary import concept_matches
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure

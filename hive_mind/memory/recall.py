@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from hive_mind.memory.disputes import with_rivals
-from hive_mind.memory.former import after_successors
+from hive_mind.memory.editions.former import after_successors
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe

@@ -17,8 +17,8 @@ from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.erased_from import would_erase
-from hive_mind.memory.former import former_of, former_told
+from hive_mind.memory.editions.former import former_of, former_told
+from hive_mind.memory.erasure.erased_from import would_erase
 from hive_mind.model.answer import Answer
 from hive_mind.model.content import SOURCE, Content
 from hive_mind.model.erasure import Erasure, Erasures, read_key

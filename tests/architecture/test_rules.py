@@ -18,7 +18,19 @@ PACKAGE = ROOT / "hive_mind"
 MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 ANYONE_MAY_IMPORT = {"errors", "backends", "retry", "tracing"}
 PURE = (
-    *("model", "ranking", "crdt", "measure", "goals", "judge", "runs", "hive", "sim", "memory/intake.py", "memory/promotion.py"),
+    *(
+        "model",
+        "ranking",
+        "crdt",
+        "measure",
+        "goals",
+        "judge",
+        "runs",
+        "hive",
+        "sim",
+        "memory/intake.py",
+        "memory/gate/promotion.py",
+    ),
     *("control/planning", "control/manifests/expansion.py", "credentials/redaction.py"),
 )
 WORLD = {"time", "os", "random", "socket", "threading", "asyncio", "subprocess", "pathlib", "logging", "datetime"}

@@ -21,8 +21,8 @@ from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
 from hive_mind.hive.trust.ratings import TrustSettings
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.rules import EvaluationRule
-from hive_mind.memory.instructions import RuleName
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.instructions import RuleName
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers import config as worker

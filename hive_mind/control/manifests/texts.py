@@ -10,7 +10,7 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path, Tree
-from hive_mind.memory.sensitive import credential_in
+from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.runtime.secrets.references import Reference, references_in
 
 # Sections whose texts are resolved where they are used. Elsewhere a reference would stay as it is.

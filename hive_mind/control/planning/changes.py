@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.memory.sensitive import credential_in
+from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
 
 Read = Callable[[WorkerConfig], Any]

@@ -21,7 +21,7 @@ from hive_mind.evals.arms.weighing import weight_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
-from hive_mind.memory.conversion import fact_of
+from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest

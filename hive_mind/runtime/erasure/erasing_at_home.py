@@ -7,7 +7,7 @@ from typing import cast
 
 from hive_mind import backends
 from hive_mind.errors import HiveError
-from hive_mind.memory.erasing import Found, erase, found_in
+from hive_mind.memory.erasure.erasing import Found, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.runtime.erasure.copies import Copied, copies
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms

@@ -10,7 +10,7 @@ import logging
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.fact_items import AUDIT
+from hive_mind.agents.judging.fact_items import AUDIT
 from hive_mind.errors import HiveError
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.trust.trust_book import rating_value

@@ -13,8 +13,8 @@ import msgspec
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.gate_reviewer import GateReviewer
-from hive_mind.agents.judge_tally import JudgeTally
+from hive_mind.agents.judging.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.hive_rules import RulesAtWork, rule_of
 from hive_mind.judge.rules import RuleSet

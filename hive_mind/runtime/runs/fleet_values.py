@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.agents.shared_values import Values
+from hive_mind.agents.runs.shared_values import Values
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import state_key

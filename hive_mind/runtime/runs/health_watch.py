@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.fleet_tools import Fleet, fleet_tools
-from hive_mind.agents.run_journal import is_known
+from hive_mind.agents.runs.run_journal import is_known
+from hive_mind.agents.tools.fleet_tools import Fleet, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput

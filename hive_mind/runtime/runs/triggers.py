@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from cronsim import CronSim, CronSimError
 
-from hive_mind.agents.run_journal import is_known
+from hive_mind.agents.runs.run_journal import is_known
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.runs.event_streams import Ended, ServerEvent, events_from, shown_url

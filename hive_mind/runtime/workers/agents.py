@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.judge_tally import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.sharing import is_due
+from hive_mind.memory.sharing.sharing import is_due
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.runtime.calls import AgentCalls, Call
 from hive_mind.runtime.judging.reviewing import Reviewing

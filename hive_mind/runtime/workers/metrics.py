@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from hive_mind.agents.judge_tally import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.runtime.workers.status import WorkerStatus
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class WorkerCollector:
-    """Register it beside `runtime.metrics.HiveCollector`; it looks when it is asked."""
+    """Register it beside `runtime.observing.metrics.HiveCollector`; it looks when it is asked."""
 
     def __init__(self, status: Callable[[], WorkerStatus], tallies: Callable[[], Mapping[str, JudgeTally]] = dict) -> None:
         self._status, self._tallies = status, tallies

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind import backends
-from hive_mind.agents.decision_log import LedgerLog
-from hive_mind.agents.file_tools import file_tools
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
-from hive_mind.agents.hybrid_judge import HybridJudge
-from hive_mind.agents.incident_tools import incident_tools
-from hive_mind.agents.memory_tools import memory_tools
-from hive_mind.agents.run_files import RunFiles
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.hybrid_judge import HybridJudge
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.tools.file_tools import file_tools
+from hive_mind.agents.tools.incident_tools import incident_tools
+from hive_mind.agents.tools.memory_tools import memory_tools
 from hive_mind.agents.workers import bundled, text_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput, WorkerFileError

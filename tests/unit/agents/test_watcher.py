@@ -10,9 +10,9 @@ import pytest
 
 import hive_mind.agents.watcher as watcher_module
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.fleet_tools import Fleet, fleet_tools
-from hive_mind.agents.run_journal import RunJournal
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.tools.fleet_tools import Fleet, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead

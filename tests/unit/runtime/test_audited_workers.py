@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.errors import BackendUnavailable
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.agents.run_journal import RunJournal
+from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger

@@ -10,7 +10,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.memory.review import ALLOWED, Review, Ruling
+from hive_mind.memory.gate.review import ALLOWED, Review, Ruling
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.judging.post import Post
 from hive_mind.runtime.judging.reviewing import Reviewing
