@@ -14,9 +14,7 @@ import msgspec
 
 from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
-from hive_mind.control.conditions import fleet_status
 from hive_mind.control.converging import Converging, Outcome
-from hive_mind.control.fleet_status import FleetStatus
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
 from hive_mind.control.manifests.revisions import scaled
@@ -27,8 +25,10 @@ from hive_mind.control.planning.plan import Plan, summary
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder, fleets
+from hive_mind.control.status.conditions import fleet_status
+from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.control.status.watching import PERIOD_S, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
-from hive_mind.control.watching import PERIOD_S, Watching, pause
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts

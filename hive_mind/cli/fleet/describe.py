@@ -15,7 +15,7 @@ from hive_mind.cli.output import Cell, show, show_table
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.control.fleet_status import AgentView, FleetStatus, ProcessView
+    from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
     from hive_mind.runtime.workers.status import NodeStatus
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")

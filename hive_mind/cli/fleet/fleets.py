@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_mind.cli.files import STDIN, read_stdin
+from hive_mind.cli.learning.files import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.errors import InvalidInput

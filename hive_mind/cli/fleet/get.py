@@ -23,7 +23,7 @@ from hive_mind.hive.topology.spec import is_shared
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.fleet_status import AgentView, FleetStatus
+    from hive_mind.control.status.fleet_status import AgentView, FleetStatus
 
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 

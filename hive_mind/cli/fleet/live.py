@@ -23,7 +23,7 @@ from hive_mind.cli.running import Stopped
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.fleet_status import FleetStatus, ProcessView
+    from hive_mind.control.status.fleet_status import FleetStatus, ProcessView
 
 PROCESS_TITLES = ("process", "phase", "pid", "agents", "memory", "cpu", "messages/s", "restarts", "error")
 PROCESS_FIGURES = (2, 3, 4, 5, 6, 7)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.archive import Archived, export, import_
+from hive_mind.control.archives.archive import Archived, export, import_
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState

@@ -1,6 +1,6 @@
 import pytest
 
-from hive_mind.control.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
+from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
 from hive_mind.runtime.workers.room import Room
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 

@@ -71,7 +71,7 @@ async def approve(
     The next step takes 20 decisions of people that agree with the rule; --of takes any. It holds at every agent within seconds,
     and each looks again at all it has. A rule that people then decide against is on trial again by itself.
     """
-    from hive_mind.cli.inbox_desk import person
+    from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("active", person(by), share), ids or [], source, fleet, home, output)
 
@@ -86,7 +86,7 @@ async def shadow(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Put rules of the hive on trial: they look at every fact and decide nothing. What they held back is shared."""
-    from hive_mind.cli.inbox_desk import person
+    from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("shadow", person(by)), ids or [], source, fleet, home, output)
 
@@ -100,15 +100,15 @@ async def retire(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Let rules of the hive rest. What they held back is shared."""
-    from hive_mind.cli.inbox_desk import person
+    from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("retired", person(by)), ids, None, fleet, home, output)
 
 
 async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: str, home: Path | None, output: Format) -> None:
     from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
-    from hive_mind.cli.rules_found import desk_agent, read_files, review_of, rules_in, trials_by_people
-    from hive_mind.cli.rules_shown import plainly
+    from hive_mind.cli.review.rules_found import desk_agent, read_files, review_of, rules_in, trials_by_people
+    from hive_mind.cli.review.rules_shown import plainly
     from hive_mind.judge.hive_rules import known
 
     settings = settings_for(home)
@@ -157,7 +157,7 @@ def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Move
 
 
 def _next(rule: "EvaluationRule", now: float, record: "Record") -> float:
-    from hive_mind.cli.rules_shown import agreed
+    from hive_mind.cli.review.rules_shown import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction
     from hive_mind.judge.rollout import DECISIONS_MIN, STEPS, next_share
@@ -176,7 +176,7 @@ def _next(rule: "EvaluationRule", now: float, record: "Record") -> float:
 
 
 def _told(one: _Moved) -> str:
-    from hive_mind.cli.rules_shown import agreed
+    from hive_mind.cli.review.rules_shown import agreed
 
     rule = one.rule
     if rule.mode == "active":

@@ -7,11 +7,11 @@ from typing import Annotated, cast
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.asking.reply_shown import show_reply
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
-from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.editions.former import former_told

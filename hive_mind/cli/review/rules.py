@@ -11,7 +11,7 @@ from hive_mind.cli.form_commands import FileKind, add_form_commands
 from hive_mind.cli.form_files import write_first
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
-from hive_mind.cli.rules_deciding import add_to
+from hive_mind.cli.review.rules_deciding import add_to
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -64,8 +64,8 @@ async def init(file: NewFile = Path("rules.yaml")) -> None:
 @command
 async def list_rules(fleet: Fleet = "", home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """List the rules at work in a fleet, in the order in which they are asked."""
-    from hive_mind.cli.rules_found import at_work
-    from hive_mind.cli.rules_shown import show_rules
+    from hive_mind.cli.review.rules_found import at_work
+    from hive_mind.cli.review.rules_shown import show_rules
 
     found = await at_work(settings_for(home).home, fleet)
     if output is Format.JSON:
@@ -85,8 +85,8 @@ async def show_rule(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show a rule that is at work, as a file would have it, and how often people decided as it says."""
-    from hive_mind.cli.rules_found import at_work, review_of, trials_by_people
-    from hive_mind.cli.rules_shown import agreed, plainly
+    from hive_mind.cli.review.rules_found import at_work, review_of, trials_by_people
+    from hive_mind.cli.review.rules_shown import agreed, plainly
     from hive_mind.judge.rule_file import text_of_rules
 
     where = settings_for(home).home
@@ -118,7 +118,7 @@ async def try_rules(
 
     Rules on trial and retired ones are tried, too. "first" are the facts that no rule before it decides.
     """
-    from hive_mind.cli.rules_found import at_work, cases_in, cases_of, read_files
+    from hive_mind.cli.review.rules_found import at_work, cases_in, cases_of, read_files
     from hive_mind.judge.trial import tried
 
     where = settings_for(home)
@@ -145,7 +145,7 @@ async def propose(
     They begin on trial (`mode: shadow`) and decide nothing: try them, then let them into the hive (`rules approve --from FILE`).
     One decision that contradicts removes a proposal.
     """
-    from hive_mind.cli.rules_found import decided_facts
+    from hive_mind.cli.review.rules_found import decided_facts
     from hive_mind.judge.mining import mine
     from hive_mind.judge.rule_file import text_of_rules
 

@@ -10,7 +10,7 @@ import typer
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.cli.fact_ids import PREFIX_CHARACTERS_MIN
+from hive_mind.cli.facts.fact_ids import PREFIX_CHARACTERS_MIN
 from hive_mind.cli.fleet.desks import desks_in
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, settings_for

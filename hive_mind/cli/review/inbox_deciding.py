@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.cli.files import STDIN, Unreadable, stdin_text
-from hive_mind.cli.inbox_desk import desk_of, item_called, person
-from hive_mind.cli.inbox_shown import document_of, done, outcome
+from hive_mind.cli.learning.files import STDIN, Unreadable, stdin_text
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import short_id, show, show_json
+from hive_mind.cli.review.inbox_desk import desk_of, item_called, person
+from hive_mind.cli.review.inbox_shown import document_of, done, outcome
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Decision, Item, ItemKind, ItemView, cause

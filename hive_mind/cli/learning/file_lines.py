@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from hive_mind.cli.files import STDIN
+from hive_mind.cli.learning.files import STDIN
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 

@@ -8,12 +8,12 @@ from typing import Any
 from hive_mind.agents.judging.decided_facts import action_of, case_of, decided, shown
 from hive_mind.agents.judging.fact_items import FACT
 from hive_mind.agents.judging.fact_names import names_of
-from hive_mind.cli.file_lines import lines_of
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
-from hive_mind.cli.inbox_desk import desk_of
+from hive_mind.cli.learning.file_lines import lines_of
 from hive_mind.cli.options import DEFAULT_AGENT, for_copying
 from hive_mind.cli.output import say
+from hive_mind.cli.review.inbox_desk import desk_of
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput, RuleError

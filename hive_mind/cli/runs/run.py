@@ -81,7 +81,7 @@ async def run(
     `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
     """
     from hive_mind.agents.runs.executor import RunExecutor
-    from hive_mind.cli.run_in_fleet import run_in_fleet
+    from hive_mind.cli.runs.run_in_fleet import run_in_fleet
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     given, settings = inputs_of(inputs or ()), settings_for(home, embed, model)
@@ -104,7 +104,7 @@ async def run(
 
 async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
     """To its end, or to where it waits, and what that came to."""
-    from hive_mind.cli.run_shown import show_run
+    from hive_mind.cli.runs.run_shown import show_run
 
     try:
         state = await executor.drive()
@@ -118,7 +118,7 @@ async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
 
 def teller(output: Format) -> Any:
     """What tells each step as it comes, for people."""
-    from hive_mind.cli.run_shown import Teller
+    from hive_mind.cli.runs.run_shown import Teller
 
     return Teller() if output is Format.TEXT else None
 

@@ -9,11 +9,11 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import fleet_agent
-from hive_mind.cli.inbox_desk import ledger_of, person
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
-from hive_mind.cli.run import Mcp, Wait, driven, servers_of, teller
+from hive_mind.cli.review.inbox_desk import ledger_of, person
 from hive_mind.cli.running import command
+from hive_mind.cli.runs.run import Mcp, Wait, driven, servers_of, teller
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
@@ -46,7 +46,7 @@ async def list_runs(
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.runs.run_documents import document_of
     from hive_mind.agents.runs.run_journal import RunJournal, run_ids
-    from hive_mind.cli.run_shown import show_table_of
+    from hive_mind.cli.runs.run_shown import show_table_of
 
     async with _ledger(home, agent) as ledger:
         ids = await run_ids(ledger)
@@ -75,7 +75,7 @@ async def show_one(
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.agents.runs.run_parts import RunParts
-    from hive_mind.cli.run_shown import show_run
+    from hive_mind.cli.runs.run_shown import show_run
     from hive_mind.runtime.wiring import database_path
     from hive_mind.tools.base import Toolbox
 
@@ -93,7 +93,7 @@ async def why(
 ) -> None:
     """Say why a run came to what it came to: judgements and people's decisions, in their order."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.run_shown import reasons_of
+    from hive_mind.cli.runs.run_shown import reasons_of
     from hive_mind.runs.steps import PREFIX, step_of
 
     async with _ledger(home, agent) as ledger:
@@ -113,7 +113,7 @@ async def watch(
 ) -> None:
     """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.run_shown import step_told
+    from hive_mind.cli.runs.run_shown import step_told
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
     nodes: dict[str, str] = {}
@@ -149,7 +149,7 @@ async def resume(
     """
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.run_in_fleet import look_on
+    from hive_mind.cli.runs.run_in_fleet import look_on
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     async with _ledger(home, agent) as ledger:

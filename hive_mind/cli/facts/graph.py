@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.graph_picture import as_dot, as_svg
+from hive_mind.cli.facts.graph_picture import as_dot, as_svg
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
 from hive_mind.cli.output import plain, progress, short_id, show, show_document, show_json, show_table
 from hive_mind.cli.running import command

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import hive_mind
-from hive_mind.control.archive_file import HIVE, MANIFEST, Archived, Writer, writing
+from hive_mind.control.archives.archive_file import HIVE, MANIFEST, Archived, Writer, writing
+from hive_mind.control.archives.restoring import import_, settings_at
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S
-from hive_mind.control.restoring import import_, settings_at
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot

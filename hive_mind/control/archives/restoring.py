@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from hive_mind.control.archive_file import HIVE, MANIFEST, Archive, Archived, digest_of, reading
+from hive_mind.control.archives.archive_file import HIVE, MANIFEST, Archive, Archived, digest_of, reading
 from hive_mind.control.files import checked_name, private_folder
 from hive_mind.control.locking import fleet_lock
 from hive_mind.control.manifests.reading import read_text

@@ -7,10 +7,10 @@ nothing is green as long as one is. Only decides; the present time is an argumen
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from hive_mind.control.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
-from hive_mind.control.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
+from hive_mind.control.status.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
+from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
 from hive_mind.control.waiting import behind as late_nodes
 from hive_mind.counted import counted
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from hive_mind.cli import facts_transfer, options
-from hive_mind.cli.ask import show_hits
-from hive_mind.cli.fact_ids import fact_called
+from hive_mind.cli import options
+from hive_mind.cli.asking.ask import show_hits
+from hive_mind.cli.facts import facts_transfer
+from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
 from hive_mind.cli.fleet.running_facts import RunningFact, RunningFacts
 from hive_mind.cli.options import DEFAULT_AGENT, Format, SearchMethod, examples, for_reading, settings_for

@@ -7,11 +7,11 @@ import typer
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
-from hive_mind.cli.inbox_deciding import ALL_BUT_QUESTIONS, QUESTIONS, WITH_VALUE, decide, others_like, value_of, wish_of
-from hive_mind.cli.inbox_desk import Agent, desk_of, item_called, person
-from hive_mind.cli.inbox_shown import document_of, show_item, show_lines, show_views
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, short_id, show, show_json
+from hive_mind.cli.review.inbox_deciding import ALL_BUT_QUESTIONS, QUESTIONS, WITH_VALUE, decide, others_like, value_of, wish_of
+from hive_mind.cli.review.inbox_desk import Agent, desk_of, item_called, person
+from hive_mind.cli.review.inbox_shown import document_of, show_item, show_lines, show_views
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import DatabaseUnreadable, WireError

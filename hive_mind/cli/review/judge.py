@@ -13,9 +13,9 @@ from hive_mind.agents.judging.judge_learning import reset
 from hive_mind.agents.judging.judge_record import JudgeRecord, record_of
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.inbox_desk import ledger_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_json, show_table
+from hive_mind.cli.review.inbox_desk import ledger_of
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput

@@ -13,10 +13,10 @@ import typer
 
 from hive_mind.agents.learning import Progress
 from hive_mind.cli import options
-from hive_mind.cli.files import STDIN, Unreadable, files_of, passed_over, read_text, stdin_text
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.learn_shown import show_learned
-from hive_mind.cli.learners import LearnedFigures, Learner, RemoteLearner
+from hive_mind.cli.learning.files import STDIN, Unreadable, files_of, passed_over, read_text, stdin_text
+from hive_mind.cli.learning.learn_shown import show_learned
+from hive_mind.cli.learning.learners import LearnedFigures, Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
 from hive_mind.cli.output import Report, printable, progress, say, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped, command

@@ -9,8 +9,8 @@ import typer
 from hive_mind.cli.fleet.agents import FleetAgent
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import say, show_json
-from hive_mind.cli.run_shown import show_document
 from hive_mind.cli.running import FAILED, Stopped
+from hive_mind.cli.runs.run_shown import show_document
 from hive_mind.runs.spec import WorkerSpec
 
 _LOOK_S = 0.2

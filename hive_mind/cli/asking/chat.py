@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.ask import show_answer
+from hive_mind.cli.asking.ask import show_answer
+from hive_mind.cli.asking.reply_shown import show_reply
 from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
 from hive_mind.cli.output import printable, say, show
-from hive_mind.cli.reply_shown import show_reply
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 
