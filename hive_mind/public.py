@@ -29,6 +29,7 @@ from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.query import Hit, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.spec import WorkerSpec
@@ -92,6 +93,7 @@ __all__ = [
     "Relation",
     "Reply",
     "RunningMember",
+    "SearchResult",
     "Settings",
     "SuccessCriterion",
     "Task",
