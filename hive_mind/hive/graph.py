@@ -108,11 +108,11 @@ class InMemoryHiveGraph:
         """Registered agents by name, of this replica and merged ones."""
         with self._turn:
             node = self._first
-            node.policy.now = self._now()
+            now = self._now()
             entries = node.registry.with_prefix("agent/").items()
             known = ((subject_of(key), value) for key, value in entries)
             return {
-                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name))
+                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name, now))
                 for name, value in known
             }
 
@@ -120,14 +120,14 @@ class InMemoryHiveGraph:
         """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
         with self._turn:
             self._write(by, f"trust/{agent_id}", repr(float(trust)))
-            return self._node(by).policy.trust(agent_id)
+            return self._node(by).policy.trust(agent_id, self._now())
 
     def rate(self, rater: str, subject: str, good: int, bad: int) -> float:
         """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
         with self._turn:
             value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": self._now().wall_ms}).decode()
             self._write(rater, rating_key(rater, subject), value)
-            return self._node(rater).policy.trust(subject)
+            return self._node(rater).policy.trust(subject, self._now())
 
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

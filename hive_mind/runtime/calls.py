@@ -179,7 +179,7 @@ class AgentCalls:
             raise InvalidInput("say whether it was good: true or false")
         node, key = self._member.member.node, rating_key(self._agent.name, call.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
-        await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(), tuned))
+        await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(system_clock()), tuned))
         return self._trust_in(call.to)
 
     async def _do_rule(self, call: Call) -> Any:
@@ -240,7 +240,7 @@ class AgentCalls:
             raise InvalidInput(refusal)
 
     def _trust_in(self, agent: str) -> Reply:
-        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent)}
+        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
 
     async def _runs(self) -> "RunCalls":
         if self._given_runs is None:

@@ -42,7 +42,7 @@ def _wanted(world: World, promises: Promises) -> set[str]:
     hidden: set[str] = set()
     shown: set[str] = set()
     for machine in members(world):
-        policy = node_of(machine).policy
+        policy = node_of(machine).policy.at(machine.now)
         for _, given in assertions_of(machine):
             is_shown = policy.is_visible(given) and not policy.is_quarantined(given.assertion.fact_id)
             (shown if is_shown else hidden).add(given.assertion.fact_id)

@@ -19,6 +19,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.node.node import system_clock
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class DeskTrust:
             entries.append((f"retracted/{view.item.subject}", "true"))
         if subject != self._agent:
             key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
-            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(), tuned)))
+            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(system_clock()), tuned)))
         return entries
 
     async def _tell(self, entries: list[tuple[str, str]]) -> None:

@@ -19,6 +19,7 @@ from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.node.node import system_clock
 from hive_mind.runtime.workers.config import ModelReviewConfig
 
 _log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class _Confirmations:
         return {one.id: 1.0 - 0.5**k for one in found if (k := self._sources(one, own.get(one.id, set()))) > 0.0}
 
     def _sources(self, fact: HiveFact, own: set[str]) -> float:
-        trust = self._member.member.node.policy.trust
+        trust = self._member.member.node.policy.at(system_clock()).trust
         roots: dict[str, float] = {}
         for row in fact.provenance:
             if row.agent != self._agent and row.root not in own:
