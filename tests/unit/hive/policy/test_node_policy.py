@@ -111,6 +111,13 @@ def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_look
     assert seen == {0.8 * exp(-0.1)}
 
 
+def test_a_look_at_one_time_changes_nothing_at_another():
+    one = policy(ExpirySettings(is_on=True))
+    later = aged(one, 10 * HOUR_MS)
+
+    assert [at.faded(0.8, Stamp(FIRST_MS)) for at in (one, later, one)] == [0.8, 0.8 * exp(-0.1), 0.8]
+
+
 def test_without_forgetting_nothing_fades_and_nothing_expires():
     one = aged(policy(), 1_000 * DAY_MS)
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=1, expires_ms=FIRST_MS + 1))
