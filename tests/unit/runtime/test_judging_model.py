@@ -31,7 +31,7 @@ def member(found: Any) -> Any:
         rows = tuple(Provenance(agent, root, 0.9, (1, 0, b"")) for agent, root in found)
         return (HiveFact(FACT.id, Statement(TEXT), rows, 0.9, 1, 1.0),)
 
-    policy = SimpleNamespace(trust=TRUST.__getitem__)
+    policy = SimpleNamespace(at=lambda _: SimpleNamespace(trust=TRUST.__getitem__))
     return SimpleNamespace(runner=SimpleNamespace(fetch=fetch), member=SimpleNamespace(node=SimpleNamespace(policy=policy)))
 
 
