@@ -29,11 +29,11 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import Query
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.runtime.fleet import HostedNode
-from hive_mind.runtime.node import RunnerSettings
-from hive_mind.runtime.nodes import Borrowed, make_node
-from hive_mind.runtime.outgoing import OutgoingSettings
-from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.members.fleet import HostedNode
+from hive_mind.runtime.members.nodes import Borrowed, make_node
+from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.outgoing import OutgoingSettings
+from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.servers.redis_server import RedisServer

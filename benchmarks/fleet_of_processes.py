@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 
 from hive_mind.control.controller import HiveController
-from hive_mind.control.fleet_status import FleetStatus
 from hive_mind.control.manifests.reading import read_text
+from hive_mind.control.status.fleet_status import FleetStatus
 
 FACTS, SLEEP_AFTER_S = 20, 2.0
 MANIFEST = """

@@ -22,11 +22,12 @@ from benchmarks.hive_query import DIMENSION, Language
 from hive_mind.embed.base import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.model.evidence import Statement
 from hive_mind.model.query import Method, Query
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
-from hive_mind.runtime.runner import RunnerSettings
+from hive_mind.model.search_result import SearchResult
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.node.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 
 MODEL, BATCH, QUESTIONS, DEADLINE_MS = "random", 500, 60, 2_000
@@ -143,7 +144,6 @@ async def promote_rows(scale: float) -> list[Row]:
 
 
 async def query_rows(what: str, fleet: Fleet, language: Language) -> list[Row]:
-    memory = fleet.memory(fleet.plan.agents[0])
     rows = []
     for method in ("keyword", "hybrid"):
         questions = [" ".join(language.words(8)) for _ in range(QUESTIONS)]
@@ -154,13 +154,13 @@ async def query_rows(what: str, fleet: Fleet, language: Language) -> list[Row]:
             hits = await search(fleet, text, method)
             times.append(1e3 * (time.process_time() - began_s))
             assert len(hits) == 10
-            assert getattr(memory, "completeness", 1.0) == 1.0
+            assert hits.completeness == 1.0
         p50, p95 = np.quantile(times, [0.5, 0.95])
         rows.append({"what": f"{what}, {method}", "p50_ms": float(p50), "p95_ms": float(p95)})
     return rows
 
 
-async def search(fleet: Fleet, text: str, method: Method) -> Sequence[object]:
+async def search(fleet: Fleet, text: str, method: Method) -> SearchResult:
     return await fleet.memory(fleet.plan.agents[0]).search_facts(Query(text, 10, method))
 
 

@@ -24,8 +24,8 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.identity.seals import KeySeal
 from hive_mind.model.evidence import Assertion, Sealed, Stamp
 from hive_mind.model.ids import fact_id
-from hive_mind.runtime.keys import KeyFolder, Proof
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 
 NAMES, QUESTIONS = ("ada", "bob", "cleo"), 200

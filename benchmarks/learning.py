@@ -28,7 +28,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Query
-from hive_mind.runtime.text_files import read_text
+from hive_mind.runtime.texts.text_files import read_text
 from hive_mind.store import memory as store
 
 FOLDER = Path(__file__).parents[1] / "tests/data/learning"

@@ -16,8 +16,8 @@ from statistics import median
 from benchmarks.conditions import cpu_us
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.fact_names import names_of
-from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.fact_names import names_of
+from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.case import Case
 from hive_mind.judge.hive_rules import RulesAtWork
@@ -27,7 +27,7 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 
 RULES = RuleSet(

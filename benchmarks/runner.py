@@ -16,7 +16,7 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Put, Received, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, SearchReply, SearchRequest
-from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.node.runner import NodeRunner
 
 NODES, QUESTIONS, ROUNDS = 50, 200, 7
 LATER_MS = 1 << 40

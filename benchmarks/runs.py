@@ -14,16 +14,16 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from hive_mind import backends
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_journal import RunJournal
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.judge.items import OPEN_MAX
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 

@@ -2,8 +2,8 @@
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
-from hive_mind.agents.inputs import listed
 from hive_mind.agents.learning import Learned
+from hive_mind.agents.runs.inputs import listed
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
 from hive_mind.crdt.lww import LWWRegister
@@ -22,22 +22,23 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.query import Hit, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.store.graph.client import Graph
 from hive_mind.tools.base import ToolContext
 from hive_mind.tools.functions import tool
@@ -92,6 +93,7 @@ __all__ = [
     "Relation",
     "Reply",
     "RunningMember",
+    "SearchResult",
     "Settings",
     "SuccessCriterion",
     "Task",

@@ -17,7 +17,7 @@ from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.messages import Arrangement, Beat, FactsReply, FactsRequest, Replicate, SyncOffer
-from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, plan
 

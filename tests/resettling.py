@@ -37,9 +37,8 @@ def moved(hive: Hive, topology: Topology, tuned: HiveSettings | None = None, att
 
 
 def known(hive: Hive) -> dict[str, HiveFact]:
-    """Every fact by id, as its home has it now: a node by itself judges by the time of its last event."""
-    for node in hive.nodes.values():
-        node.policy.now = hive.clock()
-    nodes = ((node, node.policy) for node in hive.nodes.values())
+    """Every fact by id, as its home has it now."""
+    now = hive.clock()
+    nodes = ((node, node.policy.at(now)) for node in hive.nodes.values())
     facts = [fact for node, judge in nodes for _, fact in node.replica.listed("", 10_000, judge)]
     return {fact.id: fact for fact in sorted(facts, key=lambda fact: len(fact.provenance))}

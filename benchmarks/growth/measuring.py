@@ -16,11 +16,10 @@ from benchmarks.table.clocks import cpu_ms
 from benchmarks.table.searching import Ask, asking, by_bm25s
 from hive_mind import backends
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.recall import Recall
 from hive_mind.model.content import Candidate
-from hive_mind.runtime.fleet import Fleet
+from hive_mind.runtime.members.fleet import Fleet
 
 Values = dict[tuple[str, str], float]
 
@@ -73,7 +72,7 @@ async def _asked_of(agents: int) -> Values:
             await fill(fleet, language, FACTS // agents)
             questions = [" ".join(language.words(8)) for _ in range(20)]
             values[CPU, topology] = median([await searches(fleet, questions, "hybrid") for _ in range(3)])
-            gathered = _memory(fleet).last_gathered
+            gathered = (await search(fleet, questions[0], "hybrid")).gathered
             values[ASKED, topology] = 1 + len(gathered.asked) if gathered else 1
     return values
 
@@ -108,11 +107,7 @@ async def _worst(fleet: Fleet, language: Prose) -> tuple[float, float]:
     reached, times = [], []
     for _ in range(3):
         began_s = time.perf_counter()
-        await search(fleet, " ".join(language.words(8)), "hybrid")
+        found = await search(fleet, " ".join(language.words(8)), "hybrid")
         times.append(1e3 * (time.perf_counter() - began_s))
-        reached.append(_memory(fleet).completeness)
+        reached.append(found.completeness)
     return min(reached), max(times)
-
-
-def _memory(fleet: Fleet) -> DistributedCognitiveMemory:
-    return cast(DistributedCognitiveMemory, fleet.memory(fleet.plan.agents[0]))

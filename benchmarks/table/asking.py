@@ -18,7 +18,7 @@ from benchmarks.table.clocks import cpu_ms
 from benchmarks.table.searching import by_bm25s
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.model.query import Method
-from hive_mind.runtime.fleet import Fleet
+from hive_mind.runtime.members.fleet import Fleet
 
 QUESTIONS = 20
 # Processor time is what counts here, so nobody is silent just because something else has the processor.

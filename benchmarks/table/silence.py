@@ -6,14 +6,12 @@ Wall time, the worst of all questions, the first one included. The limit is the 
 import asyncio
 import time
 from collections.abc import Iterator
-from typing import cast
 
 from benchmarks.figure import Figure, Means
 from benchmarks.hive import Prose, fill, fleet_of, search
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.fleet import Fleet
+from hive_mind.runtime.members.fleet import Fleet
 
 AGENTS, FACTS, DEADLINE_MS, MOST_MS = 100, 20, 500, 550
 
@@ -56,10 +54,9 @@ async def asked(topology: TopologyName, questions: int) -> tuple[list[float], fl
         for _ in range(questions):
             text = " ".join(language.words(8))
             began_s = time.perf_counter()
-            await search(fleet, text, "hybrid")
+            found = await search(fleet, text, "hybrid")
             times.append(1e3 * (time.perf_counter() - began_s))
-        memory = cast(DistributedCognitiveMemory, fleet.memory(fleet.plan.agents[0]))
-        return times, memory.completeness, share_of(fleet, first)
+        return times, found.completeness, share_of(fleet, first)
 
 
 def share_of(fleet: Fleet, node: str) -> float:

@@ -19,8 +19,8 @@ async def main() -> None:
     print(f"nobody is missing: {not any(silent)}")
 
     await ada.memory.store_fact("gateway", "The gateway listens on port 8443.", source="runbook.md")
-    (hit,) = await ben.memory.search_facts("Which port does the gateway listen on?")
-    print(f"ben found: {hit.fact.content} ({ben.memory.completeness:.0%} of the hive was reached)")
+    found = await ben.memory.search_facts("Which port does the gateway listen on?")
+    print(f"ben found: {found[0].fact.content} ({found.completeness:.0%} of the hive was reached)")
 
     for member in (ada, ben):
         await member.close()

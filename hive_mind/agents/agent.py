@@ -9,7 +9,7 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
-from hive_mind.model.query import Method
+from hive_mind.model.query import LIMIT, METHOD, Method
 
 
 class LearningAgent:
@@ -39,7 +39,7 @@ class LearningAgent:
         given = Content(content, source="user") if isinstance(content, str) else content
         return await turn(LearningSteps(self.memory, self.reader, self._settings, progress), given)
 
-    async def answer_question(self, question: Question | str, limit: int = 10, method: Method = "hybrid") -> Answer:
+    async def answer_question(self, question: Question | str, limit: int = LIMIT, method: Method = METHOD) -> Answer:
         """An answer with its sources, or an honest "not known". `limit` is the least number of facts to consider."""
         asked = Question(question) if isinstance(question, str) else question
         return await turn(AnsweringSteps(self.memory, self.reader, limit, method), asked)

@@ -3,15 +3,15 @@
 The steps of one turn of the loop. The answer rests on what was found and on nothing else.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_mind.cognition.intent import Intent, intent_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
-from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.query import LIMIT, METHOD, Method, Query
+from hive_mind.model.search_result import SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Evidence:
     """A question and the facts an answer may rest on, best first."""
 
     question: Question
-    hits: tuple[Hit, ...]
+    found: SearchResult
 
 
 @dataclass(slots=True)
@@ -36,8 +36,8 @@ class AnsweringSteps:
 
     memory: Memory
     reader: Reader
-    limit: int = 10
-    method: Method = "hybrid"
+    limit: int = LIMIT
+    method: Method = METHOD
 
     async def observe(self, given: Question) -> Question:
         """The question, if there is one. Raises `InvalidInput`."""
@@ -53,9 +53,10 @@ class AnsweringSteps:
         """The evidence: as much as the intent needs, and what was true before only where that is asked."""
         intent = oriented.intent
         query = Query(oriented.question.text, max(self.limit, intent.hits), self.method, with_superseded=intent.wants_superseded)
-        hits: Sequence[Hit] = await self.memory.search_facts(query)
-        return Evidence(oriented.question, tuple(hits))
+        return Evidence(oriented.question, await self.memory.search_facts(query))
 
     async def act(self, decided: Evidence) -> Answer:
         """The answer, or an honest "not known"."""
-        return await self.reader.synthesise(decided.question, decided.hits)
+        found = decided.found
+        answer = await self.reader.synthesise(decided.question, found)
+        return replace(answer, completeness=found.completeness, gathered=found.gathered)

@@ -1,7 +1,7 @@
 """The desk: where agents lay down what a person is to decide, and where people decide it. It stands on a ledger.
 
-Asking twice asks once. Of all decisions the first counts, whoever takes it in whatever process; later ones are kept as comments.
-What was decided is followed by position, so whoever waits for it goes on after a restart and misses nothing.
+Asking twice asks once. The first decision counts, from any process; later ones are kept as comments.
+What was decided is followed by position, so a waiting run resumes after a restart and misses nothing.
 """
 
 import asyncio

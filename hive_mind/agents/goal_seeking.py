@@ -1,4 +1,4 @@
-"""`GoalSeekingAgent`: one loop for whatever comes in. What is told is learned, what is asked is answered, a task becomes a run.
+"""`GoalSeekingAgent`: one loop for whatever comes in. Statements are learned, questions answered, a task becomes a run.
 
 `process` does it at once; `pursue` does the same as a run of the bundled workers `learn` and `answer`, which is journaled, goes
 on after a kill, and is judged by a goal. The agent never knows the topology behind its memory; that is its memory's business.
@@ -12,11 +12,11 @@ from typing import Any, Literal
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.inputs import InputSource
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
 from hive_mind.agents.loop import Steps, turn
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.inputs import InputSource
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.workers import worker_called
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hive_mind.cognition.reader import Extraction, LeftOut, Reader
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
-from hive_mind.memory.former import former_of
+from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import Fact

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.run_journal import health_of, run_ids, wall_clock_ms
+from hive_mind.agents.runs.run_journal import health_of, run_ids, wall_clock_ms
 from hive_mind.errors import HiveError
 from hive_mind.judge.health import (
     EscalationTicket,

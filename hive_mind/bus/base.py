@@ -54,6 +54,12 @@ class Envelope(msgspec.Struct, frozen=True):
     """The message as it travels, where that is known: what was signed."""
 
 
+PUBLISH_TIMEOUT_S = 10.0
+DRAIN_S = 5.0
+"""How long what is under way may take when a bus is closed."""
+DEAD_LETTERS_SHOWN = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class BusSettings:
     """What a back end may need besides an address. Those that need less ignore it."""
@@ -242,7 +248,7 @@ class EventBus(Protocol):
         """What it can."""
         ...
 
-    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Hand envelopes over, in order; when this returns, the bus has accepted all.
 
         Nobody subscribed under a target's name is no error. Waits while there is no room and raises `BackendThrottled` when that
@@ -267,7 +273,7 @@ class EventBus(Protocol):
         """What lies on the bus, by name of the subscription, sorted."""
         ...
 
-    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """What was put aside in a hive, oldest first."""
         ...
 
@@ -284,7 +290,7 @@ class EventBus(Protocol):
         """How it does, as far as it knows without asking anybody."""
         ...
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Accept nothing more, wait until everything was acknowledged or `drain_s` have passed, leave no task or thread behind.
 
         Closing twice is fine.

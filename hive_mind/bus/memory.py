@@ -16,7 +16,10 @@ from hive_mind.bus._meter import Meter
 from hive_mind.bus._queue import Queue, Room
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
+    DEAD_LETTERS_SHOWN,
+    DRAIN_S,
     EVERYONE,
+    PUBLISH_TIMEOUT_S,
     BusCapabilities,
     BusHealth,
     BusSettings,
@@ -70,7 +73,7 @@ class MemoryBus:
         redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
         return BusHealth(not self._is_closed, 0, redelivered, duplicates, len(self._dead))
 
-    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Put each envelope into the queues of its targets. Suspends only where one is full."""
         self._refuse_if_closed()
         full: list[tuple[Queue, Room]] = []
@@ -116,7 +119,7 @@ class MemoryBus:
                 states.append(QueueState(name, waiting, held, dead))
         return states
 
-    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """The last `DEAD_LETTERS_MAX` of all hives."""
         return [letter for where, letter in self._dead.values() if where == hive][:limit]
 
@@ -136,7 +139,7 @@ class MemoryBus:
             del self._dead[letter.id]
         return len(letters)
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Wait until every queue is empty and acknowledged, or the time is up."""
         self._is_closed = True
         if any(not queue.is_drained for queue in self._all()):

@@ -26,15 +26,18 @@ from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.spec import DEFAULT
 from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.figures import figures_of
-from hive_mind.runtime.keys import Proof
-from hive_mind.runtime.logs import log_as_json
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.metrics import serve as serve_metrics
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.node.node import HIVE
+from hive_mind.runtime.observing.figures import figures_of
+from hive_mind.runtime.observing.logs import log_as_json
+from hive_mind.runtime.observing.metrics import serve as serve_metrics
+from hive_mind.runtime.observing.telemetry import send_spans
+from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.serving import LINE_BYTES_MAX, Service
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.telemetry import send_spans
 from hive_mind.runtime.wiring import open_embedder
 
 _EPILOG = examples(
@@ -82,6 +85,8 @@ Log = Annotated[
 ]
 Ready = Annotated[float, typer.Option("--ready-s", min=0.1, max=600, help="How long to wait for the bus and the others.")]
 
+_SETTINGS = Settings()
+
 
 def register(to: typer.Typer) -> None:
     """Add the commands."""
@@ -106,16 +111,16 @@ def agent(context: typer.Context, config: Config = None) -> None:
 async def run(
     bus: Bus,
     name: Name,
-    hive: Hive = "hive",
-    topology: Topology = "flat",
+    hive: Hive = HIVE,
+    topology: Topology = DEFAULT,
     members: Members = "",
     join: Join = False,
     group: Group = "",
     searches: Searches = "",
     keys: Keys = None,
-    replicas: Replicas = 3,
+    replicas: Replicas = REPLICAS,
     home: options.Home = None,
-    store: Store = "sqlite",
+    store: Store = _SETTINGS.store,
     embed: Embed = "none",
     model: options.Model = None,
     serve: Serve = False,
@@ -203,7 +208,7 @@ async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float,
 
 
 async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
-    """Say who falls silent and who comes back, one line each."""
+    """Report members that fall silent or return, one line each."""
     silent: set[str] = set(running.silent())
     while not stop.is_set():
         with suppress(TimeoutError):

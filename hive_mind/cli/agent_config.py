@@ -23,7 +23,7 @@ RUNS_ALREADY = 3
 def run_configured(path: Path) -> None:
     """Run until a signal comes."""
     # Here, because it brings an HTTP server that no other command needs.
-    from hive_mind.runtime.worker_process import AlreadyRuns
+    from hive_mind.runtime.workers.process import AlreadyRuns
 
     with exit_codes() as ending:
         try:
@@ -34,7 +34,7 @@ def run_configured(path: Path) -> None:
 
 
 async def _run(path: Path) -> None:
-    from hive_mind.runtime.worker_process import run_worker
+    from hive_mind.runtime.workers.process import run_worker
 
     stop = asyncio.Event()
     with told_by_signals(stop, []):

@@ -25,31 +25,21 @@ _EPILOG = examples(
 )
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
-    **{
-        name: name
-        for name in (
-            "learn",
-            "ask",
-            "chat",
-            "facts",
-            "graph",
-            "run",
-            "runs",
-            "worker",
-            "goal",
-            "rules",
-            "inbox",
-            "judge",
-            "credentials",
-            "keys",
-        )
-    },
-    **{name: name for name in ("simulate", "stats", "doctor")},
+    "learn": "learning.learn",
+    **{name: f"asking.{name}" for name in ("ask", "chat")},
+    **{name: f"facts.{name}" for name in ("facts", "graph")},
+    **{name: f"runs.{name}" for name in ("run", "runs", "worker", "goal")},
+    **{name: f"review.{name}" for name in ("rules", "inbox", "judge")},
+    **{name: name for name in ("credentials", "keys", "simulate")},
+    "stats": "facts.stats",
+    "doctor": "doctor",
     "demo": "demo.demo",
     "eval": "evals.app",
     "retrieval": "retrieval.app",
-    **{name: name for name in ("reembed", "agent", "erase", "receipt", "backup")},
-    "restore": "backup",
+    "reembed": "facts.reembed",
+    "agent": "agent",
+    **{name: f"facts.{name}" for name in ("erase", "receipt", "backup")},
+    "restore": "facts.backup",
     "broker": "bus.broker",
     "bus": "bus.check",
     "events": "bus.events",

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.files import read_stdin
+from hive_mind.cli.learning.files import read_stdin
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.credentials import credentials_of
+from hive_mind.runtime.secrets.credentials import credentials_of
 
 _HELP = "Keep secrets encrypted, and refer to them by name."
 

@@ -22,7 +22,7 @@ from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.runtime.agent_files import database_path, is_kept
-from hive_mind.runtime.recovery import give_back
+from hive_mind.runtime.members.recovery import give_back
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory, open_model
 

@@ -8,7 +8,7 @@ from typing import Any
 from hive_mind import backends
 from hive_mind.cli.output import say, show
 from hive_mind.counted import counted
-from hive_mind.runtime.recovery import GivenBack
+from hive_mind.runtime.members.recovery import GivenBack
 from hive_mind.runtime.settings import Settings
 
 _SHOWN_MAX = 10

@@ -81,7 +81,7 @@ def settings_for(
 
 
 def for_reading(settings: Settings, agent: str) -> Settings:
-    """The settings to look at an agent with: one that does not exist is told, and a mistyped name makes no database."""
+    """The settings to look at an agent with: an unknown one is refused, so that a mistyped name makes no database."""
     if _is_known(settings, agent):
         return settings
     say(f"note: {_unknown(settings, agent)}", style="yellow")

@@ -1,8 +1,8 @@
 """From a command to the world: runs its coroutine, and turns what goes wrong into one message and an exit code.
 
 0 is fine, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C (143 by SIGTERM, 129 by SIGHUP), 141 the reader of our output went
-away (as for any Unix tool). An error that is not ours keeps its traceback: it is a defect, and whoever mends it needs to see
-where.
+away (as for any Unix tool). An error that is not ours keeps its traceback: it is a defect, and the place
+matters.
 """
 
 import asyncio

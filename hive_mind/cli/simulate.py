@@ -95,7 +95,7 @@ def simulate(
         first, end = _range(seeds)
         order = _Order(nodes, faults, ops)
         parse(faults)
-        # What can't be drawn is told before hours of simulation, and not after them.
+        # A missing plotting library is reported before hours of simulation, not after.
         picture = picture_file(plot)
         is_stopped = _run_all(totals, range(first, end), order, jobs)
         if output is Format.JSON:

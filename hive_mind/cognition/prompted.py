@@ -29,8 +29,8 @@ from hive_mind.cognition.replies import (
 from hive_mind.cognition.temporal import normalised, resolved_dates
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
-from hive_mind.memory.conversion import voices_told
 from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.sharing.conversion import voices_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical

@@ -15,7 +15,7 @@ from hive_mind.cognition.selection import ordered, strong
 from hive_mind.cognition.separated import is_table_row, record_of
 from hive_mind.cognition.temporal import relative_moments
 from hive_mind.memory.disputes import dispute_told
-from hive_mind.memory.former import former_told
+from hive_mind.memory.editions.former import former_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import Hit
 

@@ -3,3 +3,6 @@
 Here is what observes and acts, begun by `controller`. It reads `manifests`, has `planning` decide, and acts on `platforms`; those
 of this machine are made of `processes`.
 """
+
+TIMEOUT_S = 120.0
+"""How long a command waits for processes."""

@@ -1,6 +1,6 @@
 """Carrying out a plan: what to do in which order so that no fact has nowhere to be and no agent runs twice.
 
-Whoever gives away an agent stops first; then what is new starts; then what is dead, all at once; then what changes is restarted,
+What gives away an agent stops first; then what is new starts; then what is dead, all at once; then what changes is restarted,
 a few at a time; and only when what is to stay is of use, those that go hand over and stop. What is remembered is written before
 it is done: an interruption at any step leaves a fleet from which the next plan leads on, and nothing that was done is undone.
 """
@@ -18,11 +18,11 @@ from hive_mind.control.remembering import Remembered
 from hive_mind.control.surroundings import Report, Surroundings
 from hive_mind.control.waiting import Patience, is_of_use, is_settled, until
 from hive_mind.errors import BackendTimeout, HiveError
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig
 
 # Starting a process is work for the processor: more at once are not faster on a small machine.
 _AT_ONCE_MAX = 8
-# So many parts a fleet is restarted in, where its processes can do without each other.
+# The number of parts a fleet is restarted in, where its processes can do without each other.
 _PARTS = 5
 
 
@@ -34,7 +34,7 @@ class Applying:
     remembered: Remembered
     report: Report
     around: Surroundings
-    stop_timeout_s: float = 20.0
+    stop_timeout_s: float = STOP_TIMEOUT_S
     allow_data_loss: bool = False
     problems: list[str] = field(default_factory=list)
     issuing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -45,7 +45,7 @@ class Applying:
     async def carry_out(
         self, actions: Iterable[Action], wanted: Desired, running: Mapping[str, Running], patience: Patience
     ) -> None:
-        """Everything but moving data. What fails is told in `problems`, and the rest goes on."""
+        """Everything but moving data. Failures are reported in `problems`, and the rest goes on."""
         self.problems.clear()
         self.remembered.intend(wanted)
         kinds = _by_kind(actions)

@@ -12,11 +12,9 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.control import removal
+from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
-from hive_mind.control.conditions import fleet_status
 from hive_mind.control.converging import Converging, Outcome
-from hive_mind.control.fleet_status import FleetStatus
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
 from hive_mind.control.manifests.revisions import scaled
@@ -24,19 +22,20 @@ from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.neighbours import refuse_taken_names
 from hive_mind.control.planning import plan as plans
 from hive_mind.control.planning.plan import Plan, summary
-from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder, fleets
+from hive_mind.control.status.conditions import fleet_status
+from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.control.status.watching import PERIOD_S, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
-from hive_mind.control.watching import PERIOD_S, Watching, pause
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
-from hive_mind.runtime.worker_config import BusConfig
+from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
 
 __all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
 
-TIMEOUT_S, STOP_TIMEOUT_S = 120.0, 20.0
 _REAL = Surroundings()
 
 
@@ -120,7 +119,7 @@ class HiveController:
             return {}
         return await (await self._platform(self._folder.state().platform)).observe()
 
-    async def call(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request of `runtime.serving` to an agent; "" for any that is ready."""
         state, name = self._folder.state(), agent or await self._any_agent()
         hosts = {one: process for process, nodes in state.allocation.items() for names in nodes.values() for one in names}
@@ -198,7 +197,7 @@ class HiveController:
             try:
                 await self._watch_once(watching)
             except* FleetLocked:
-                pass  # Whoever has the lock is doing what this one would.
+                pass  # The lock's holder is doing the same work.
             except* (HiveError, OSError) as errors:
                 watching.tell(str(errors.exceptions[0]))
             await pause(stop, period_s)

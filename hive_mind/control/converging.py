@@ -23,7 +23,7 @@ from hive_mind.control.planning.plan import Action, Plan, plan
 from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.relocation import relocate
 from hive_mind.control.remembering import Remembered
-from hive_mind.control.shortcomings import shortcomings
+from hive_mind.control.status.shortcomings import shortcomings
 from hive_mind.control.surroundings import Report, Surroundings
 from hive_mind.control.waiting import Patience, behind, is_done, until
 from hive_mind.errors import ConfigError, HiveError

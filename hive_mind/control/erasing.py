@@ -1,6 +1,6 @@
 """Erasing from a fleet that runs: a moderator says it in the hive, every node carries it out and confirms it there.
 
-Whoever does not confirm in time is owed: it hears of it when it is back, and asking again finds its confirmation.
+A process that does not confirm in time is listed as owed: it learns of it on return, and asking again finds its confirmation.
 """
 
 import asyncio
@@ -8,14 +8,15 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.erasure import Erasure
 from hive_mind.runtime.buses import scrub
-from hive_mind.runtime.erasing_at_home import Erased
-from hive_mind.runtime.quoted import quotes
-from hive_mind.runtime.receipts import Confirmed, Owed
-from hive_mind.runtime.worker_config import WorkerConfig, read_config
+from hive_mind.runtime.erasure.erasing_at_home import Erased
+from hive_mind.runtime.erasure.quoted import quotes
+from hive_mind.runtime.erasure.receipts import Confirmed, Owed
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 _POLL_S = 0.5
 _CALL_S = 60.0
@@ -29,7 +30,7 @@ class Controller(Protocol):
         """Where it remembers."""
         ...
 
-    async def call(self, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request to an agent."""
         ...
 
@@ -64,7 +65,7 @@ async def _look(controller: Controller, state: FleetState, wanted: Sequence[Eras
 
 async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased, timeout_s: float) -> None:
     await _look(controller, state, wanted, erased)
-    # What was looked at is what is looked for in the end; who has let go of it is told by the nodes.
+    # The texts found now are searched for at the end; nodes report who has erased them.
     erased.texts.update(erased.facts)
     erased.confirmed.clear()
     erased.owed.clear()
@@ -109,7 +110,7 @@ async def _scrubbed_bus(folder: FleetFolder, state: FleetState, wanted: Sequence
 
 
 def _config(folder: FleetFolder) -> WorkerConfig | None:
-    """What the processes of the fleet have in common, as any of them was told."""
+    """The configuration that all processes of the fleet share, as any of them has it."""
     for path in sorted(folder.config.glob("*.json")):
         try:
             return read_config(path)

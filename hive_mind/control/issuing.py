@@ -6,8 +6,8 @@ from pathlib import Path
 from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.identity.seals import KeySeal
-from hive_mind.runtime.keys import KeyFolder
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.workers.config import WorkerConfig
 
 # Renewed while there is time to notice that it can't be.
 _DAYS_LEFT = 30

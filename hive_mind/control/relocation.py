@@ -1,6 +1,6 @@
 """Moving a fleet to the next generation of its hive: everybody stops, the journals are made anew, everybody starts.
 
-The state names the new generation only when its journals are in place, and the former ones stay; whoever is interrupted begins
+The state names the new generation only when its journals are in place, and the former ones stay; an interrupted move begins
 again from those.
 """
 
@@ -13,6 +13,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.surroundings import Move
 from hive_mind.counted import counted
+from hive_mind.hive.topology.spec import is_shared
 
 
 async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Applying, move: Move, *, allow_loss: bool) -> None:
@@ -22,7 +23,7 @@ async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Ap
     if applying.problems:
         return
     old = remembered.state.last_hive
-    if old is not None and wanted.hive.topology != "single":
+    if old is not None and is_shared(wanted.hive.topology):
         report(f"move facts from {old.id} ({old.topology}) to {wanted.hive.id} ({wanted.hive.topology})")
         like = next(iter(wanted.processes.values()))
         moved = await move(

@@ -17,9 +17,10 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder, FleetState, Restarts
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.spec import is_shared
 from hive_mind.retry import RetrySettings, delay_s
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.worker_config import WorkerConfig, read_config
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 # A process that ran so long before it crashed did not crash because it was started.
 _QUIET_MS = 10 * 60 * 1000
@@ -43,14 +44,14 @@ class Remembered:
     def intend(self, wanted: Desired, *, is_new_generation: bool = False) -> None:
         """What is about to be made so. In a new generation nobody has to leave the former one."""
         state, hive = self.state, wanted.hive
-        is_shared = hive.topology != "single"
-        nodes = tuple(wanted.allocation.nodes) if is_shared else ()
+        has_hive = is_shared(hive.topology)
+        nodes = tuple(wanted.allocation.nodes) if has_hive else ()
         is_same = state.last_hive is not None and state.last_hive.id == hive.id
         self.keep(
             generation=wanted.generation,
             hive=hive,
-            last_hive=hive if is_shared else state.last_hive,
-            nodes=_with(state.nodes, nodes) if is_same or not is_shared else nodes,
+            last_hive=hive if has_hive else state.last_hive,
+            nodes=_with(state.nodes, nodes) if is_same or not has_hive else nodes,
             allocation=wanted.allocation.processes if is_new_generation else wanted.allocation.beside(state.allocation),
             left=() if is_new_generation else state.left,
             agents=_with(state.agents, wanted.allocation.attached),

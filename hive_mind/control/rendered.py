@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hive_mind.control.planning.resettling import founders_of
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 _GENERATION = re.compile(r"\.g([0-9]+)$")
 

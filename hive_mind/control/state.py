@@ -11,7 +11,7 @@ import msgspec
 from hive_mind.control.files import checked_name, private_folder
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.workers.config import HiveConfig
 
 REVISIONS_MAX = 10
 

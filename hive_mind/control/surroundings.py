@@ -19,9 +19,9 @@ from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.runtime import generations
 from hive_mind.runtime.buses import purge, reach
-from hive_mind.runtime.worker_config import BusConfig, HiveConfig
+from hive_mind.runtime.members import generations
+from hive_mind.runtime.workers.config import BusConfig, HiveConfig
 
 Report = Callable[[str], None]
 
@@ -32,7 +32,7 @@ def silent(line: str) -> None:
 
 
 class Move(Protocol):
-    """How facts come into the next generation: `runtime.generations.move`."""
+    """How facts come into the next generation: `runtime.members.generations.move`."""
 
     async def __call__(
         self,

@@ -26,7 +26,7 @@ class Patience:
 
     @property
     def left_s(self) -> float:
-        """How much is left; a little always, because what was begun has to be told that it is late."""
+        """Time left; never 0, because work under way must still be cancelled."""
         return max(0.1, self._end - self._clock())
 
     @property

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.hive.topology.spec import NAMES, TopologyName
+from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.spec import NAMES, TopologyName, reads
+from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +18,17 @@ class Arrangement:
 
     topology: TopologyName = "single"
     agents: int = 1
-    deal: str = "round-robin"
+    deal: str = Arm().deal
     down: int = 0
-    group_size: int = 5
-    replicas: int = 3
+    group_size: int = GROUP_SIZE
+    replicas: int = REPLICAS
 
     @property
     def arm(self) -> Arm:
         """The arm of an experiment. Raises `InvalidInput` for a topology that does not exist."""
         if self.topology not in NAMES:
             raise InvalidInput(f"unknown topology {self.topology!r}; known: {', '.join(NAMES)}")
-        groups = -(-self.agents // max(self.group_size, 1)) if self.topology == "federated" else 0
+        groups = -(-self.agents // max(self.group_size, 1)) if reads(self.topology, "groups") else 0
         return Arm(self.topology, self.agents, groups, self.replicas, self.deal)
 
     @property

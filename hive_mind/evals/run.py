@@ -19,6 +19,8 @@ from hive_mind.evals.experiments.values import Cell, DataSource, Retrieval
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.retrieval import Asked, ask_all, identical_share, scorecard_row
 from hive_mind.evals.running.data import row_id
+from hive_mind.hive.topology.spec import is_shared
+from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
@@ -35,10 +37,10 @@ class RetrievalRun:
 
     dataset: str
     data: Path
-    method: str = "hybrid"
+    method: str = METHOD
     scope: ScopeName = "per-conversation"
     name: str = ""
-    limit: int = 10
+    limit: int = LIMIT
     keep: Path | None = None
     arrangements: tuple[Arrangement, ...] = (Arrangement(),)
     ranking: RankingSettings | None = None
@@ -68,7 +70,7 @@ async def _rows(run: RetrievalRun, dataset: Dataset, means: Means) -> list[dict[
     for arrangement in run.arrangements:
         about: dict[str, object] = {"embedding": means.embedder.model if run.method in NEEDS_VECTORS else ""}
         asked = alone
-        if arrangement.topology != "single":
+        if is_shared(arrangement.topology):
             asked = await _ask(run, dataset, means, arrangement)
             about |= {"topology": arrangement.topology, "agents": arrangement.agents, "deal": arrangement.deal}
         about["identical_top10"] = identical_share(asked, alone, min(run.limit, 10))

@@ -247,10 +247,16 @@ class Retracted:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Facts newest first, and the partitions nobody spoke for."""
+    """Facts newest first, how many partitions were asked, and those that nobody answered for."""
 
     facts: tuple[HiveFact, ...]
+    partitions: int = 0
     missing: tuple[str, ...] = ()
+
+    @property
+    def completeness(self) -> float:
+        """Share of the hive's partitions that were listed."""
+        return 1.0 - len(self.missing) / self.partitions if self.partitions else 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,11 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import Announce, Replicate
 from hive_mind.model.probe import Probe
+from hive_mind.model.query import LIMIT
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
 from hive_mind.ranking.tokens import tokenize
@@ -106,11 +108,11 @@ class InMemoryHiveGraph:
         """Registered agents by name, of this replica and merged ones."""
         with self._turn:
             node = self._first
-            node.policy.now = self._now()
+            now = self._now()
             entries = node.registry.with_prefix("agent/").items()
             known = ((subject_of(key), value) for key, value in entries)
             return {
-                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name))
+                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name, now))
                 for name, value in known
             }
 
@@ -118,14 +120,14 @@ class InMemoryHiveGraph:
         """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
         with self._turn:
             self._write(by, f"trust/{agent_id}", repr(float(trust)))
-            return self._node(by).policy.trust(agent_id)
+            return self._node(by).policy.trust(agent_id, self._now())
 
     def rate(self, rater: str, subject: str, good: int, bad: int) -> float:
         """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
         with self._turn:
             value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": self._now().wall_ms}).decode()
             self._write(rater, rating_key(rater, subject), value)
-            return self._node(rater).policy.trust(subject)
+            return self._node(rater).policy.trust(subject, self._now())
 
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +136,7 @@ class InMemoryHiveGraph:
         agent_id: str,
         content: str,
         concept: str = "",
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
         source: str = "",
         ttl_ms: int = 0,
@@ -159,7 +161,7 @@ class InMemoryHiveGraph:
         (held,) = self._ask_node(node, lambda request: Promote(request, [promotion]))
         return held
 
-    def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = 0.8, *, source: str = "") -> HiveFact:
+    def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = CONFIDENCE, *, source: str = "") -> HiveFact:
         """Vouch for a fact that is there, from a source of one's own."""
         return self._vouched(Promotion(self._known(fact_id).statement, agent_id, source or agent_id, confidence))
 
@@ -217,11 +219,13 @@ class InMemoryHiveGraph:
 
     # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+    def query_facts(self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
         """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
         return self._query(query, limit, min_confidence, agent_id, is_local=True)
 
-    def query_federated(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+    def query_federated(
+        self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = ""
+    ) -> list[HiveFact]:
         """The best facts of the whole hive."""
         return self._query(query, limit, min_confidence, agent_id, is_local=False)
 

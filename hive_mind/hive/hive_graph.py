@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
 from hive_mind.model.evidence import HiveFact
+from hive_mind.model.fact import CONFIDENCE
+from hive_mind.model.query import LIMIT
 
 
 class HiveAgent(NamedTuple):
@@ -53,7 +55,7 @@ class HiveGraph(Protocol):
         agent_id: str,
         content: str,
         concept: str = "",
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
         source: str = "",
         ttl_ms: int = 0,
@@ -67,11 +69,13 @@ class HiveGraph(Protocol):
         may not."""
         ...
 
-    def query_facts(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+    def query_facts(self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
         """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
         ...
 
-    def query_federated(self, query: str, limit: int = 10, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
+    def query_federated(
+        self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = ""
+    ) -> list[HiveFact]:
         """The best facts of the whole hive."""
         ...
 

@@ -40,7 +40,7 @@ from hive_mind.hive.index.replica import Counted, Replica, tell
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.membership.clock_skew_retraction import ClockSkewRetraction
 from hive_mind.hive.policy.admission import believable, bounded
-from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_chunks import announced
 from hive_mind.hive.policy.registry_service import REGISTRY, RegistryService, facts_taken_back, has_erasure, record_of
@@ -114,7 +114,7 @@ class HiveNode:
         self.registry_service = RegistryService(self.registry, self.policy, self.partitions, self.clock)
         self.registry_service.own_actors.add(actor)
         self.clock_skew = ClockSkewRetraction(self.policy, self.partitions.shares, self.clock, self.registry_service.own_actors)
-        self.questions = Questions(name, self.partitions, self.replica, self.policy, self.settings.scatter)
+        self.questions = Questions(name, self.partitions, self.replica, self.settings.scatter)
         self._housekeeping_at_ms = self._revision = 0
         self.refused: dict[str, int] = {}
         """What was refused of others' messages, by reason."""
@@ -128,8 +128,7 @@ class HiveNode:
 
     def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept; what of it was lost is had from others again. Once, before the first event."""
-        self.policy.now = now
-        everything = list(kept)
+        at, everything = self.policy.at(now), list(kept)
         about_shares = [record for record in everything if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
         records = [record for record in everything if isinstance(record, Put)]
         held = self.partitions.load(about_shares, is_founding=self._is_founding)
@@ -149,7 +148,7 @@ class HiveNode:
             elif record.key == OFFSET:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
-            self.policy.note_first_seen(share.all_sealed())
+            at.note_first_seen(share.all_sealed())
             # What is lost may be its clock: it says nothing earlier than what is here.
             for given in share.all_sealed() if len(records) < len(everything) else ():
                 self.clock.take(given.assertion.stamp, now.wall_ms, None)
@@ -157,59 +156,54 @@ class HiveNode:
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
         kept_too = (Put(META, ACTOR + actor, b"") for actor in sorted(self.registry_service.own_actors))
-        return [Persist([*held, *kept_too]), *(self._disown() if self.policy.seal.revision else [])]
+        return [Persist([*held, *kept_too]), *(self._disown(at) if self.policy.seal.revision else [])]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """What is to be done about an event, in this order."""
-        self.policy.now = now
+        """Effects of an event, in execution order."""
+        at = self.policy.at(now)
         match event:
             case Received(sender, message, delivery):
-                return self._receive(sender, message) + ([Acknowledge(delivery)] if delivery else [])
+                return self._receive(sender, message, at) + ([Acknowledge(delivery)] if delivery else [])
             case Promote():
-                return self._promote(event)
+                return self._promote(event, at)
             case Retract():
-                return self._retract(event)
+                return self._retract(event, at)
             case Write():
-                return self._write(event)
+                return self._write(event, at)
             case Ask():
-                return self.questions.ask(event)
+                return self.questions.ask(event, at)
             case Listing():
-                return self.questions.listed(event)
+                return self.questions.listed(event, at)
             case Fetch():
-                return self.questions.fetch(event)
+                return self.questions.fetch(event, at)
             case Rearrange(topology, is_next):
-                return self._rearrange(topology, is_next=is_next)
+                return self._rearrange(topology, now, is_next=is_next)
             case Tick():
-                return self._tick()
+                return self._tick(at)
             case Reconnected():
-                return self._reconnected()
+                return self._reconnected(now)
             case _:
                 raise InvalidInput(f"a node by itself does not know how to {type(event).__name__.lower()}")
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search this node's replica for a peer. None: not for a topology this node does not know."""
-        self.policy.now = now
-        return self.questions.answer(bounded(request))
+        return self.questions.answer(bounded(request), self.policy.at(now))
 
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left; never necessary."""
-        self.policy.now = now
-        return self.replica.index_some(_INDEXED_AT_ONCE, self.policy)
+        return self.replica.index_some(_INDEXED_AT_ONCE, self.policy.at(now))
 
     def fact(self, fact_id: str, now: Now) -> HiveFact | None:
         """A fact as this node's replica has it."""
-        self.policy.now = now
-        return self.replica.fact(fact_id, self.policy)
+        return self.replica.fact(fact_id, self.policy.at(now))
 
     def counted(self, now: Now) -> Mapping[str, Counted]:
         """What searches of this node's replica can find, by id."""
-        self.policy.now = now
-        return self.replica.counted(self.policy)
+        return self.replica.counted(self.policy.at(now))
 
     def collectable(self, now: Now) -> list[str]:
         """Facts that housekeeping would remove now: a dry run."""
-        self.policy.now = now
-        return self.partitions.collect(Stamp(0), {}, dry_run=True)
+        return self.partitions.collect(Stamp(0), {}, self.policy.at(now), dry_run=True)
 
     def keep_house_next(self) -> None:
         """Let the next `Tick` look for what has expired, however long ago that was done."""
@@ -228,47 +222,47 @@ class HiveNode:
 
     # ── agents write ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _promote(self, event: Promote) -> list[Effect]:
-        wall_ms = self.policy.hive_ms()
+    def _promote(self, event: Promote, at: PolicyNow) -> list[Effect]:
+        wall_ms = at.hive_ms()
         taken: dict[str, Taken] = {}
-        held = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), taken)
-        self.clock_skew.note(taken)
-        return [*self._written(taken), Done(event.request, self.outbox.noted(held, taken))]
+        held = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), taken, at)
+        self.clock_skew.note(taken, at)
+        return [*self._written(taken, at), Done(event.request, self.outbox.noted(held, taken))]
 
-    def _retract(self, event: Retract) -> list[Effect]:
+    def _retract(self, event: Retract, at: PolicyNow) -> list[Effect]:
         taken: dict[str, Taken] = {}
-        outcomes, entries = self.registry_service.retract(event, taken)
-        self.registry_service.apply(entries, taken, are_just_written=True)
-        return [*self._written(taken, entries), Done(event.request, tuple(outcomes))]
+        outcomes, entries = self.registry_service.retract(event, taken, at)
+        self.registry_service.apply(entries, taken, at, are_just_written=True)
+        return [*self._written(taken, at, entries), Done(event.request, tuple(outcomes))]
 
-    def _write(self, event: Write) -> list[Effect]:
-        written, reasons = self.registry_service.write(event.entries, event.by)
+    def _write(self, event: Write, at: PolicyNow) -> list[Effect]:
+        written, reasons = self.registry_service.write(event.entries, event.by, at)
         taken: dict[str, Taken] = {}
-        self.registry_service.apply(written, taken, are_just_written=True)
+        self.registry_service.apply(written, taken, at, are_just_written=True)
         erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
-        return [*erased, *self._written(taken, written), Done(event.request, tuple(reasons))]
+        return [*erased, *self._written(taken, at, written), Done(event.request, tuple(reasons))]
 
-    def _written(self, taken: Mapping[str, Taken], entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
+    def _written(self, taken: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
         known = tuple(entries)
         records = tell(self.replica, taken) + [record_of(entry) for entry in known]
         if not records:
             return []
-        self.policy.note_first_seen(given for some in taken.values() for given in some.adds)
+        at.note_first_seen(given for some in taken.values() for given in some.adds)
         records.append(Put(META, CLOCK, msgspec.msgpack.encode(self.clock.last)))
-        posted, sends = self._post(taken)
+        posted, sends = self._post(taken, at.now)
         return [Persist([*records, *posted]), *sends, *self._announced(known)]
 
     def _announced(self, entries: Sequence[RegistryEntry]) -> list[Send]:
         others = tuple(node for node in self.topology.nodes if node != self.name)
         return [Send(others, some) for some in announced(entries, self.settings.gossip.step_bytes_max)] if others else []
 
-    def _post(self, taken: Mapping[str, Taken]) -> tuple[list[Record], list[Send]]:
-        return self.outbox.deliver(taken, self.topology.holders, self.name, self.policy.now.mono_ms)
+    def _post(self, taken: Mapping[str, Taken], now: Now) -> tuple[list[Record], list[Send]]:
+        return self.outbox.deliver(taken, self.topology.holders, self.name, now.mono_ms)
 
     # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _receive(self, sender: str, message: Message) -> list[Effect]:
+    def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
         self.questions.latencies.heard(sender)
         match message:
             case PoolRequest() | FactsRequest() | ListRequest():
@@ -277,121 +271,121 @@ class HiveNode:
                 told = message if sender == self.name else believable(message, self.policy.tenant)
                 if not isinstance(told, PoolReply):
                     told = msgspec.structs.replace(told, facts=tuple(filter(self.policy.is_to_be_shown, told.facts)))
-                    self.registry_service.note_seen(told.facts)
-                return self.questions.take(sender, told)
+                    self.registry_service.note_seen(told.facts, at)
+                return self.questions.take(sender, told, at)
             case Replicate():
-                return self._replicate(sender, message)
+                return self._replicate(sender, message, at)
             case Receipt():
                 records, facts = self.outbox.received(sender, message.parcel)
                 shared: list[Effect] = [Shared(tuple(sorted(set(facts))))] if facts else []
                 return [Persist(records), *shared] if records else shared
             case Announce():
-                return self._take_entries(message.entries)
+                return self._take_entries(message.entries, at)
             case SyncOffer():
-                records, answers = self.repair.on_offer(sender, message, self.policy.now)
-                return [*self._took({}, records), *answers]
+                records, answers = self.repair.on_offer(sender, message, at.now)
+                return [*self._took({}, at, records), *answers]
             case SyncState():
-                return self._on_state(sender, message)
+                return self._on_state(sender, message, at)
             case SyncStep():
-                taken, records, answers = self.repair.on_step(sender, message)
-                return [*self._took(taken, records), *answers]
+                taken, records, answers = self.repair.on_step(sender, message, at)
+                return [*self._took(taken, at, records), *answers]
             case _:
                 return []
 
-    def _replicate(self, sender: str, message: Replicate) -> list[Effect]:
+    def _replicate(self, sender: str, message: Replicate, at: PolicyNow) -> list[Effect]:
         """Keep what is new, also where a partition is named twice; of one that moved away until the new holders have it."""
         taken: dict[str, Taken] = {}
         for changes in message.changes:
             if self.topology.holders(changes.partition):
-                some = self.partitions.share(changes.partition).take_changes(changes, self.policy)
+                some = self.partitions.share(changes.partition).take_changes(changes, at)
                 taken.setdefault(changes.partition, Taken()).extend(some)
         astray = {name: some for name, some in taken.items() if self.partitions.is_astray(name)}
-        posted, sends = self._post(astray) if astray else ([], [])
-        return [*self._took(taken, posted), *sends, Send((sender,), Receipt(message.parcel))]
+        posted, sends = self._post(astray, at.now) if astray else ([], [])
+        return [*self._took(taken, at, posted), *sends, Send((sender,), Receipt(message.parcel))]
 
-    def _took(self, taken: Mapping[str, Taken], more: Iterable[Record] = ()) -> list[Effect]:
+    def _took(self, taken: Mapping[str, Taken], at: PolicyNow, more: Iterable[Record] = ()) -> list[Effect]:
         """Make durable what came from others."""
         for some in taken.values():
             for given in some.adds:
-                self.clock.take(given.assertion.stamp, self.policy.hive_ms())
+                self.clock.take(given.assertion.stamp, at.hive_ms())
             for reason, count in some.refused.items():
                 self.refused[reason] = self.refused.get(reason, 0) + count
-        self.policy.note_first_seen(given for some in taken.values() for given in some.adds)
+        at.note_first_seen(given for some in taken.values() for given in some.adds)
         records = [*tell(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
         return [Persist(records)] if records else []
 
-    def _take_entries(self, entries: Iterable[RegistryEntry]) -> list[Effect]:
-        changed = self.registry_service.take(entries, self.refused)
+    def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:
+        changed = self.registry_service.take(entries, self.refused, at)
         taken: dict[str, Taken] = {}
-        self.registry_service.apply(changed, taken)
+        self.registry_service.apply(changed, taken, at)
         erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
         erased += [record_of(entry) for entry in changed]
-        return [*self._took(taken, erased), *self._written(self.clock_skew.concede())]
+        return [*self._took(taken, at, erased), *self._written(self.clock_skew.concede(at), at)]
 
-    def _on_state(self, sender: str, state: SyncState) -> list[Effect]:
-        if (answers := self.repair.on_state(sender, state)) is None:
+    def _on_state(self, sender: str, state: SyncState, at: PolicyNow) -> list[Effect]:
+        if (answers := self.repair.on_state(sender, state, at.now)) is None:
             return []
-        taken, records = self._hear_time(sender, state)
+        taken, records = self._hear_time(sender, state, at)
         records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
         # Only now: a node that reports agreement has persisted everything.
         self.partitions.handed_over(sender, state.same_past)
-        entries = self._take_entries(state.registry)
-        return [*self._took(taken), *entries, *self._took(self.partitions.let_go(), records), *answers]
+        entries = self._take_entries(state.registry, at)
+        return [*self._took(taken, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 
-    def _hear_time(self, sender: str, state: SyncState) -> tuple[dict[str, Taken], list[Record]]:
+    def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
         """A member says what time it is. Once that is known, what was only hidden until then is removed."""
         taken: dict[str, Taken] = {}
         was_synced = self.time.is_synced
-        is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, self.policy.now)
+        is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
         if self.time.is_synced and not was_synced:
-            self.registry_service.apply_all(taken)
+            self.registry_service.apply_all(taken, at)
         return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
 
-    def _reconnected(self) -> list[Effect]:
+    def _reconnected(self, now: Now) -> list[Effect]:
         """Say again, and exchange, soon: what was said lately may be lost."""
-        self.outbox.hasten(self.policy.now.mono_ms)
-        self.repair.gossip.hasten(self.policy.now)
+        self.outbox.hasten(now.mono_ms)
+        self.repair.gossip.hasten(now)
         return []
 
     # ── time passes ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _tick(self) -> list[Effect]:
-        now = self.policy.now
-        effects = [*(self._disown() if self.policy.seal.revision != self._revision else ()), *self.questions.tick()]
+    def _tick(self, at: PolicyNow) -> list[Effect]:
+        now = at.now
+        effects = [*(self._disown(at) if self.policy.seal.revision != self._revision else ()), *self.questions.tick(at)]
         records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
         effects += [Persist(records), *sends] if records else sends
         effects += self.repair.offers(now)
         if now.mono_ms >= self._housekeeping_at_ms:
             self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
-            effects += self._keep_house()
+            effects += self._keep_house(at)
         return effects
 
-    def _disown(self) -> list[Effect]:
+    def _disown(self, at: PolicyNow) -> list[Effect]:
         """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
         seal, taken = self.policy.seal, dict[str, Taken]()
-        self._revision, gone = seal.revision, self.registry_service.disown(taken)
-        return self._took(taken, [Put(META, REVOKED, seal.revocations), *gone])
+        self._revision, gone = seal.revision, self.registry_service.disown(taken, at)
+        return self._took(taken, at, [Put(META, REVOKED, seal.revocations), *gone])
 
-    def _keep_house(self) -> list[Effect]:
+    def _keep_house(self, at: PolicyNow) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
         taken: dict[str, Taken] = {}
-        hive_ms = self.time.trusted_ms(self.policy.now)
+        hive_ms = at.trusted_ms()
         if hive_ms is None:
             return []
         self.clock.pull_back(hive_ms)
-        self.partitions.collect(self.clock.tick(hive_ms), taken)
+        self.partitions.collect(self.clock.tick(hive_ms), taken, at)
         # Before anything is removed: what is taken back by an entry written again goes in the same step.
-        again = self.registry_service.mend(hive_ms)
-        self.registry_service.apply_all(taken)
+        again = self.registry_service.mend(hive_ms, at)
+        self.registry_service.apply_all(taken, at)
         for partition, share in self.partitions.shares.items():
             share.forget_proofs(
                 round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())
             )
         self.policy.forget_first_seen(one for share in self.partitions.shares.values() for one in share.all_sealed())
-        return [*self._took(taken, [record_of(entry) for entry in again]), *self._announced(again)]
+        return [*self._took(taken, at, [record_of(entry) for entry in again]), *self._announced(again)]
 
-    def _rearrange(self, topology: Topology, *, is_next: bool) -> list[Effect]:
+    def _rearrange(self, topology: Topology, now: Now, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:
             return []
         former = set(self.topology.nodes)
@@ -400,5 +394,5 @@ class HiveNode:
         self.time.members = len(topology.nodes)
         self.time.forget(former - set(topology.nodes))
         self.replica.rearrange(self.partitions.searchable())
-        self.repair.rearranged(self.policy.now)
+        self.repair.rearranged(now)
         return [Persist(records)] if records else []

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hive_mind.memory.base import Hive
-from hive_mind.memory.conversion import fact_of, voices_of
 from hive_mind.memory.disputes import likeliest_first, with_rivals
-from hive_mind.memory.former import after_successors
-from hive_mind.memory.private_index import Home, is_at_home
+from hive_mind.memory.editions.former import after_successors
+from hive_mind.memory.sharing.conversion import fact_of, voices_of
+from hive_mind.memory.sharing.private_index import Home, is_at_home
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
@@ -27,7 +27,7 @@ from hive_mind.ranking.merge import merge_found, total
 from hive_mind.ranking.pipeline import Ranked, in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 
-# A fact may be taken back between being found and being fetched; then the next best takes its place, so many times.
+# A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
 _FETCHES_MAX = 4
 # More than any hive holds; a depth travels as a number.
 _DEPTH_MAX = 1 << 31

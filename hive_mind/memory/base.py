@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
-from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import LIMIT, Query
+from hive_mind.model.search_result import FactList, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,9 @@ class Memory(Protocol):
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -62,15 +63,15 @@ class Memory(Protocol):
         """Keep content verbatim. The same text from the same source is kept once."""
         ...
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         ...
 
-    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
         ...
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         ...
 
@@ -103,7 +104,7 @@ class Hive(Protocol):
     """A hive, as a memory sees it. All methods raise `BackendError` where the node it is asked through can't be reached."""
 
     async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
-        """Share statements; what happened to each, in order. Promoting the same again changes nothing and tells how far it is."""
+        """Share statements; what happened to each, in order. Promoting the same again changes nothing and says how far it is."""
         ...
 
     async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:

@@ -15,21 +15,22 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, Plan
-from hive_mind.memory.editions import edits_of
-from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
-from hive_mind.memory.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
-from hive_mind.memory.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
+from hive_mind.memory.editions.editions import edits_of
+from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
-from hive_mind.memory.unindexed import current_count
+from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
+from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
+from hive_mind.memory.transfer.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
+from hive_mind.model.fact import CONFIDENCE, Fact, Relation
 from hive_mind.model.ids import episode_id
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import LIMIT, Query
+from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact
@@ -69,9 +70,9 @@ class CognitiveMemory:
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -112,24 +113,24 @@ class CognitiveMemory:
         )
 
     @operation("search_memory")
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         async with self.awake() as awake:
             is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
             vector = None if is_lexical else await self._vectors.of_query(asked.text)
-            return awake.recall.search(asked, vector)
+            return SearchResult(awake.recall.search(asked, vector))
 
-    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
         refuse_limit(1 if limit is None else limit)
         async with self.awake() as awake:
-            return [fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit]
+            return FactList([fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit])
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
-        return [fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit]
+        return FactList([fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit])
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, superseded and retracted ones too."""
@@ -229,7 +230,7 @@ class CognitiveMemory:
     async def import_lines(self, lines: Sequence[str]) -> int:
         """Take in what `export` wrote; facts already known gain its sources. Returns how many facts the lines held.
 
-        Raises `InvalidInput` naming the bad lines; then nothing was taken in. Whoever is stopped takes in the same again.
+        Raises `InvalidInput` naming the bad lines; then nothing was taken in. An interrupted caller repeats the same call.
         """
         async with self.awake() as awake:
             meta = await awake.store.meta()
@@ -284,7 +285,7 @@ class CognitiveMemory:
         self._here.enter()
 
     async def __aenter__(self) -> "CognitiveMemory":
-        """Wake now, so that a locked or damaged database is told at once."""
+        """Wake now, so that a locked or damaged database is reported at once."""
         async with self.awake():
             return self
 

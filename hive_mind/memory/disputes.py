@@ -1,6 +1,6 @@
 """Which of the facts that are shown can't be true beside one another, and what speaks for each of them.
 
-Nothing is left out for it: whoever reads sees both, which is newer, and which has more sources. A node marks what it holds
+Nothing is left out for it: a reader sees both, which is newer, and which has more sources. A node marks what it holds
 (status "disputed"); here the facts of one answer are compared, because two that disagree may be kept by different nodes.
 """
 
@@ -12,7 +12,7 @@ from itertools import combinations
 from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.hive.trust.voting import DEFAULT, vote
-from hive_mind.memory.conversion import statement_of
+from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit

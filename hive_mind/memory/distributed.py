@@ -1,8 +1,8 @@
 """An agent's memory with a hive behind it: local first, then shared; found together with what all others know.
 
 It keeps the promises of `CognitiveMemory`, and the agent can't tell the difference. Everything is written to the agent's own
-database first; then what passes the gate is told to the hive. The hive may be away: nothing is lost, it is told later, and a
-search says how much of it was reached. The `local_…` methods never leave home.
+database first; then facts that pass the gate are promoted. The hive may be away: nothing is lost, they are promoted later, and a
+search result says how much of it was reached. The `local_…` methods never leave home.
 """
 
 import logging
@@ -15,22 +15,22 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.conversion import fact_of
-from hive_mind.memory.erased_from import erase_from
-from hive_mind.memory.erasing import Found, the_one
-from hive_mind.memory.forgotten import mark_forgotten
+from hive_mind.memory.erasure.erased_from import erase_from
+from hive_mind.memory.erasure.erasing import Found, the_one
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.review import Review
 from hive_mind.memory.opening import Awake
-from hive_mind.memory.outbox import Outbox
-from hive_mind.memory.private_index import Home
-from hive_mind.memory.promotion import PromotionSettings
 from hive_mind.memory.reembedding import Progress
-from hive_mind.memory.review import Review
+from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.memory.sharing.forgotten import mark_forgotten
+from hive_mind.memory.sharing.outbox import Outbox
+from hive_mind.memory.sharing.private_index import Home
 from hive_mind.memory.summary import concept_matches
-from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
-from hive_mind.model.fact import KEPT_HOME, Fact, Relation, Sharing
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation, Sharing
+from hive_mind.model.query import LIMIT, Query
+from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.tracing import operation
 
@@ -43,7 +43,7 @@ _NAMES_SHOWN = 5
 class DistributedCognitiveMemory:
     """The `Memory` protocol over one agent's own memory and a hive. `agent` is the name under which it promotes and retracts.
 
-    `forgets`: the hive drops what grows old, so it is told of what is said again, and counts from then. `has_lost`: whether the
+    `forgets`: the hive drops what grows old, so repeated statements are promoted again. `has_lost`: whether the
     node was damaged and nobody else holds what it held.
     """
 
@@ -64,8 +64,6 @@ class DistributedCognitiveMemory:
         # Of which waking of the local memory everything was looked at.
         self._settled_waking = 0
         self._reached = 1.0
-        self.last_gathered: Gathered | None = None
-        """What the hive's part in the last search was: who was asked, and who stayed silent."""
         local.listen(self._note)
 
     def reviewed_by(self, review: Review | None) -> None:
@@ -81,16 +79,16 @@ class DistributedCognitiveMemory:
 
     @property
     def completeness(self) -> float:
-        """Share of the hive that the last search or listing reached: 1.0 for all, 0.0 where it was away."""
+        """Share of the hive that the latest search or listing reached, by any caller; each result has its own."""
         return self._reached
 
     async def store_fact(
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -115,7 +113,7 @@ class DistributedCognitiveMemory:
         return self._local.episode_of(content, summary)
 
     @operation("search_memory")
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         await self._settle_after_waking()
@@ -124,14 +122,14 @@ class DistributedCognitiveMemory:
                 return await self._search(awake, asked)
             except BackendError as error:
                 self._tell_reached(0.0, str(error))
-        return await self._local.search_facts(asked)
+        return SearchResult(await self._local.search_facts(asked), completeness=0.0)
 
-    async def get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts of the hive and of this agent, newest first."""
         refuse_limit(1 if limit is None else limit)
         return await self._listed("", limit, lambda _: True)
 
-    async def search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
         return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
@@ -149,7 +147,7 @@ class DistributedCognitiveMemory:
     async def retract_fact(self, fact_id: str) -> Fact:
         """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`.
 
-        A moderator takes back what anybody said: it leaves the hive, whoever said it.
+        A moderator can take back any agent's fact: it leaves the hive.
         """
         await self._settle_after_waking()
         own = await self._local.get_fact(fact_id)
@@ -219,16 +217,16 @@ class DistributedCognitiveMemory:
             await mark_forgotten(self._local, self._hive)
 
     async def on_shared(self, fact_ids: Sequence[str]) -> None:
-        """To be told when facts have reached a node that others ask; not from inside a call to the hive."""
+        """Call it when facts have reached a node that others ask; not from inside a call to the hive."""
         await self._outbox.shared(fact_ids)
 
     async def local_store_fact(
         self,
         concept: str,
         content: str,
-        confidence: float = 0.8,
+        confidence: float = CONFIDENCE,
         *,
-        source: str = "user",
+        source: str = SOURCE,
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
@@ -236,15 +234,15 @@ class DistributedCognitiveMemory:
         said = Candidate(content, concept, confidence, said_at, labels=labels)
         return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
 
-    async def local_search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def local_search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best of this agent's own facts."""
         return await self._local.search_facts(query, limit)
 
-    async def local_get_all_facts(self, limit: int | None = None) -> list[Fact]:
+    async def local_get_all_facts(self, limit: int | None = None) -> FactList:
         """This agent's own current facts, newest first."""
         return await self._local.get_all_facts(limit)
 
-    async def local_search_by_concept(self, concept: str, limit: int = 10) -> list[Fact]:
+    async def local_search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """This agent's own current facts about a concept, newest first."""
         return await self._local.search_by_concept(concept, limit)
 
@@ -283,7 +281,7 @@ class DistributedCognitiveMemory:
         return fact_of(found[0]) if found else None
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
-        """Wake now, and tell the hive what it was not told before."""
+        """Wake now, and promote what is pending."""
         await self._settle_after_waking()
         return self
 
@@ -296,7 +294,7 @@ class DistributedCognitiveMemory:
             self._home.note(fact.id)
 
     async def _settled(self, facts: Sequence[Fact]) -> list[Fact]:
-        """What was written, after the hive was told of it. Nothing here may fail: the facts are durable."""
+        """What was written, after it was promoted. Nothing here may fail: the facts are durable."""
         await self._outbox.settle()
         return [self._local.known(fact.id) or fact for fact in facts]
 
@@ -324,12 +322,11 @@ class DistributedCognitiveMemory:
             self._home = Home(awake.recall)
         return self._home
 
-    async def _search(self, awake: Awake, query: Query) -> list[Hit]:
+    async def _search(self, awake: Awake, query: Query) -> SearchResult:
         asking = Asking(self._hive, self._home_of(awake))
         found = await self._candidates(awake, asking, query)
-        self.last_gathered = found.gathered
         self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
-        return await asking.hits(found, query.limit)
+        return SearchResult(await asking.hits(found, query.limit), found.gathered)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""
@@ -340,34 +337,29 @@ class DistributedCognitiveMemory:
         vector = None if query.method == "keyword" else await self._local.query_vector(awake, query.text)
         return await asking.candidates(query, vector)
 
-    async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> list[Fact]:
+    async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> FactList:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             known = awake.recall.facts.copy()
-        others = await self._others(concept, limit, known)
+        others, share = await self._others(concept, limit, known)
         own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
         # Own facts in the order in which they came, others where their time puts them.
-        return list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit]
+        return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], share)
 
-    async def _others(self, concept: str, limit: int | None, known: Container[str]) -> list[Fact]:
-        """Facts of the hive that this agent does not hold, newest first: `limit` of them, or all there are."""
+    async def _others(self, concept: str, limit: int | None, known: Container[str]) -> tuple[list[Fact], float]:
+        """Facts of the hive that this agent does not hold, newest first: `limit` of them, or all there are; and completeness."""
         asked = limit
         try:
             while True:
                 listed = await self._hive.facts(concept=concept, limit=asked)
-                self._tell_reached(self._share_without(listed.missing), f"{len(listed.missing)} partitions did not answer")
+                self._tell_reached(listed.completeness, f"{len(listed.missing)} partitions did not answer")
                 others = [fact_of(found) for found in listed.facts if found.id not in known]
                 if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
-                    return others
+                    return others, listed.completeness
                 asked *= 4
         except BackendError as error:
             self._tell_reached(0.0, str(error))
-            return []
-
-    def _share_without(self, missing: Sequence[str]) -> float:
-        """A listing does not say how many partitions there are; the last search did."""
-        partitions = self.last_gathered.partitions if self.last_gathered else 0
-        return 1.0 - len(missing) / max(partitions, len(missing), 1)
+            return [], 0.0
 
     def _tell_reached(self, share: float, why: str) -> None:
         """One line when it changes."""

@@ -1,7 +1,7 @@
 """Facts by id: those a memory may need at any moment in RAM, those that were taken back for good in its store.
 
 An agent that stores and retracts without end would otherwise hold all it ever took back. Of such a fact the id remains, 16 bytes;
-whoever asks for it (somebody says it again) has it read, some tens of microseconds later.
+a lookup (the fact is stated again) reads it, in some tens of microseconds.
 """
 
 from collections.abc import Callable, Iterator, ValuesView

@@ -1,7 +1,7 @@
 """The event loop that a memory is used in: one at a time, also where threads come for it at the same moment.
 
-What waits in one loop can't be woken by another: who comes from elsewhere is refused with a sentence instead of waiting for ever.
-A memory that sleeps, and that nobody is using, belongs to whoever comes next.
+What waits in one loop can't be woken by another: a call from another loop is refused with an error instead of waiting for ever.
+A memory that sleeps, and that nobody is using, belongs to the next caller.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class OneLoop:
         self._renew()
 
     def _renew(self) -> None:
-        """Whoever waits for one of these has bound it to a loop."""
+        """A waiter on one of these has bound it to a loop."""
         self.waking, self.is_idle = asyncio.Lock(), asyncio.Event()
         self.is_idle.set()
 

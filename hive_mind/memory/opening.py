@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hive_mind.memory.erasing import erasures_in
+from hive_mind.memory.erasure.erasing import erasures_in
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import VectorSource

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from hive_mind.memory.disputes import with_rivals
-from hive_mind.memory.former import after_successors
+from hive_mind.memory.editions.former import after_successors
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
@@ -30,8 +30,8 @@ from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 # An agent trusts what it learned itself neither more nor less than average; a hive knows better.
 _OWN_TRUST = trust_share(1.0)
-# An index keeps the place of what was taken out. Beyond so many empty places for each fact, and some, it is made anew: where the
-# same few facts hold in turn, at once; where there are many, after so many changes that nobody minds the time it takes.
+# An index keeps the place of what was taken out. Beyond this many empty places for each fact, and some, it is rebuilt: where the
+# same few facts hold in turn, at once; where there are many, after enough changes to make the rebuild cheap.
 _EMPTY_PLACES_EACH, _EMPTY_PLACES_MIN = 4, 256
 # Facts that are loaded at once: some 50 ms, and more at once would take no less time for each.
 _AT_ONCE = 4096

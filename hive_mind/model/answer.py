@@ -1,9 +1,10 @@
 """What comes out: an answer with its sources, or an honest "not known"."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit
 
 
@@ -21,6 +22,7 @@ class Answer:
 
     `method` says how the text came about: "quoted" (verbatim from memory), "reasoned" (a language model wrote it) or "unknown".
     `confidence` is in [0, 1]. `closest` is what was found where nothing of it answers for certain, best first.
+    `completeness` and `gathered` are those of the search behind it (`SearchResult`).
     """
 
     text: str
@@ -28,6 +30,8 @@ class Answer:
     method: str
     confidence: float
     closest: tuple[Hit, ...] = ()
+    completeness: float = 1.0
+    gathered: Gathered | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_known(self) -> bool:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+SOURCE = "user"
+"""Who says what is given without a source."""
+
 
 @dataclass(frozen=True, slots=True)
 class Content:

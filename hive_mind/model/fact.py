@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from hive_mind.model.ids import canonical
 
+CONFIDENCE = 0.8
+"""Of a fact stored by hand."""
+
 
 class Sharing(StrEnum):
     """How far a fact has gone from its agent towards the hive. The agent's own database is the only place that keeps it.

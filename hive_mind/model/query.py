@@ -7,7 +7,11 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.scores import ComponentScores, Contributions
 
 Method = Literal["keyword", "vector", "hybrid"]
+METHOD: Method = "hybrid"
 METHODS: tuple[Method, ...] = get_args(Method)
+
+LIMIT = 10
+"""How many hits a search gives where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +19,8 @@ class Query:
     """`min_confidence` filters and never adds to a score. `with_superseded` also finds what was true before."""
 
     text: str
-    limit: int = 10
-    method: Method = "hybrid"
+    limit: int = LIMIT
+    method: Method = METHOD
     min_confidence: float = 0.0
     with_superseded: bool = False
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.probe import EvidenceColumns, Pool
-from hive_mind.model.query import Method
+from hive_mind.model.query import METHOD, Method
 from hive_mind.model.scores import ComponentScores, Contributions
 from hive_mind.ranking.fusion import RRF_K, linear, reciprocal
 from hive_mind.ranking.vector import floor_of_best
@@ -79,7 +79,7 @@ def rank(
     pool: Pool,
     evidence_of: Callable[[str], Evidence],
     limit: int,
-    method: Method = "hybrid",
+    method: Method = METHOD,
     settings: RankingSettings | None = None,
 ) -> list[Ranked]:
     """The best `limit` of a pool. Ties break by confidence, then by id, so that every node ranks alike."""

@@ -1,3 +1,3 @@
 """A run is a state machine whose steps are kept: `fold` them for its state, `wanted` says what should be under way, and
-`accepted` what an event means. All of it is pure; `agents.executor` does what is wanted.
+`accepted` what an event means. All of it is pure; `agents.runs.executor` does what is wanted.
 """

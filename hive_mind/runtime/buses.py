@@ -8,11 +8,11 @@ from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings, Envelope, EventBus
 from hive_mind.errors import BackendError
-from hive_mind.runtime.receipts import Owed
-from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.erasure.receipts import Owed
 from hive_mind.runtime.routes import Routed
+from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import secret
-from hive_mind.runtime.worker_config import BusConfig
+from hive_mind.runtime.workers.config import BusConfig
 
 # A member is expected back soon after its broker; a few attempts in vain cost nobody much.
 _RECONNECT_S_MAX = 2.0

@@ -1,10 +1,9 @@
 """What can be asked of an agent that runs, by name: store, learn, search, ask, facts, …; and what it answers, as plain values.
 
-An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others. Questions are dealt
-with one after the other, so that what is said of each is about that one.
+An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others.
 """
 
-import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -18,21 +17,23 @@ from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.erased_from import would_erase
-from hive_mind.memory.former import former_of, former_told
-from hive_mind.model.content import Content
+from hive_mind.memory.editions.former import former_of, former_told
+from hive_mind.memory.erasure.erased_from import would_erase
+from hive_mind.model.answer import Answer
+from hive_mind.model.content import SOURCE, Content
 from hive_mind.model.erasure import Erasure, Erasures, read_key
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Gathered
-from hive_mind.model.query import Hit, Method, Query
-from hive_mind.runtime.member import RunningMember
-from hive_mind.runtime.node import system_clock
-from hive_mind.runtime.sources_learned import LearnedSources, learn_files
+from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
+from hive_mind.model.search_result import SearchResult
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
     # They bring what reads workers, which a member of a hive without a fleet does not need.
-    from hive_mind.runtime.agent_runs import AgentRuns
-    from hive_mind.runtime.run_calls import RunCalls
+    from hive_mind.runtime.runs.agent_runs import AgentRuns
+    from hive_mind.runtime.runs.run_calls import RunCalls
 
 Reply = dict[str, Any]
 
@@ -45,14 +46,14 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     text: str = ""
     content: str = ""
     concept: str = ""
-    confidence: float = 0.8
-    source: str = "user"
+    confidence: float = CONFIDENCE
+    source: str = SOURCE
     said_at: str = ""
     labels: tuple[str, ...] = ()
     title: str = ""
     query: str = ""
-    method: Method = "hybrid"
-    limit: int = 10
+    method: Method = METHOD
+    limit: int = LIMIT
     question: str = ""
     fact_id: str = ""
     local: bool = False
@@ -85,7 +86,6 @@ class AgentCalls:
     ) -> None:
         self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
         self._sources = sources or LearnedSources()
-        self._asking = asyncio.Lock()
 
     async def do(self, call: Call) -> Any:
         """What it answers. Raises `HiveError`."""
@@ -119,25 +119,19 @@ class AgentCalls:
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
 
     async def _do_search(self, call: Call) -> Any:
-        async with self._asking:
-            hits = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
-            return {"hits": [self._hit(hit) for hit in hits], **self._reached()}
+        found = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
+        return {"hits": self._hits(found, found.gathered), **_reached(found)}
 
     async def _do_ask(self, call: Call) -> Any:
-        async with self._asking:
-            answer = await self._agent.answer_question(call.question, call.limit, call.method)
-            sources = [self._hit(hit) for hit in answer.sources]
-            told = {"closest": [self._hit(hit) for hit in answer.closest]} if answer.closest else {}
-            return {"answer": answer.text, "is_known": answer.is_known, "sources": sources, **told, **self._reached()}
+        answer = await self._agent.answer_question(call.question, call.limit, call.method)
+        reply = {"answer": answer.text, "is_known": answer.is_known, "sources": self._hits(answer.sources, answer.gathered)}
+        closest = {"closest": self._hits(answer.closest, answer.gathered)} if answer.closest else {}
+        return reply | closest | _reached(answer)
 
     async def _do_facts(self, call: Call) -> Any:
-        async with self._asking:
-            shared, limit = self._shared, call.limit if call.limit > 0 else None
-            if shared is not None and call.local:
-                facts = await shared.local_get_all_facts(limit)
-            else:
-                facts = await self._agent.memory.get_all_facts(limit)
-            return {"facts": [_held(fact) for fact in facts], "completeness": shared.completeness if shared else 1.0}
+        shared, limit = self._shared, call.limit if call.limit > 0 else None
+        facts = await (shared.local_get_all_facts(limit) if shared and call.local else self._agent.memory.get_all_facts(limit))
+        return {"facts": [_held(fact) for fact in facts], "completeness": facts.completeness}
 
     async def _do_export(self, call: Call) -> Any:
         del call
@@ -185,7 +179,7 @@ class AgentCalls:
             raise InvalidInput("say whether it was good: true or false")
         node, key = self._member.member.node, rating_key(self._agent.name, call.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
-        await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(), tuned))
+        await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(system_clock()), tuned))
         return self._trust_in(call.to)
 
     async def _do_rule(self, call: Call) -> Any:
@@ -246,7 +240,7 @@ class AgentCalls:
             raise InvalidInput(refusal)
 
     def _trust_in(self, agent: str) -> Reply:
-        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent)}
+        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
 
     async def _runs(self) -> "RunCalls":
         if self._given_runs is None:
@@ -264,12 +258,10 @@ class AgentCalls:
         memory = self._agent.memory
         return memory if isinstance(memory, DistributedCognitiveMemory) else None
 
-    @property
-    def _gathered(self) -> Gathered | None:
-        return self._shared.last_gathered if self._shared else None
+    def _hits(self, hits: Sequence[Hit], gathered: Gathered | None) -> list[Reply]:
+        return [self._hit(hit, gathered) for hit in hits]
 
-    def _hit(self, hit: Hit) -> Reply:
-        gathered = self._gathered
+    def _hit(self, hit: Hit, gathered: Gathered | None) -> Reply:
         return {
             "fact_id": hit.fact.id,
             "content": hit.fact.content,
@@ -285,13 +277,11 @@ class AgentCalls:
             "rivals": [{"fact_id": fact.id, "content": fact.content, "sources": list(fact.sources)} for fact in hit.rivals],
         }
 
-    def _reached(self) -> Reply:
-        """How much of the hive the last question was put to."""
-        gathered = self._gathered
-        completeness = self._shared.completeness if self._shared else 1.0
-        if gathered is None:
-            return {"completeness": completeness, "asked": [], "silent": []}
-        return {"completeness": completeness, "asked": list(gathered.asked), "silent": list(gathered.silent)}
+
+def _reached(found: SearchResult | Answer) -> Reply:
+    """How much of the hive was searched."""
+    asked, silent = (found.gathered.asked, found.gathered.silent) if found.gathered else ((), ())
+    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent)}
 
 
 def _erasures(call: Call) -> list[Erasure]:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hive_mind.bus.base import (
+    DEAD_LETTERS_SHOWN,
+    DRAIN_S,
+    PUBLISH_TIMEOUT_S,
     BusCapabilities,
     BusHealth,
     DeadLetter,
@@ -21,7 +24,7 @@ from hive_mind.bus.base import (
 )
 from hive_mind.errors import ConfigError
 from hive_mind.model.messages import LIVE
-from hive_mind.runtime.outgoing import Outgoing, OutgoingSettings
+from hive_mind.runtime.node.outgoing import Outgoing, OutgoingSettings
 
 # Ids of dead letters say which bus has them.
 _DURABLE, _LIVE = "durable:", "live:"
@@ -64,7 +67,7 @@ class Routed:
             one.vitals or other.vitals,
         )
 
-    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Each over its bus. The two go on side by side: a question does not wait for what must be kept."""
         live = [envelope for envelope in envelopes if type(envelope.message) in LIVE]
         durable = [envelope for envelope in envelopes if type(envelope.message) not in LIVE]
@@ -99,7 +102,7 @@ class Routed:
         """Those of the durable bus: on the other nothing is worth waiting for."""
         return await self._durable.queues(hive)
 
-    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """Of both, oldest first."""
         durable = [replace(one, id=_DURABLE + one.id) for one in await self._durable.dead_letters(hive, limit=limit)]
         live = [replace(one, id=_LIVE + one.id) for one in await self._live.dead_letters(hive, limit=limit)]
@@ -115,7 +118,7 @@ class Routed:
         durable, live = _parted(ids)
         return await self._durable.drop(hive, durable) + await self._live.drop(hive, live)
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Both."""
         await asyncio.gather(self._durable.close(drain_s=drain_s), self._live.close(drain_s=drain_s))
 

@@ -14,7 +14,7 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, HiveError, InvalidInput
 from hive_mind.runtime.calls import AgentCalls, Call, Reply
-from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.members.member import RunningMember
 
 LINE_BYTES_MAX = 1 << 20
 _AT_ONCE_MAX = 64
@@ -113,7 +113,7 @@ async def read_line(reader: asyncio.StreamReader) -> bytes | None:
 
 
 def _id_of(line: bytes) -> int | str:
-    """The id of a request that is none, as far as it can be made out."""
+    """The id of a malformed request, where it can be read."""
 
     class Named(msgspec.Struct):
         id: int | str = 0

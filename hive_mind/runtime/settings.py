@@ -52,7 +52,7 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
         """As `HIVE_MIND_HOME`, `HIVE_MIND_STORE`, `HIVE_MIND_EMBED`, `HIVE_MIND_EMBED_MODEL`, … say; empty counts as unset.
 
-        Raises `InvalidInput` for a number that is none.
+        Raises `InvalidInput` for a malformed number.
         """
         variables = os.environ if environment is None else environment
         named = {one.name: _PREFIX + one.name.upper() for one in fields(cls)}

@@ -1,6 +1,6 @@
 """Putting an agent together: settings in, a memory or an agent out. The one place that knows every part.
 
-What is missing but not essential (an embedding model, an extra) is done without, and told in one line.
+What is missing but not essential (an embedding model, an extra) is skipped, with one line in the log.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.opening import NewVectorArm, OpenStore
-from hive_mind.memory.unindexed import Unindexed
+from hive_mind.memory.transfer.unindexed import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.pipeline import RankingSettings
@@ -53,7 +53,7 @@ async def open_ledger(settings: Settings, agent: str, *, is_shared: bool = False
 
 async def open_memory(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> CognitiveMemory:
     """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`."""
-    # A name or a back end that does not exist is told before a model is loaded, which takes seconds.
+    # An unknown name or back end is reported before a model is loaded, which takes seconds.
     database_path(settings, agent)
     backends.load("store", settings.store)
     return memory_with(settings, agent, await open_embedder(settings), ranking)
@@ -89,7 +89,7 @@ async def open_graph(settings: Settings, agent: str, report: Report | None = Non
 @asynccontextmanager
 async def unindexed(settings: Settings, agent: str) -> AsyncIterator[Unindexed]:
     """An agent's database to take facts in, without an index of them. Raises `ConfigError`, and like opening a memory."""
-    # A name or a back end that does not exist is told before a model is loaded, which takes seconds.
+    # An unknown name or back end is reported before a model is loaded, which takes seconds.
     opener = _store_opener(settings, agent)
     vectors = VectorSource(await open_embedder(settings))
     try:
@@ -149,7 +149,7 @@ async def open_model(settings: Settings, key: str = "") -> LanguageModel:
 
 
 async def _release(model: LanguageModel, budget: Budget) -> None:
-    """Close the model and tell what it cost; what runs cost, they tell themselves."""
+    """Close the model and log what it cost; runs log their own cost."""
     await model.close()
     spent = budget.spent
     if spent.calls:

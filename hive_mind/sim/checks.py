@@ -237,7 +237,7 @@ def _must_know(world: World, machine: Machine, partition: str, operation: Operat
 def _sane(world: World) -> Iterator[Violation]:
     """I5."""
     for machine in members(world):
-        policy = node_of(machine).policy
+        policy = node_of(machine).policy.at(machine.now)
         for _, given in assertions_of(machine):
             if not 0.0 <= given.assertion.confidence <= 1.0:
                 yield Violation("I5 confidence is from 0 to 1", f"{given.assertion.confidence} on {machine.name}")

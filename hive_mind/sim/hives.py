@@ -12,11 +12,11 @@ from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.placement import REPLICAS
-from hive_mind.hive.topology.spec import SPECS, Founding, spec_of
+from hive_mind.hive.topology.spec import SPECS, Founding, reads, spec_of
 from hive_mind.sim.workload import MODERATOR
 
 TOPOLOGIES = tuple(SPECS)
-NODES = {"flat": 5, "federated": 5, "sharded": 6}
+NODES = {name: 6 if reads(name, "replicas") else 5 for name in SPECS}
 NODES_MIN = 3
 
 GOSSIP_MS = 30_000

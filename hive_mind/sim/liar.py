@@ -45,10 +45,11 @@ class Liar:
     """Makes lies for one node. `chance` decides which, and when it rather tells the truth, so as to be believed."""
 
     def __init__(self, name: str, chance: Chance) -> None:
-        self._name, self._chance = name, chance
+        self._name, self._chance, self._now = name, chance, Now(0, 0)
 
     def twisted(self, node: HiveNode, event: Event, effects: Sequence[Effect], now: Now) -> list[Effect]:
         """What the honest program wanted to do, made worse."""
+        self._now = now
         if isinstance(event, Received) and isinstance(event.message, Replicate) and self._lies():
             # It says that it kept what it did not even look at; the honest program is not asked.
             return [Send((event.sender,), Receipt(event.message.parcel))]
@@ -115,7 +116,7 @@ class Liar:
         return [Replicate(f"{self._chance.getrandbits(64):016x}", (forged,)), Announce(self._forged_entries(now))]
 
     def _forged_adds(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
-        return (self._forged_add(node, node.policy.now), *self._squatted(node, partition))
+        return (self._forged_add(node, self._now), *self._squatted(node, partition))
 
     def _squatted(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
         """What its own agent says, under the dot that another node will write next."""
@@ -125,7 +126,7 @@ class Liar:
             return ()
         head, agent = self._chance.choice(sorted(heads, key=lambda one: one.actor)), agents_of(self._name)[0]
         statement = self._chance.choice(STATEMENTS)
-        stamp = Stamp(node.policy.now.wall_ms, 0, head.actor)
+        stamp = Stamp(self._now.wall_ms, 0, head.actor)
         said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
         return (sealed(node.policy.seal, partition, dot(head.actor, head.counter + self._chance.randrange(1, 4)), said),)
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from hive_mind.hive.effects import Ask
+from hive_mind.hive.topology.spec import has_node_per
 from hive_mind.model.gathered import Gathered
 from hive_mind.sim.checks import members
 from hive_mind.sim.history import Operation
@@ -41,7 +42,7 @@ def _wanted(world: World, promises: Promises) -> set[str]:
     hidden: set[str] = set()
     shown: set[str] = set()
     for machine in members(world):
-        policy = node_of(machine).policy
+        policy = node_of(machine).policy.at(machine.now)
         for _, given in assertions_of(machine):
             is_shown = policy.is_visible(given) and not policy.is_quarantined(given.assertion.fact_id)
             (shown if is_shown else hidden).add(given.assertion.fact_id)
@@ -72,7 +73,7 @@ def _with_one_voice(world: World) -> set[str]:
 
 def _is_trustworthy(world: World) -> bool:
     """Whether no liar is asked: it says what it likes. In a flat hive everybody asks itself."""
-    return not world.liar or world.topology.name == "flat"
+    return not world.liar or has_node_per(world.topology.name, "hive")
 
 
 def _check_faded(machine: Machine, first: Operation, second: Operation, single: set[str]) -> Iterator[Violation]:

@@ -18,8 +18,8 @@ import msgspec
 import psutil
 import pytest
 
-from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
-from hive_mind.runtime.worker_status import Contact, WorkerStatus
+from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 PATIENCE_S = 90
 QUESTION = "When does the ferry to Corrin leave?"

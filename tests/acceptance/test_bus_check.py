@@ -34,7 +34,7 @@ def test_a_bus_that_works_is_described(hive_mind: HiveMind, servicebus: str) -> 
     ended = hive_mind("bus", "check", servicebus)
 
     assert ended.code == 0, ended.err
-    for part in ("It works.", servicebus, "waits for who is away  yes", "outlives a restart     no", "1,044,480 bytes", "median"):
+    for part in ("It works.", servicebus, "durable subscriptions  yes", "outlives a restart     no", "1,044,480 bytes", "median"):
         assert part in ended.out
     assert "SAS_KEY_VALUE" not in ended.out + ended.err
 

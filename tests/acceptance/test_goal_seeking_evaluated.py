@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
-from hive_mind.agents.inputs import listed
+from hive_mind.agents.runs.inputs import listed
 from hive_mind.evals.answers.answering import GivenAnswer, QuotingAnswerer
 from hive_mind.evals.answers.scoring import answered_figures
 from hive_mind.evals.datasets.base import LabelledQuestion
@@ -12,7 +12,7 @@ from hive_mind.evals.generating.generate import generate
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 
 TURNS, AGENTS, SEED = 600, 6, 7
 FIGURES = ("keyword_hit", "required_hit", "abstention_right")

@@ -22,8 +22,8 @@ from hive_mind.control.planning.plan import Plan
 from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.node import HiveNode
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.runtime.worker import Worker
-from hive_mind.runtime.worker_agents import WorkerAgent
+from hive_mind.runtime.workers.agents import WorkerAgent
+from hive_mind.runtime.workers.worker import Worker
 from tests.servers.home_guard import HomeGuard
 from tests.servers.openai_compatible import OpenAICompatibleServer, Received
 from tests.servers.redis_server import RedisOptions, RedisServer

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.worker_config import TriggerConfig
+from hive_mind.runtime.workers.config import TriggerConfig
 from hive_mind.tools.base import ToolContext
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 from tests.contract.field_probes import Spec, fixed

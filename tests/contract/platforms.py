@@ -13,7 +13,7 @@ import psutil
 from hive_mind.control.platforms import inprocess, local
 from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.processes.process_files import prepare
-from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from tests.servers.guard import Guard
 
 FAKE = (sys.executable, str(Path(__file__).parents[1] / "servers" / "fake_worker.py"))

@@ -20,8 +20,8 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.runtime.member import RunningMember
-from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import Home
 from tests.contract.peer import NAMES, opened, plan_of
 from tests.contract.wires import secrets_of, wire

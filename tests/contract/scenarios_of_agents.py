@@ -8,7 +8,7 @@ from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.runner import RunnerSettings
+from hive_mind.runtime.node.runner import RunnerSettings
 from tests.contract.fleets import Leaping, Members, leaping, plan_of
 
 Agents = list[DistributedCognitiveMemory]

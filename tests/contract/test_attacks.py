@@ -10,8 +10,8 @@ import pytest
 from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.runtime.keys import KeyFolder, Proof
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.attacking import (
     FALSE,

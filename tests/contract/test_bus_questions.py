@@ -18,8 +18,8 @@ from hive_mind.model.messages import PoolReply, PoolRequest
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.scores import TermStatistics
-from hive_mind.runtime.node import RunnerSettings
-from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.runner import NodeRunner
 from tests.contract.bus_builders import Listener, Scenario, World, eventually
 from tests.hives import flat, probe, promotion, ranked, settings, sharded
 

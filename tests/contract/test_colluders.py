@@ -15,7 +15,8 @@ from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.model.content import Candidate
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.node.node import system_clock
 from hive_mind.runtime.settings import Settings
 from tests.servers.redis_server import RedisServer
 
@@ -66,7 +67,7 @@ async def rated(members: Mapping[str, RunningMember]) -> None:
         entries = []
         for other in set(members) - {liar}:
             good, bad = (20, 0) if other in LIARS else (0, 20)
-            value = f'{{"good":{good},"bad":{bad},"at_ms":{members[liar].member.node.policy.hive_ms()}}}'
+            value = f'{{"good":{good},"bad":{bad},"at_ms":{members[liar].member.node.policy.hive_ms(system_clock())}}}'
             entries.append((rating_key(liar, other), value))
         assert not any(await members[liar].runner.write(entries, liar))
 
@@ -101,7 +102,7 @@ def test_up_to_a_third_that_lies_together_neither_wins_nor_silences_anybody(
             await rated(members)
             await arrived(members)
             reader = members[HONEST[0]]
-            policy = reader.member.node.policy
+            policy = reader.member.node.policy.at(system_clock())
             assert not any(policy.trust(name) != 1.0 for name in members)
             found = await first_of_each(reader)
             right = sum(first == said(number, RIGHT) for number, first in enumerate(found))

@@ -15,8 +15,8 @@ from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
-from hive_mind.runtime.fleet import HostedNode
-from hive_mind.runtime.runner import RunnerSettings
+from hive_mind.runtime.members.fleet import HostedNode
+from hive_mind.runtime.node.runner import RunnerSettings
 from tests.builders import Home, found, run, said
 from tests.contract.fleets import AGENTS, SHARING, Door, Members, plan_of
 from tests.contract.scenarios_of_agents import DEADLINE_MS, Agents, among

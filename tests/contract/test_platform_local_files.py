@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.control.platforms import local
 from hive_mind.errors import BackendRejected, InvalidInput
-from hive_mind.runtime.credentials import credentials_of
+from hive_mind.runtime.secrets.credentials import credentials_of
 from tests.contract.platforms import FAKE, Ground, contact_of, play, with_fakes
 
 

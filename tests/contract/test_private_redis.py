@@ -17,8 +17,8 @@ from hive_mind import backends
 from hive_mind.control.processes import private_redis, redis_files
 from hive_mind.control.processes.private_redis import RedisState, bus_config, state
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.runtime.references import resolved_here
-from hive_mind.runtime.worker_config import BusConfig
+from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.workers.config import BusConfig
 from tests.servers.guard import Guard
 from tests.servers.redis_server import redis_program
 
@@ -113,7 +113,7 @@ def test_it_is_started_once_and_answers_with_its_password(place: Place) -> None:
 
 
 def test_a_bus_opens_with_what_it_says(place: Place) -> None:
-    from hive_mind.runtime.member import open_bus
+    from hive_mind.runtime.members.member import open_bus
 
     async def story() -> None:
         config = await place.ensure()

@@ -10,8 +10,8 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.memory.promotion import PromotionSettings
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from tests.contract.wires import WIRES, Wire, secrets_of, wire
 from tests.unit.runtime.running import until

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.runtime.worker import Worker, open_worker
-from hive_mind.runtime.worker_config import AgentConfig, BusConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.workers.worker import Worker, open_worker
 from tests.servers.redis_server import RedisServer
 
 PATIENCE_S = 90

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.ledger import sqlite
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.tools.base import Toolbox

@@ -12,7 +12,7 @@ from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Effect, Event, Now, Received
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.model.messages import Receipt, Replicate
-from hive_mind.runtime.member import MemberPlan, open_bus, open_member
+from hive_mind.runtime.members.member import MemberPlan, open_bus, open_member
 from hive_mind.runtime.settings import Settings
 from tests.contract.wires import wire
 

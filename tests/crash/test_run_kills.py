@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.run_journal import RunJournal
+from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.ledger import sqlite
 from hive_mind.runs.state import RunState
 from tests.crash.run_writer import happened

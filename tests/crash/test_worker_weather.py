@@ -7,9 +7,9 @@ import pytest
 
 from hive_mind import CognitiveMemory
 from hive_mind.errors import HiveError
-from hive_mind.runtime import worker_agents
-from hive_mind.runtime.health import reasons_not_ready
-from hive_mind.runtime.worker import Worker
+from hive_mind.runtime.workers import agents as worker_agents
+from hive_mind.runtime.workers.health import reasons_not_ready
+from hive_mind.runtime.workers.worker import Worker
 from tests.unit.runtime.workers import agent, config, play, running, source, until, with_agent
 
 

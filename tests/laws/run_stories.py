@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.incident_tools import incident_tools
-from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.tools.incident_tools import incident_tools
 from hive_mind.agents.workers import text_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_files import RunFiles
-from hive_mind.agents.run_parts import RunParts
-from hive_mind.agents.shared_values import VALUES
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.shared_values import VALUES
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory

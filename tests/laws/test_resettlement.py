@@ -84,10 +84,10 @@ def voices(hive: Hive):
     """All that is vouched for and counts, wherever it lies."""
     found: dict[str, set[object]] = {}
     for node in hive.nodes.values():
-        node.policy.now = hive.clock()
+        policy = node.policy.at(hive.clock())
         for share in node.partitions.shares.values():
             for one in share.all_sealed():
-                if node.policy.is_visible(one):
+                if policy.is_visible(one):
                     said = one.assertion
                     found.setdefault(said.fact_id, set()).add(
                         (said.agent, said.root, said.confidence, said.stamp, said.expires_ms)

@@ -17,6 +17,9 @@ from hive_mind.bus import codec
 from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
+    DEAD_LETTERS_SHOWN,
+    DRAIN_S,
+    PUBLISH_TIMEOUT_S,
     BusCapabilities,
     BusHealth,
     BusSettings,
@@ -97,7 +100,7 @@ class EventHubsBus:
             self._hub.last_error,
         )
 
-    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Send what goes to one partition as one batch, all partitions at a time."""
         self._refuse_if_closed()
         events: dict[int, list[Event]] = {}
@@ -166,7 +169,7 @@ class EventHubsBus:
             states.append(QueueState(name, waiting, held, dead.get(name, 0)))
         return states
 
-    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """Those of this state folder."""
         return await self._letters.all(hive, limit)
 
@@ -183,7 +186,7 @@ class EventHubsBus:
         """Forget them."""
         return await self._letters.forget(hive, ids)
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Wait for what was read and is not acknowledged, write the positions, end all threads."""
         if self._is_closed:
             await self._closed.wait()

@@ -15,7 +15,10 @@ from contextlib import suppress
 from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress, refuse_plaintext
 from hive_mind.bus.base import (
+    DEAD_LETTERS_SHOWN,
+    DRAIN_S,
     EVERYONE,
+    PUBLISH_TIMEOUT_S,
     BrokerVitals,
     BusCapabilities,
     BusHealth,
@@ -107,7 +110,7 @@ class RedisBus:
             self._vitals,
         )
 
-    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Add each envelope to the streams of its targets."""
         self._refuse_if_closed()
         commands, size = self._commands(envelopes)
@@ -151,7 +154,7 @@ class RedisBus:
         """What the server says. What a subscriber has read ahead counts as unacknowledged."""
         return await self._admin.ask(lambda wire: dead_letters.states(wire, hive))
 
-    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """From a stream of the hive."""
         return await self._admin.ask(lambda wire: dead_letters.listed(wire, hive, limit))
 
@@ -163,7 +166,7 @@ class RedisBus:
         """Forget them."""
         return await self._admin.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Read nothing more, wait until what was read is acknowledged or the time is up, and hang up."""
         self._is_closed = True
         keeper, self._keeper = self._keeper, None

@@ -19,6 +19,9 @@ from functools import reduce
 from hive_mind.bus import codec
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
+    DEAD_LETTERS_SHOWN,
+    DRAIN_S,
+    PUBLISH_TIMEOUT_S,
     BusCapabilities,
     BusHealth,
     BusSettings,
@@ -96,7 +99,7 @@ class ServiceBus:
         reconnects, error = counted.reconnects + self._outgoing.reconnects, self._outgoing.error or counted.last_error
         return replace(counted, is_connected=is_connected, reconnects=reconnects, last_error=error)
 
-    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = 10.0) -> None:
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """One message per target, in order."""
         self._refuse_if_closed()
         messages = []
@@ -141,7 +144,7 @@ class ServiceBus:
             states.append(QueueState(name, waiting, in_hand, dead))
         return states
 
-    async def dead_letters(self, hive: str, *, limit: int = 1000) -> Sequence[DeadLetter]:
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """Of the names known here, oldest first."""
         return await letters_in(self._account, await self._paths(hive), limit)
 
@@ -153,7 +156,7 @@ class ServiceBus:
         """Take them off."""
         return await drop(self._account, await self._paths(hive), ids)
 
-    async def close(self, *, drain_s: float = 5.0) -> None:
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Send what waits, read nothing more, wait until everything was settled or the time is up."""
         if self._is_closed:
             return

@@ -20,7 +20,7 @@ from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, InvalidInput
 from hive_mind.model.messages import Receipt
-from hive_mind.runtime.member import open_bus
+from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.settings import Settings
 
 T = TypeVar("T")
@@ -161,7 +161,7 @@ def _show(report: Report) -> None:
         rows.append(("connect", f"{report.connect_ms:g} ms"))
     if (can := report.capabilities) is not None:
         rows += [
-            ("waits for who is away", _yes(can.is_durable)),
+            ("durable subscriptions", _yes(can.is_durable)),
             ("outlives a restart", _yes(can.survives_restart)),
             ("can be shared", _yes(can.can_share)),
             ("can be watched", _yes(can.can_watch)),

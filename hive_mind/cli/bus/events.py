@@ -18,7 +18,8 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.member import open_bus
+from hive_mind.runtime.members.member import open_bus
+from hive_mind.runtime.node.node import HIVE
 from hive_mind.runtime.settings import Settings
 
 # Of bytes that are no message; who needs more of them uses --output json.
@@ -121,7 +122,7 @@ def register(app: typer.Typer) -> None:
 @group.command(epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type"))
 @command
 async def tail(
-    bus: Bus = "", hive: Hive = "hive", state: State = None, count: Count = None, output: options.Output = Format.TEXT
+    bus: Bus = "", hive: Hive = HIVE, state: State = None, count: Count = None, output: options.Output = Format.TEXT
 ) -> None:
     """Print every message from now on, a line each; as CloudEvents with --output json. Takes nothing away from anybody."""
     waiting: asyncio.Queue[Envelope] = asyncio.Queue(_WAITING_MAX)
@@ -148,7 +149,7 @@ async def tail(
 
 @group.command(epilog=examples("hive-mind events stats --hive research"))
 @command
-async def stats(bus: Bus = "", hive: Hive = "hive", state: State = None, output: options.Output = Format.TEXT) -> None:
+async def stats(bus: Bus = "", hive: Hive = HIVE, state: State = None, output: options.Output = Format.TEXT) -> None:
     """Say what waits for whom."""
     async with _opened(bus, state) as opened:
         queues = await opened.queues(hive)
@@ -164,7 +165,7 @@ async def stats(bus: Bus = "", hive: Hive = "hive", state: State = None, output:
 @dead.command(name="list", epilog=examples("hive-mind events dlq list --hive research"))
 @command
 async def list_(
-    bus: Bus = "", hive: Hive = "hive", state: State = None, limit: options.Limit = 100, output: options.Output = Format.TEXT
+    bus: Bus = "", hive: Hive = HIVE, state: State = None, limit: options.Limit = 100, output: options.Output = Format.TEXT
 ) -> None:
     """List dead letters, oldest first."""
     async with _opened(bus, state) as opened:
@@ -182,7 +183,7 @@ async def list_(
 async def show_(
     id: Annotated[str, typer.Argument(metavar="ID", help="As in `dlq list`.")],
     bus: Bus = "",
-    hive: Hive = "hive",
+    hive: Hive = HIVE,
     state: State = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -199,7 +200,7 @@ async def show_(
 @dead.command(epilog=examples("hive-mind events dlq replay 12 13", "hive-mind events dlq replay --all --yes"))
 @command
 async def replay(
-    ids: Ids = None, bus: Bus = "", hive: Hive = "hive", state: State = None, is_all: All = False, is_sure: Yes = False
+    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: Yes = False
 ) -> None:
     """Deliver dead letters again, each to the name it was put aside for. What can't be read stays."""
     async with _opened(bus, state) as opened:
@@ -214,7 +215,7 @@ async def replay(
 @dead.command(epilog=examples("hive-mind events dlq drop 12", "hive-mind events dlq drop --all --yes"))
 @command
 async def drop(
-    ids: Ids = None, bus: Bus = "", hive: Hive = "hive", state: State = None, is_all: All = False, is_sure: Yes = False
+    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: Yes = False
 ) -> None:
     """Forget dead letters, for good."""
     async with _opened(bus, state) as opened:

@@ -25,8 +25,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.demo import documents, questions
 from hive_mind.evals.demo.scoring import summaries
-from hive_mind.hive.topology.spec import NAMES
-from hive_mind.runtime.fleet import FleetPlan
+from hive_mind.hive.topology.spec import NAMES, is_shared
+from hive_mind.runtime.members.fleet import FleetPlan
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 
@@ -87,12 +87,12 @@ async def demo(
         raise InvalidInput(f"there is no topology {topology!r}; known: {', '.join(NAMES)}")
     with _folder(keep) as home:
         if bus:
-            over = "sharded" if topology == "single" else topology
+            over = topology if is_shared(topology) else "sharded"
             # Two copies of each fact, so that already four processes have something to ask one another.
             given = ("--replicas", "2", "--embed", embed, *(("--model", model) if model else ()))
             await show_processes(ProcessesPlan(bus, over, names_of(processes), home, given), is_text=is_text)
             return
-        if topology != "single":
+        if is_shared(topology):
             plan = FleetPlan(topology, names_of(agents), group_size=2)
             await show_fleet(plan, _settings(home, embed, model), keep, is_text=is_text)
             return

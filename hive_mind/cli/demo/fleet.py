@@ -10,18 +10,13 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.counted import counted
 from hive_mind.evals.demo import DemoQuestion, documents, questions
 from hive_mind.evals.demo.scoring import Outcome, summaries
+from hive_mind.hive.topology.spec import spec_of
 from hive_mind.model.answer import Answer
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
 _SHOWN = 3
-
-_ABOUT = {
-    "flat": "One shared pool: every agent's facts are kept together.",
-    "federated": "Groups of two: facts stay in their group, and a question goes to every group; the surest facts go to everyone.",
-    "sharded": "Each owns a part of all facts, in three copies; a question goes to one owner of each part.",
-}
 
 Result = tuple[DemoQuestion, Answer, Outcome]
 
@@ -75,7 +70,7 @@ def _report(plan: FleetPlan, fleet: Fleet, held: dict[str, int], results: Sequen
 
 def _show(plan: FleetPlan, report: dict[str, object], learned: dict[str, str], asker: str, results: Sequence[Result]) -> None:
     show(f"hive-mind demo, {plan.topology}", style="bold")
-    show_prose(f"{len(plan.agents)} agents each learned a part of the documents. {_ABOUT[plan.topology]}")
+    show_prose(f"{len(plan.agents)} agents each learned a part of the documents. {spec_of(plan.topology).about}")
     held = report["agents"]
     assert isinstance(held, dict)  # noqa: S101 - made above
     for name, facts in held.items():

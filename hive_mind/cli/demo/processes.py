@@ -14,7 +14,7 @@ from hive_mind.errors import BackendError
 from hive_mind.evals.demo import DemoQuestion, documents, questions
 from hive_mind.runtime.buses import reach
 from hive_mind.runtime.processes import AgentProcess
-from hive_mind.runtime.worker_config import BusConfig
+from hive_mind.runtime.workers.config import BusConfig
 
 # One by meaning, one by identifier, one that changed, one of two parts, and what nobody ever said.
 _SHOWN = ("q06", "q20", "q13", "q32", "q35")

@@ -4,14 +4,14 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_documents import document_of
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_documents import document_of
 from hive_mind.cli.output import show, show_indented, show_prose
 from hive_mind.counted import counted
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking, worker_named
+from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
 AGENT = "reviewer"
 WORKER = "incident-review"

@@ -18,7 +18,9 @@ from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.run import RetrievalRun, evaluate
-from hive_mind.hive.topology.spec import NAMES
+from hive_mind.hive.topology.spec import NAMES, is_shared
+from hive_mind.model.query import LIMIT, METHOD
+from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 _EPILOG = examples(
     "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",
@@ -54,14 +56,14 @@ async def retrieval(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="The data set's file or folder, or the folder of all of them and --name.")],
     dataset: Annotated[str, typer.Option(help=f"Its format: auto, {', '.join(FORMATS)}.")] = "jsonl",
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "hybrid",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = METHOD,
     scope: Annotated[Scope, typer.Option(help="Ask each conversation alone, or all of them together.")] = Scope.PER_CONVERSATION,
     name: Annotated[str, typer.Option(help="Which set, where a folder holds several.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="Measure the first k.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="Measure the first k.")] = LIMIT,
     topology: Annotated[str, typer.Option(help=f"Several with commas: {', '.join(NAMES)}.")] = "single",
     agents: Annotated[int, typer.Option(min=1, max=1000, help="How many agents learn it, where there is a hive.")] = 10,
-    deal: Annotated[str, typer.Option(help=f"Who learns what: {', '.join(DEALS)}.")] = "round-robin",
-    group_size: Annotated[int, typer.Option(min=1, help="Agents in a group of a federated hive.")] = 5,
+    deal: Annotated[str, typer.Option(help=f"Who learns what: {', '.join(DEALS)}.")] = Arrangement().deal,
+    group_size: Annotated[int, typer.Option(min=1, help="Agents in a group of a federated hive.")] = GROUP_SIZE,
     down: Annotated[int, typer.Option(min=0, help="Stop this many nodes before asking.")] = 0,
     config: ConfigFile = None,
     cache: Annotated[Path | None, typer.Option(help="Folder of databases to reuse, so that nothing is embedded twice.")] = None,
@@ -82,7 +84,7 @@ async def retrieval(
     if output is Format.JSON:
         show_json({"rows": rows})
         return
-    if len(rows) > 1 or rows[0]["topology"] != "single":
+    if len(rows) > 1 or is_shared(str(rows[0]["topology"])):
         _show_topologies(rows, ways.limit)
         return
     for row in rows:
@@ -90,7 +92,7 @@ async def retrieval(
 
 
 def _arrangement(name: str, agents: int, deal: str, group_size: int, down: int) -> Arrangement:
-    if name == "single":
+    if not is_shared(name):
         return Arrangement()
     if name not in NAMES:
         raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(NAMES)}")

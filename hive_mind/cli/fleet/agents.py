@@ -21,7 +21,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.fleet_status import FleetStatus
+    from hive_mind.control.status.fleet_status import FleetStatus
 
 Agent = Annotated[
     str,

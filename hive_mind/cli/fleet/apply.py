@@ -21,6 +21,7 @@ from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, say
 from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import HiveError, InvalidInput
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ Gate = Annotated[
 GateData = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
 ]
-# Who waits for longer wonders whether anything happens.
+# After a longer wait a person wonders whether anything happens.
 _TELL_S = 3.0
 
 
@@ -64,7 +65,7 @@ def register(app: typer.Typer) -> None:
 def apply(
     file: fleets.Manifest,
     allow_data_loss: fleets.DataLoss = False,
-    timeout: fleets.Timeout = 120.0,
+    timeout: fleets.Timeout = TIMEOUT_S,
     render: Render = None,
     dry_run: DryRun = False,
     gate: Gate = "",
@@ -138,7 +139,7 @@ async def _stay(controller: "HiveController", fleet: str) -> None:
 
 @asynccontextmanager
 async def under_way(controller: "HiveController") -> AsyncIterator[None]:
-    """While it lasts, how far the fleet is is told on stderr. Ctrl-C leaves things half done, and says how to go on."""
+    """Show progress on stderr meanwhile. Ctrl-C leaves the work unfinished, and says how to resume."""
     telling = asyncio.create_task(_tell_progress(controller))
     try:
         yield

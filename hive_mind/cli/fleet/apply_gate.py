@@ -25,7 +25,7 @@ def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = No
     from hive_mind.control.state import FleetFolder
     from hive_mind.evals.scorecards.fleet_gate import fleet_change, is_question_file, judge_change, questions_asked
 
-    # Read in any case: what is wrong with it is told even where nothing is to be asked.
+    # Always read: its mistakes are reported even where nothing is measured.
     experiment = None if is_question_file(Path(asked)) else _experiment(asked, data)
     change = fleet_change(source, home)
     _tell(change)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.files import refuse_replacing
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.learning.files import refuse_replacing
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
-from hive_mind.runtime.copies import note_copy
+from hive_mind.runtime.erasure.copies import note_copy
 
 if TYPE_CHECKING:
-    from hive_mind.control.archive import Archived
+    from hive_mind.control.archives.archive import Archived
 
 _EXPORT = examples("hive-mind export research.zip", "hive-mind export research.zip --fleet research")
 _IMPORT = examples("hive-mind import research.zip", "hive-mind import research.zip --fleet copy")
@@ -46,7 +46,7 @@ async def export_fleet(
 
     The fleet may run meanwhile or be stopped.
     """
-    from hive_mind.control.archive import export
+    from hive_mind.control.archives.archive import export
 
     folder = fleets.home_of(home)
     name = fleets.chosen_fleet(folder, fleet)
@@ -69,7 +69,7 @@ async def import_fleet(
 
     To restore it into another topology, apply its manifest with that topology afterwards.
     """
-    from hive_mind.control.archive import import_
+    from hive_mind.control.archives.archive import import_
 
     archived = await import_(file, fleets.home_of(home).absolute(), fleet, root)
     _tell(archived, f"fleet {archived.fleet} is restored from {file}", output)

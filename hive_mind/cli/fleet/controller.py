@@ -16,6 +16,7 @@ from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say
 from hive_mind.cli.running import Stopped, command
+from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import ConfigError, HiveError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def register(app: typer.Typer) -> None:
 def controller(
     file: File = "",
     allow_data_loss: fleets.DataLoss = False,
-    timeout: fleets.Timeout = 120.0,
+    timeout: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
 ) -> Coroutine[Any, Any, None]:
@@ -72,7 +73,7 @@ async def _keep(home: Path, fleet: str, source: "Source | None", ways: Ways) -> 
 
 
 async def _apply(opened: "HiveController", source: "Source", ways: Ways) -> None:
-    """What can't be applied is told; the fleet stays as it was, and is watched."""
+    """Problems are reported; the fleet stays as it was, and is watched."""
     try:
         outcome = await opened.apply(source, allow_data_loss=ways.is_losing_allowed, timeout_s=ways.timeout_s)
     except HiveError as error:
@@ -102,7 +103,7 @@ async def _watch(opened: "HiveController", source: "Source | None", stop: asynci
 
 
 async def _changed(source: "Source", home: Path) -> "Source":
-    """The manifest, as soon as its file says something else that can be read. What can't be is told once."""
+    """The manifest, as soon as its file has changed and is valid. An invalid file is reported once."""
     from hive_mind.control.manifests.reading import read_manifest
 
     path, seen = source.folder / Path(source.name).name, source.text
@@ -122,7 +123,7 @@ async def _changed(source: "Source", home: Path) -> "Source":
 
 
 async def _until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do it, or leave it where it is when told to stop; whoever comes next goes on."""
+    """Do it, or leave it unfinished when told to stop; the next command resumes."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)

@@ -14,6 +14,7 @@ from hive_mind.cli.fleet.fleets import fleet_names
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import CommandError, command
+from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import InvalidInput
 
 _EPILOG = examples(
@@ -37,7 +38,7 @@ def delete(
     file: File = "",
     purge: Purge = False,
     yes: Yes = False,
-    timeout: fleets.Timeout = 120.0,
+    timeout: fleets.Timeout = TIMEOUT_S,
     home: options.Home = None,
 ) -> Coroutine[Any, Any, None]:
     """Stop every process of a fleet, each after it has finished.

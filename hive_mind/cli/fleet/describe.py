@@ -15,8 +15,8 @@ from hive_mind.cli.output import Cell, show, show_table
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.control.fleet_status import AgentView, FleetStatus, ProcessView
-    from hive_mind.runtime.worker_status import NodeStatus
+    from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
+    from hive_mind.runtime.workers.status import NodeStatus
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")
 
@@ -33,13 +33,13 @@ def register(app: typer.Typer) -> None:
 
 @group.callback()
 def describe() -> None:
-    """Tell everything about one fleet or one agent."""
+    """Describe one fleet or one agent."""
 
 
 @group.command(epilog=examples("hive-mind describe hive", "hive-mind describe hive research -o yaml"))
 @command
 async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
-    """Tell everything about a fleet."""
+    """Describe a fleet."""
     async with fleets.chosen(home, name, named_by="") as controller:
         status = await controller.status()
     show_as(output, status, [f"hive/{status.name}"], lambda: show_hive(status))
@@ -50,7 +50,7 @@ async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Ou
 async def agent(
     name: AgentName, fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
 ) -> None:
-    """Tell everything about an agent, its process and its node."""
+    """Describe an agent, its process and its node."""
     async with fleets.chosen(home, fleet) as controller:
         status = await controller.status()
     found = agent_called(status, name)

@@ -16,7 +16,7 @@ def desks_in(home: Path) -> dict[str, str]:
 def _of(home: Path, fleet: str) -> dict[str, str]:
     # They bring libraries that take long to load.
     from hive_mind.control.state import FleetFolder
-    from hive_mind.runtime.worker_config import read_config
+    from hive_mind.runtime.workers.config import read_config
 
     configs = [read_config(path) for path in sorted(FleetFolder(home, fleet).config.glob("*.json"))]
     return {agent.name: one.review.desk.agent for one in configs if one.review.desk.agent for agent in one.agents}

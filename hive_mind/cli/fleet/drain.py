@@ -10,6 +10,7 @@ from hive_mind.cli.fleet.apply import carry_out
 from hive_mind.cli.fleet.fleets import FleetFormat, process_names
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
+from hive_mind.control import TIMEOUT_S
 
 Process = Annotated[
     str,
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 @command
 async def drain(
     process: Process,
-    timeout_s: fleets.Timeout = 120.0,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_mind.cli.files import STDIN, read_stdin
+from hive_mind.cli.learning.files import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.errors import InvalidInput
@@ -90,7 +90,7 @@ Manifest = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="The
 
 
 def seconds(text: str | float) -> float:
-    """ "90", "90s", "1.5m" or "1h". Raises `BadParameter` for what is none, or not from a tenth of a second to a day."""
+    """ "90", "90s", "1.5m" or "1h". Raises `BadParameter` for any other text, and outside a tenth of a second to a day."""
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", str(text).strip().lower())
     given_s = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
     if not _TIMEOUT_MIN_S <= given_s <= _TIMEOUT_MAX_S:

@@ -19,10 +19,11 @@ from hive_mind.cli.options import examples
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.spec import is_shared
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.fleet_status import AgentView, FleetStatus
+    from hive_mind.control.status.fleet_status import AgentView, FleetStatus
 
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 
@@ -158,7 +159,7 @@ async def _facts(controller: "HiveController", status: "FleetStatus", name: str,
     ready = [agent.name for agent in status.agents if agent.is_ready]
     if not ready:
         raise CommandError(f"no agent of fleet {status.name!r} is ready ({status.phase}); hive-mind status says why")
-    if status.topology != "single":
+    if is_shared(status.topology):
         return await _facts_of(controller, ready[0], limit, is_local=False)
     several = [await _facts_of(controller, one, limit, is_local=True) for one in ready]
     return [fact for found in several for fact in found][:limit]

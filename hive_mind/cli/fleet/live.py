@@ -23,7 +23,7 @@ from hive_mind.cli.running import Stopped
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.fleet_status import FleetStatus, ProcessView
+    from hive_mind.control.status.fleet_status import FleetStatus, ProcessView
 
 PROCESS_TITLES = ("process", "phase", "pid", "agents", "memory", "cpu", "messages/s", "restarts", "error")
 PROCESS_FIGURES = (2, 3, 4, 5, 6, 7)
@@ -90,7 +90,7 @@ async def _watched(controller: "HiveController", screen: Screen, every_s: float,
 
 
 def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:
-    """The whole screen, in so many lines."""
+    """The whole screen, in this many lines."""
     now = f"{datetime.now(UTC):%H:%M:%S} UTC"
     wrong = [Text(f"{one.type}: {one.message}", style="red") for one in status.conditions if one.status == "False"]
     logged = [Text(), Text("last lines", style="bold"), *map(_log_line, lines)] if lines else []

@@ -16,7 +16,7 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import InvalidInput, ManifestError, Problem
-from hive_mind.hive.topology.spec import TopologyName
+from hive_mind.hive.topology.spec import DEFAULT, TopologyName
 
 _HELP = "Begin a manifest, check it, and look up what can stand in it."
 
@@ -49,7 +49,7 @@ def manifest() -> None:
 @command
 async def init(
     file: NewFile = Path("hive.yaml"),
-    topology: Kind = "flat",
+    topology: Kind = DEFAULT,
     name: Name = "my-fleet",
 ) -> None:
     """Write a commented manifest to go on from. A file that is there stays as it is."""

@@ -10,7 +10,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
-    from hive_mind.runtime.worker_config import WorkerConfig
+    from hive_mind.runtime.workers.config import WorkerConfig
 
 # Where containers keep what they keep, and say where they are.
 _HOME, _RUN = "/var/lib/hive-mind", "/run/hive-mind"

@@ -14,6 +14,7 @@ from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show, show_table
 from hive_mind.cli.running import CommandError, command
+from hive_mind.control import TIMEOUT_S
 
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder
@@ -41,7 +42,7 @@ def rollout() -> None:
 @command
 async def restart(
     agent: AgentName = "",
-    timeout_s: fleets.Timeout = 120.0,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,
@@ -53,7 +54,7 @@ async def restart(
 @group.command(epilog=examples("hive-mind rollout status --timeout 30"))
 @command
 async def status(
-    timeout_s: fleets.Timeout = 120.0,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,
@@ -80,7 +81,7 @@ async def status(
 @command
 async def undo(
     allow_data_loss: fleets.DataLoss = False,
-    timeout_s: fleets.Timeout = 120.0,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,

@@ -21,7 +21,7 @@ class RunningFacts:
     agent: FleetAgent
 
     async def facts_with_prefix(self, prefix: str) -> list[RunningFact]:
-        """Those whose id begins like this, of whoever said them."""
+        """Those whose id begins like this, of any author."""
         held = (await self.agent.call("facts", limit=0))["facts"]
         found = (RunningFact(one["fact_id"], one["content"], one["sharing"]) for one in held)
         return [fact for fact in found if fact.id.startswith(prefix)]

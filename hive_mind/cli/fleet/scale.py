@@ -10,6 +10,7 @@ from hive_mind.cli.fleet.apply import carry_out
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
+from hive_mind.control import TIMEOUT_S
 
 _EPILOG = examples("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")
 
@@ -30,7 +31,7 @@ async def scale(
     replicas: Count,
     entry: Entry = "",
     allow_data_loss: fleets.DataLoss = False,
-    timeout_s: fleets.Timeout = 120.0,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,

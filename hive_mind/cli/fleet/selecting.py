@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.control.fleet_status import AgentView
+    from hive_mind.control.status.fleet_status import AgentView
 
 FIELDS = ("group", "domain", "phase", "process")
 _PART = re.compile(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)\s*(?P<value>[^,]*?)\s*")

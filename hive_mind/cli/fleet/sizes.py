@@ -25,5 +25,5 @@ def span(seconds: float) -> str:
 
 
 def megabytes(count: int) -> str:
-    """So many bytes; "" where it is not known."""
+    """A number of bytes; "" where unknown."""
     return f"{count / 1e6:.0f} MB" if count else ""

@@ -16,7 +16,7 @@ from hive_mind.cli.output import show
 from hive_mind.cli.running import FAILED, command
 
 if TYPE_CHECKING:
-    from hive_mind.control.fleet_status import FleetStatus
+    from hive_mind.control.status.fleet_status import FleetStatus
 
 
 def register(app: typer.Typer) -> None:

@@ -10,7 +10,7 @@ from hive_mind.cli.output import Cell, show, show_table
 from hive_mind.counted import counted
 
 if TYPE_CHECKING:
-    from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus
+    from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus
 
 AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
 AGENT_FIGURES = (4, 5, 6, 7, 8)

@@ -19,7 +19,7 @@ from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.fleet_status import FleetStatus
+    from hive_mind.control.status.fleet_status import FleetStatus
 
 Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching, as where there is no terminal.")]
 Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]

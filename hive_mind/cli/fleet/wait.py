@@ -15,7 +15,7 @@ from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.control.fleet_status import Condition, FleetStatus
+    from hive_mind.control.status.fleet_status import Condition, FleetStatus
 
 _EPILOG = examples(
     "hive-mind wait --for=condition=Ready",

@@ -9,6 +9,7 @@ from hive_mind.control.manifests.naming import number_of_agents
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
+from hive_mind.hive.topology.spec import is_shared
 
 SCHEMES = ("memory", "redis", "rediss", "servicebus", "eventhubs")
 _BUS: Path = ("spec", "bus")
@@ -95,7 +96,7 @@ def _one_namespace(bus: Bus) -> Iterator[Finding]:
 def _reach(manifest: HiveManifest) -> Iterator[Finding]:
     """Several processes need a bus that all of them can reach."""
     bus, kind = manifest.spec.bus, manifest.spec.platform.kind
-    if manifest.spec.topology.kind == "single":
+    if not is_shared(manifest.spec.topology.kind):
         return
     rests_on = (_TOPOLOGY, _PLATFORM, ("spec", "agents"), (*_BUS, "url"))
     address = _address(bus.url) if bus.url else None

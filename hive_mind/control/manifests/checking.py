@@ -14,20 +14,21 @@ from hive_mind.control.manifests.naming import AGENTS_MAX, name_findings, number
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
-from hive_mind.runtime.triggers import cron_due
+from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
+from hive_mind.runtime.runs.triggers import cron_due
 
 _TOPOLOGY: Path = ("spec", "topology")
 _KIND: Path = (*_TOPOLOGY, "kind")
 _AGENTS: Path = ("spec", "agents")
 # Comparing letter by letter with ten thousand names takes seconds.
 _COMPARED_MAX = 500
-# Which kind each field of a topology is for, by its name in Python and in a manifest.
+# A topology's fields: their names in a manifest, and the setting of `Founding` that a kind must read to have them.
 _MADE_FOR = {
-    "groups": ("groups", "federated"),
-    "broadcast_threshold": ("broadcastThreshold", "federated"),
-    "domain_routing": ("domainRouting", "federated"),
-    "shards": ("shards", "sharded"),
-    "replicas": ("replicas", "sharded"),
+    "groups": ("groups", "groups"),
+    "broadcast_threshold": ("broadcastThreshold", "broadcast_threshold"),
+    "domain_routing": ("domainRouting", "domains"),
+    "shards": ("shards", "partitions"),
+    "replicas": ("replicas", "replicas"),
 }
 
 
@@ -68,18 +69,19 @@ def leads_out(path: str) -> bool:
 
 def _unfit(topology: Topology) -> Iterator[Finding]:
     for name in sorted(topology.model_fields_set & _MADE_FOR.keys()):
-        key, kind = _MADE_FOR[name]
-        if topology.kind != kind:
-            told = f"is for {kind} hives and this one is {topology.kind}; remove it, or change the kind"
+        key, setting = _MADE_FOR[name]
+        if not reads(topology.kind, setting):
+            told = f"is for {' and '.join(readers(setting))} hives and this one is {topology.kind}; remove it, or change the kind"
             yield Finding((*_TOPOLOGY, key), told, (_KIND,))
 
 
 def _groups(manifest: HiveManifest) -> Iterator[Finding]:
     topology, agents = manifest.spec.topology, manifest.spec.agents
-    if topology.kind != "federated":
+    if not reads(topology.kind, "groups"):
+        grouped = " and ".join(readers("groups"))
         for number, agent in enumerate(agents):
             if agent.group:
-                told = f"groups are for federated hives and this one is {topology.kind}; remove it, or change the kind"
+                told = f"groups are for {grouped} hives and this one is {topology.kind}; remove it, or change the kind"
                 yield Finding((*_AGENTS, number, "group"), told, (_KIND,))
         return
     listed = [group.name for group in topology.groups]
@@ -106,7 +108,7 @@ def _empty_groups(manifest: HiveManifest, listed: list[str]) -> Iterator[Finding
 
 def _shards(manifest: HiveManifest) -> Iterator[Finding]:
     topology, count = manifest.spec.topology, number_of_agents(manifest)
-    if topology.kind != "sharded":
+    if not has_node_per(topology.kind, "agent"):
         return
     nodes = topology.shards or -(-count // manifest.spec.platform.agents_per_process)
     if topology.shards and topology.shards > count:
@@ -190,7 +192,7 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
     for key, name in (("queen", spec.queen.agent), ("health", spec.health.agent)):
         if name and name not in names:
             yield Finding(("spec", key, "agent"), f"there is no agent {name}{_meant(name, names)}", (_AGENTS,))
-    if spec.queen.agent and spec.topology.kind == "single":
+    if spec.queen.agent and not is_shared(spec.topology.kind):
         told = "tickets travel through the hive, and nobody shares here; choose another topology"
         yield Finding(("spec", "queen", "agent"), told, (_KIND,))
     if not spec.health.warn <= spec.health.degraded <= spec.health.critical:
@@ -243,7 +245,7 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
         if leads_out(pattern):
             told = "leads out of the manifest's folder; if that is meant, write the whole path from /"
             yield Finding(("spec", "ruleFiles", number), told)
-    if spec.judge.facts != "off" and spec.topology.kind == "single":
+    if spec.judge.facts != "off" and not is_shared(spec.topology.kind):
         told = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
         yield Finding(facts, told, (_KIND,))
     names = {name for agent in spec.agents for name in names_of(agent)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from hive_mind.control.manifests.manifest import Agent, HiveManifest, Trigger
+from hive_mind.hive.topology.spec import reads
 
 NUMBER = "{n}"
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -44,7 +45,7 @@ class AgentSpec:
 def expanded(manifest: HiveManifest, groups_before: Mapping[str, str] = _NONE) -> tuple[AgentSpec, ...]:
     """All agents in the manifest's order. `groups_before`: in which groups they were, by name."""
     agents = tuple(spec for agent in manifest.spec.agents for spec in _counted(agent, manifest.spec.llm.model))
-    if manifest.spec.topology.kind != "federated":
+    if not reads(manifest.spec.topology.kind, "groups"):
         return tuple(replace(agent, group="") for agent in agents)
     return _dealt(agents, group_names(manifest), groups_before)
 

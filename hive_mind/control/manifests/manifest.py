@@ -11,11 +11,21 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from hive_mind.forms.form import Form
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import REPLICAS
-from hive_mind.hive.topology.spec import SPECS, TopologyName
+from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
+from hive_mind.hive.trust.ratings import TrustSettings
+from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.rules import EvaluationRule
-from hive_mind.memory.instructions import RuleName
+from hive_mind.memory.gate.instructions import RuleName
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
+from hive_mind.runtime.workers import config as worker
 
 API_VERSION = "hive-mind/v1"
 
@@ -29,6 +39,16 @@ class _Part(BaseModel):
     """A section of a manifest: unknown keys are refused, names are written in camelCase."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
+
+
+# Defaults are those of the parts that a field tunes.
+_GATE, _RANKING, _HEALTH = PromotionSettings(), RankingSettings(), HealthSettings()
+_EXPIRY, _TRUST = ExpirySettings(), TrustSettings()
+_HIVE, _GOSSIP, _BEATS = HiveSettings(), GossipSettings(), MembershipSettings()
+_REVIEW = worker.ModelReviewConfig()
+# They name back ends and forms by strings, which pydantic checks.
+_MODELS: Any = worker.ModelsConfig()
+_SEEN: Any = worker.SeenConfig()
 
 
 class Metadata(_Part):
@@ -45,22 +65,28 @@ class Group(_Part):
     domain: list[str] = Field(default_factory=list, description="What it knows about, in words; such questions go there first.")
 
 
+def _for(setting: str) -> str:
+    return " and ".join(readers(setting))
+
+
 class Topology(_Part):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
     kind: TopologyName = Field(
-        "flat",
+        DEFAULT,
         description=f"single: nobody shares. {' '.join(f'{spec.name}: {spec.summary}.' for spec in SPECS.values())}",
     )
     groups: list[Group] = Field(
-        default_factory=list, description="federated: its groups. Where the list is left out, those that agents name."
+        default_factory=list, description=f"{_for('groups')}: its groups. Where the list is left out, those that agents name."
     )
-    broadcast_threshold: Share = Field(BROADCAST_THRESHOLD, description="federated: facts this sure are copied to every group.")
-    domain_routing: bool = Field(True, description="federated: put questions to groups of a matching domain first.")
+    broadcast_threshold: Share = Field(
+        BROADCAST_THRESHOLD, description=f"{_for('broadcast_threshold')}: facts this sure are copied to every group."
+    )
+    domain_routing: bool = Field(True, description=f"{_for('domains')}: put questions to groups of a matching domain first.")
     shards: int | None = Field(
-        None, ge=1, le=1000, description="sharded: nodes that share the facts out; by default one a process."
+        None, ge=1, le=1000, description=f"{_for('partitions')}: nodes that share the facts out; by default one a process."
     )
-    replicas: int = Field(REPLICAS, ge=1, le=9, description="sharded: copies of each fact.")
+    replicas: int = Field(REPLICAS, ge=1, le=9, description=f"{_for('replicas')}: copies of each fact.")
 
 
 def _off(given: Any) -> Any:
@@ -76,13 +102,13 @@ class Resources(_Part):
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
     memory_mb: int | None = Field(None, ge=64, description="Megabytes; a local process that takes more is shown as unhealthy.")
-    sleep_after_s: float = Field(0.0, ge=0, description="Let go of database and index after so many idle seconds; 0: never.")
+    sleep_after_s: float = Field(0.0, ge=0, description="Release database and index after this many idle seconds; 0: never.")
 
 
 class Trigger(_Part):
     """What begins a run of an agent's worker by itself."""
 
-    every_s: float | None = Field(None, ge=1, description="Every so many seconds.")
+    every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
     cron: str = Field("", description='A cron line, in UTC: "0 7 * * *" is every day at seven.')
     hook: Name | None = Field(None, description="Whenever POST /v1/hooks/NAME is called at its process.")
     events: str = Field("", description="With each event that this http(s) address sends (server-sent events).")
@@ -139,10 +165,10 @@ class Embedding(_Part):
     """How text becomes vectors."""
 
     kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
-    model: str = Field("", description="Name or folder of the model; by default BAAI/bge-base-en-v1.5.")
+    model: str = Field("", description=f"Name or folder of the model; by default {DEFAULT_EMBEDDING_MODEL}.")
     url: str = Field("", description="openai: a compatible endpoint.")
     key: str = Field("", description="openai: a reference, ${env:NAME} or ${credential:NAME}.")
-    index: Literal["exact", "quantised", "usearch"] = Field("quantised", description="How vectors are searched.")
+    index: Literal["exact", "quantised", "usearch"] = Field(_MODELS.ann, description="How vectors are searched.")
 
 
 class Llm(_Part):
@@ -151,38 +177,57 @@ class Llm(_Part):
     model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
     url: str = Field("", description="A compatible endpoint.")
     key: str = Field("", description="A reference, ${env:NAME} or ${credential:NAME}.")
-    token_budget: int = Field(200_000, ge=0, description="Tokens an agent may cost from start to stop.")
+    token_budget: int = Field(_MODELS.token_budget, ge=0, description="Tokens an agent may cost from start to stop.")
 
 
 class Gossip(_Part):
     """How nodes bring each other up to date."""
 
     period_s: float = Field(
-        10.0, gt=0, le=3600, description="Between two rounds of a node. Lower: lost messages are noticed sooner."
+        _GOSSIP.period_ms / 1000,
+        gt=0,
+        le=3600,
+        description="Between two rounds of a node. Lower: lost messages are noticed sooner.",
     )
-    fanout: int = Field(2, ge=1, le=20, description="Peers a round goes to.")
-    beat_s: float = Field(1.0, gt=0, le=600, description="Between two signs of life. Raise it for hives of hundreds of nodes.")
-    suspect_after_s: float = Field(3.5, gt=0, le=3600, description="Silence after which a node is asked last.")
+    fanout: int = Field(_GOSSIP.fanout, ge=1, le=20, description="Peers a round goes to.")
+    beat_s: float = Field(
+        _BEATS.beat_ms / 1000, gt=0, le=600, description="Between two signs of life. Raise it for hives of hundreds of nodes."
+    )
+    suspect_after_s: float = Field(
+        _BEATS.suspect_after_ms / 1000, gt=0, le=3600, description="Silence after which a node is asked last."
+    )
 
 
 class Lifecycle(_Part):
     """How a hive forgets. Off by default."""
 
-    forget: bool = Field(False, description="Whether facts fade and expire at all.")
-    ttl_hours: float = Field(24.0, gt=0, le=8784, description="How long a fact that names no time of its own is found.")
-    decay_per_hour: float = Field(0.01, ge=0, le=1, description="How fast confidence fades: 0.01 leaves 79 % after a day.")
-    gc_period_s: float = Field(60.0, gt=0, le=86400, description="Between two looks for what has expired.")
+    forget: bool = Field(_EXPIRY.is_on, description="Whether facts fade and expire at all.")
+    ttl_hours: float = Field(
+        _EXPIRY.max_age_hours, gt=0, le=8784, description="How long a fact that names no time of its own is found."
+    )
+    decay_per_hour: float = Field(
+        _EXPIRY.decay_per_hour, ge=0, le=1, description="How fast confidence fades: 0.01 leaves 79 % after a day."
+    )
+    gc_period_s: float = Field(
+        _HIVE.housekeeping_ms / 1000, gt=0, le=86400, description="Between two looks for what has expired."
+    )
 
 
 class Promotion(_Part):
     """The gate: which facts an agent shares."""
 
-    confidence_min: Share = Field(0.3, description="Facts less sure than this stay with their agent.")
-    words_min: int = Field(2, ge=0, le=100, description="Facts of fewer words stay.")
-    letters_share_min: Share = Field(0.5, description="Facts with a smaller share of letters stay: tables, numbers, noise.")
-    hold_back_secrets: bool = Field(True, description="Facts that hold a credential stay.")
-    hold_back_personal: bool = Field(True, description="Facts with e-mail addresses, telephone, card or account numbers stay.")
-    hold_back_instructions: bool = Field(True, description="Facts made to be obeyed, or in another's name, stay.")
+    confidence_min: Share = Field(_GATE.confidence_min, description="Facts less sure than this stay with their agent.")
+    words_min: int = Field(_GATE.words_min, ge=0, le=100, description="Facts of fewer words stay.")
+    letters_share_min: Share = Field(
+        _GATE.letters_share_min, description="Facts with a smaller share of letters stay: tables, numbers, noise."
+    )
+    hold_back_secrets: bool = Field(_GATE.hold_back_secrets, description="Facts that hold a credential stay.")
+    hold_back_personal: bool = Field(
+        _GATE.hold_back_personal, description="Facts with e-mail addresses, telephone, card or account numbers stay."
+    )
+    hold_back_instructions: bool = Field(
+        _GATE.hold_back_instructions, description="Facts made to be obeyed, or in another's name, stay."
+    )
     allow_instructions: list[RuleName] = Field(
         default_factory=list, description="Rules of these that don't count here; the reason at a fact names its rule."
     )
@@ -193,7 +238,7 @@ class Judge(_Part):
     """Who judges facts that the gate would let through, before others learn of them."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], _OFF] = Field(
-        "off",
+        worker.ReviewConfig().facts,
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
         "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
     )
@@ -202,16 +247,21 @@ class Judge(_Part):
         description="The agent at whose desk people decide for the whole fleet (hive-mind inbox); left out, the first.",
     )
     model: str = Field("", description="model: which, such as openai:gpt-5-mini; by default that of the fleet.")
-    threshold: Share = Field(0.7, description="model: how sure it has to be to decide alone, until people's decisions tell.")
+    threshold: Share = Field(
+        _REVIEW.threshold, description="model: how sure it has to be to decide alone, until people's decisions tell."
+    )
     calls_per_minute: int = Field(
-        6, ge=1, le=1000, description="model: calls of an agent, each about 20 facts at most; the others wait at home."
+        _REVIEW.calls_per_minute,
+        ge=1,
+        le=1000,
+        description="model: calls of an agent, each about 20 facts at most; the others wait at home.",
     )
     unattended: Literal["escalate", "hold", "accept"] = Field(
-        "escalate",
+        _REVIEW.unattended,
         description="model: of what it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
         "unjudged. What broke goes to a person in any case.",
     )
-    audit: Share = Field(0.05, description="model: the share of what it accepts that a person looks at afterwards.")
+    audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
 class Mcp(_Part):
@@ -236,11 +286,11 @@ class Health(_Part):
     """Who looks after the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
-    every_s: float = Field(120.0, gt=0, description="Between two looks.")
-    warn: int = Field(5, ge=1, description="Steps in a row without anything accepted: a line in the log.")
-    degraded: int = Field(10, ge=1, description="As many: a ticket.")
-    critical: int = Field(20, ge=1, description="As many: a ticket, and the queen holds the run up.")
-    stall_min: float = Field(4.0, gt=0, description="Minutes without any step: critical.")
+    every_s: float = Field(_HEALTH.every_s, gt=0, description="Between two looks.")
+    warn: int = Field(_HEALTH.warn, ge=1, description="Steps in a row without anything accepted: a line in the log.")
+    degraded: int = Field(_HEALTH.degraded, ge=1, description="As many: a ticket.")
+    critical: int = Field(_HEALTH.critical, ge=1, description="As many: a ticket, and the queen holds the run up.")
+    stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
 class Trust(_Part):
@@ -249,15 +299,18 @@ class Trust(_Part):
     moderators: list[str] = Field(
         default_factory=list, description="Agents that may retract what others said and pin their trust."
     )
-    half_life_days: float = Field(30.0, gt=0, le=3660, description="After so long a rating counts half.")
+    half_life_days: float = Field(_TRUST.half_life_days, gt=0, le=3660, description="Half-life of a rating.")
     quota_per_agent: int | None = Field(
         None,
         ge=1,
-        le=1_000_000,
-        description="Facts that an agent may share, of which the newest stay. By default 10,000 in a new fleet that requires "
-        "identity, else 1,000,000.",
+        le=_HIVE.standing.quota_per_agent,
+        description="Facts that an agent may share, of which the newest stay. "
+        f"By default {worker.QUOTA_OF_THE_PROVEN:,} in a new fleet that requires "
+        f"identity, else {_HIVE.standing.quota_per_agent:,}.",
     )
-    quarantine_below: float = Field(0.6, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found.")
+    quarantine_below: float = Field(
+        _TRUST.quarantine_trust, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found."
+    )
 
 
 class Retrieval(_Part):
@@ -266,12 +319,22 @@ class Retrieval(_Part):
     config: str = Field(
         "", description="A configuration of a retrieval workspace, seen from the manifest; it says all of this but deadlineS."
     )
-    semantic_weight: Share = Field(0.6, description="Weight of meaning against that of words, where there are embeddings.")
-    evidence_strength: Share = Field(0.1, description="How much confidence and confirmations may lift a fact.")
-    depth: int = Field(100, ge=1, le=10_000, description="Candidates each index gives before they are ranked together.")
-    fusion: Literal["linear", "rrf"] = Field("linear", description="How words and meaning are put together; rrf: by rank alone.")
-    rrf_k: int = Field(60, ge=1, le=1000, description="rrf: the larger, the less the first ranks count.")
-    deadline_s: float = Field(2.0, gt=0, le=60, description="A question is answered by then, complete or not.")
+    semantic_weight: Share = Field(
+        _RANKING.semantic_weight, description="Weight of meaning against that of words, where there are embeddings."
+    )
+    evidence_strength: Share = Field(
+        _RANKING.evidence_strength, description="How much confidence and confirmations may lift a fact."
+    )
+    depth: int = Field(
+        _RANKING.depth, ge=1, le=10_000, description="Candidates each index gives before they are ranked together."
+    )
+    fusion: Literal["linear", "rrf"] = Field(
+        _RANKING.fusion, description="How words and meaning are put together; rrf: by rank alone."
+    )
+    rrf_k: int = Field(_RANKING.rrf_k, ge=1, le=1000, description="rrf: the larger, the less the first ranks count.")
+    deadline_s: float = Field(
+        _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="A question is answered by then, complete or not."
+    )
 
 
 # What the file at `retrieval.config` says of that section.
@@ -281,8 +344,8 @@ RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k")
 class Observability(_Part):
     """What can be seen from outside."""
 
-    log: Literal["text", "json", "hops"] = Field("text", description="hops: json, and every step of every question.")
-    metrics: bool = Field(True, description="Answer Prometheus at /metrics, where the extra is installed.")
+    log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
+    metrics: bool = Field(_SEEN.metrics, description="Answer Prometheus at /metrics, where the extra is installed.")
     trace: str = Field("", description="Where spans go: console, or the URL of an OTLP collector.")
 
 
@@ -296,7 +359,7 @@ class Platform(_Part):
     )
     agents_per_process: int = Field(1, ge=1, le=1000, description="Agents that share a process, and with it a node of the hive.")
     stop_timeout_s: float = Field(
-        20.0, gt=0, le=600, description="How long a process may take to finish when it is told to stop."
+        worker.STOP_TIMEOUT_S, gt=0, le=600, description="How long a process may take to finish when it is told to stop."
     )
     image: str = Field("", description="The image to run; compose has one of its own by default.")
     namespace: str = Field("default", description="kubernetes: where the objects live.")
@@ -332,7 +395,7 @@ class Spec(_Part):
     topology: _Topology = Field(default_factory=lambda: Topology())
     agents: list[Agent] = Field(min_length=1, description="Who learns and answers. Each runs once: its database has one writer.")
     bus: _Bus = Field(default_factory=lambda: Bus())
-    store: _Store = Field("sqlite", description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
+    store: _Store = Field(_MODELS.store, description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
     embedding: Embedding = Field(default_factory=lambda: Embedding())
     llm: Llm = Field(default_factory=lambda: Llm())
     gossip: Gossip = Field(default_factory=lambda: Gossip())
@@ -351,8 +414,8 @@ class Spec(_Part):
     trust: Trust = Field(default_factory=lambda: Trust())
     identity: Annotated[Literal["off", "warn", "require"] | None, _OFF] = Field(
         None,
-        description="Whether members prove by certificates who they are; warn: who does not is believed, and told. Left out: "
-        "require for a new fleet whose bus is not on this machine, else as it was, or off.",
+        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
+        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
     )
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())

@@ -11,7 +11,7 @@ from hive_mind.control.manifests.texts import references, texts
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Tree
-from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.secrets.references import resolved_here
 
 
 def missing(manifest: HiveManifest, tree: Tree, folder: Path, home: Path | None = None) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """`spec.retrieval.config`: a configuration that a retrieval workspace measured and deployed, for what a fleet's agents remember.
 
-What it says becomes ordinary fields of the manifest, so whoever runs, renders or compares them knows nothing of a file. That is
+What it says becomes ordinary fields of the manifest, so code that runs, renders or compares them knows nothing of a file. That is
 read whenever the manifest is used: where it changed, those fields did.
 """
 
@@ -44,7 +44,7 @@ def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
         return ()
     config, usual = _config(manifest, folder), Retrieval()
     asked = [name for name in ("method", "top_k") if getattr(config.retrieval, name) != getattr(usual, name)]
-    return (*(f"retrieval.{name}: whoever asks says it with the question" for name in asked), *beyond_a_memory(config))
+    return (*(f"retrieval.{name}: it is given with each question" for name in asked), *beyond_a_memory(config))
 
 
 def _config(manifest: HiveManifest, folder: Path) -> RetrievalConfig:

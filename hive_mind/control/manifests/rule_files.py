@@ -1,6 +1,6 @@
 """`spec.ruleFiles`: rules that are kept in files of their own. What they say is added to `spec.rules` when a manifest is used.
 
-So whoever runs, renders or compares manifests knows nothing of files: where a file changed, the rules did.
+So code that runs, renders or compares manifests knows nothing of files: where a file changed, the rules did.
 """
 
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.worker_config import SourceConfig
+from hive_mind.runtime.workers.config import SourceConfig
 
 FILES_MAX = 10_000
 # Looked at, not found: `**` from the root of a disk ends with a message and not after an hour.

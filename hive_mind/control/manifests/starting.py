@@ -1,6 +1,6 @@
 """A first manifest to go on from: it can be applied as it is, and its comments say what else there is."""
 
-from hive_mind.hive.topology.spec import TopologyName
+from hive_mind.hive.topology.spec import SPECS, TopologyName, reads
 
 _HEAD = """\
 # A fleet for hive-mind. Look at what would happen, then let it happen:
@@ -14,33 +14,7 @@ metadata:
 spec:
 """
 
-_TOPOLOGIES: dict[TopologyName, str] = {
-    "single": """\
-  # single: every agent has its own memory and nobody shares.
-  topology: single
-""",
-    "flat": """\
-  # flat: everybody keeps everything that is shared. The simplest, up to some dozen agents.
-  topology: flat
-""",
-    "federated": """\
-  # federated: groups keep their own facts; what is very sure is copied to every group.
-  topology:
-    kind: federated
-    broadcastThreshold: 0.9
-    groups:
-      - name: north
-        domain: [harbour, ferry]    # such questions go there first
-      - name: south
-        domain: [pumps]
-""",
-    "sharded": """\
-  # sharded: every fact is kept by a few nodes only. For many agents and many facts.
-  topology:
-    kind: sharded
-    replicas: 2                     # copies of each fact; so many nodes but one may fail
-""",
-}
+_ALONE = "Every agent has its own memory and nobody shares."
 
 _AGENTS = """\
   agents:
@@ -63,9 +37,14 @@ _TAIL = """\
 
 def first_manifest(topology: TopologyName, name: str, file: str) -> str:
     """The text of it."""
-    is_federated = topology == "federated"
+    has_groups = reads(topology, "groups")
     agents = _AGENTS.format(
-        group_of_ada="\n      group: north" if is_federated else "",
-        group_of_readers="\n      group: south" if is_federated else "",
+        group_of_ada="\n      group: north" if has_groups else "",
+        group_of_readers="\n      group: south" if has_groups else "",
     )
-    return _HEAD.format(name=name, file=file) + _TOPOLOGIES[topology] + agents + _TAIL
+    return _HEAD.format(name=name, file=file) + _topology(topology) + agents + _TAIL
+
+
+def _topology(name: TopologyName) -> str:
+    about, example = (SPECS[name].about, SPECS[name].example) if name in SPECS else (_ALONE, "")
+    return f"  # {name}: {about}\n" + (f"  topology:\n    kind: {name}\n{example}" if example else f"  topology: {name}\n")

@@ -1,4 +1,4 @@
-"""What is wrong with a text of a manifest wherever it stands: references that are none, and secrets written out.
+"""What is wrong with a text of a manifest wherever it stands: malformed references, and secrets in plain text.
 
 A secret is given by reference, so that the manifest can be kept, shown and compared. No message repeats what may be one.
 """
@@ -10,8 +10,8 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path, Tree
-from hive_mind.memory.sensitive import credential_in
-from hive_mind.runtime.references import Reference, references_in
+from hive_mind.memory.gate.sensitive import credential_in
+from hive_mind.runtime.secrets.references import Reference, references_in
 
 # Sections whose texts are resolved where they are used. Elsewhere a reference would stay as it is.
 _RESOLVED = frozenset("bus embedding llm mcp observability".split())
@@ -46,7 +46,7 @@ def text_findings(tree: Tree) -> Iterator[Finding]:
 
 
 def references(text: str) -> tuple[Reference, ...]:
-    """Those of a text; none where one of them is no reference, which is told elsewhere."""
+    """References in a text; empty where one is malformed, which is reported elsewhere."""
     try:
         return references_in(text)
     except InvalidInput:

@@ -1,6 +1,6 @@
 """`agents[].worker`: workers that are kept in files of their own. What they say is read when a manifest is used.
 
-Whoever runs, renders or compares manifests gets the text of the file: where a file changed, the worker did.
+Code that runs, renders or compares manifests gets the text of the file: where a file changed, the worker did.
 """
 
 import json

@@ -15,6 +15,7 @@ import msgspec
 from hive_mind.control.manifests.expansion import AgentSpec
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.errors import ManifestError, Problem
+from hive_mind.hive.topology.spec import has_node_per, is_shared
 
 Placed = Mapping[str, Mapping[str, Sequence[str]]]
 """Agents by node by process."""
@@ -67,7 +68,7 @@ def is_one_process(agents: Sequence[AgentSpec], manifest: HiveManifest) -> bool:
     spec = manifest.spec
     if spec.platform.kind == "inprocess":
         return True
-    if spec.topology.kind == "single":
+    if not is_shared(spec.topology.kind):
         is_alike = len({agent.env_key for agent in agents}) == 1
         return is_alike and spec.platform.agents_per_process >= max(len(agents), 2)
     return spec.bus.url.partition(":")[0] == "memory"
@@ -76,7 +77,7 @@ def is_one_process(agents: Sequence[AgentSpec], manifest: HiveManifest) -> bool:
 def _shards(manifest: HiveManifest, agents_count: int) -> int | None:
     """How many places there must be; None: as many as it takes."""
     topology = manifest.spec.topology
-    if topology.kind != "sharded" or topology.shards is None:
+    if not has_node_per(topology.kind, "agent") or topology.shards is None:
         return None
     return min(topology.shards, agents_count)
 
@@ -86,18 +87,15 @@ def _in_one(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Place
         problem = "agents of one process have the same variables; give all the same env, or name a bus that joins processes"
         raise ManifestError([Problem("spec.agents", 0, problem)])
     fleet, topology = manifest.metadata.name, manifest.spec.topology
-    match topology.kind:
-        case "federated":
-            nodes: Room = {}
-            for agent in agents:
-                nodes.setdefault(agent.group, []).append(agent.name)
-        case "sharded":
-            # Two replica sets are enough for many to see that there are shards; more nodes cost memory and gain nothing here.
-            count = _shards(manifest, len(agents)) or min(len(agents), 2 * topology.replicas)
-            before = {node: list(names) for some in previous.values() for node, names in some.items()}
-            nodes = _placed(agents, manifest, before, count)
-        case _:
-            nodes = {fleet: [agent.name for agent in agents]}
+    if has_node_per(topology.kind, "agent"):
+        # Two replica sets are enough for many to see that there are shards; more nodes cost memory and gain nothing here.
+        count = _shards(manifest, len(agents)) or min(len(agents), 2 * topology.replicas)
+        before = {node: list(names) for some in previous.values() for node, names in some.items()}
+        nodes = _placed(agents, manifest, before, count)
+    else:
+        nodes = {}
+        for agent in agents:
+            nodes.setdefault(agent.group if has_node_per(topology.kind, "group") else fleet, []).append(agent.name)
     return Allocation({fleet: {node: tuple(sorted(nodes[node])) for node in sorted(nodes)}})
 
 

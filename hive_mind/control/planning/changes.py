@@ -1,6 +1,6 @@
 """What differs between two configurations of a process, in the words of a manifest.
 
-The other way round than `tuned`: settings are read back in a manifest's units. What no field of a manifest stands for is told by
+The other way round than `tuned`: settings are read back in a manifest's units. Settings without such a field are shown by
 its own name, so that nothing changes without being shown. Sources are left out: learning them needs no restart.
 """
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.memory.sensitive import credential_in
-from hive_mind.runtime.worker_config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
+from hive_mind.memory.gate.sensitive import credential_in
+from hive_mind.runtime.workers.config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
 
 Read = Callable[[WorkerConfig], Any]
 

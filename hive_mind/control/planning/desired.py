@@ -22,8 +22,10 @@ from hive_mind.control.planning.tuned import gate, membership, models, ranking, 
 from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
-from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.runtime.worker_config import (
+from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
+from hive_mind.runtime.workers.config import (
+    QUOTA_OF_THE_PROVEN,
+    STOP_TIMEOUT_S,
     AgentConfig,
     BusConfig,
     HiveConfig,
@@ -40,7 +42,6 @@ Identity = Literal["off", "warn", "require"]
 Sources = Mapping[str, tuple[SourceConfig, ...]]
 """Files to learn by agent."""
 
-QUOTA_OF_THE_PROVEN = 10_000
 """Where agents are known, none needs more for long; a name that anybody may invent would make a limit pointless."""
 _NO_RUNNING: Mapping[str, Running] = MappingProxyType({})
 # `$${` stands for `${` itself.
@@ -49,7 +50,7 @@ _FILE = re.compile(r"(?<!\$)\$\{file:(?!/)([^{}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Everything that should be. `hive` is to be kept before anything is started: processes are told the same ever after."""
+    """The desired state. `hive` is stored before anything starts: processes have the same one from then on."""
 
     fleet: str
     processes: Mapping[str, WorkerConfig]
@@ -60,7 +61,7 @@ class Desired:
     """Why facts have to move, in clauses; empty where they need not."""
     needs_redis: bool = False
     """Whether processes need the private Redis server of the fleet."""
-    stop_timeout_s: float = 20.0
+    stop_timeout_s: float = STOP_TIMEOUT_S
 
     @property
     def move(self) -> bool:
@@ -119,7 +120,7 @@ def hive_id(fleet: str, generation: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all processes are told alike."""
+    """The configuration that all processes share."""
 
     manifest: HiveManifest
     folder: str
@@ -227,17 +228,13 @@ def _hive(
     for node, process in sorted(allocation.nodes.items()):
         group = next((group_of[agent] for agent in allocation.processes[process][node]), "")
         founders[group] = (*founders.get(group, ()), node)
-    match topology.kind:
-        case "single":
-            return HiveConfig(id, SINGLE)
-        case "federated":
-            domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
-            known = {group: words for group, words in sorted(domains.items()) if group in founders}
-            return HiveConfig(id, topology.kind, founders, known, topology.broadcast_threshold, **common)
-        case "sharded":
-            return HiveConfig(id, topology.kind, founders, replicas=topology.replicas, **common)
-        case _:
-            return HiveConfig(id, topology.kind, founders, **common)
+    if not is_shared(topology.kind):
+        return HiveConfig(id, topology.kind)
+    domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
+    known = {group: words for group, words in sorted(domains.items()) if group in founders}
+    given = {"domains": known, "broadcast_threshold": topology.broadcast_threshold, "replicas": topology.replicas}
+    common |= {setting: value for setting, value in given.items() if reads(topology.kind, setting)}
+    return HiveConfig(id, topology.kind, founders, **common)
 
 
 def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:

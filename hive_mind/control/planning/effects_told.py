@@ -7,9 +7,9 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
-from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import AgentStatus
+from hive_mind.hive.topology.spec import SINGLE, reads
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import AgentStatus
 
 Told = tuple[str, bool]
 """A sentence, and whether something is lost."""
@@ -106,15 +106,13 @@ def _told_of_handing_over(found: Running, config: WorkerConfig, desired: Desired
 def _holders(config: WorkerConfig, desired: Desired) -> str:
     """Who keeps what its nodes kept."""
     staying, hive = set(desired.allocation.nodes), desired.hive
-    match hive.topology:
-        case "sharded":
-            return counted(min(hive.replicas, len(staying)), "replica")
-        case "federated":
-            groups = {node.group for node in config.nodes}
-            mates = [n.name for one in desired.processes.values() for n in one.nodes if n.group in groups]
-            return f"{counted(len(mates), 'replica')} of {', '.join(sorted(groups))}"
-        case _:
-            return counted(len(staying), "replica")
+    if reads(hive.topology, "replicas"):
+        return counted(min(hive.replicas, len(staying)), "replica")
+    if reads(hive.topology, "groups"):
+        groups = {node.group for node in config.nodes}
+        mates = [n.name for one in desired.processes.values() for n in one.nodes if n.group in groups]
+        return f"{counted(len(mates), 'replica')} of {', '.join(sorted(groups))}"
+    return counted(len(staying), "replica")
 
 
 def told_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Told:

@@ -1,15 +1,16 @@
-"""How a process leaves a hive: which have to, and what one is told that runs only to hand over what it holds. Only decides."""
+"""How a process leaves a hive: which must, and how one is configured that runs only to hand over its facts. Only decides."""
 
 import msgspec
 
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.hive.topology.spec import is_shared
+from hive_mind.runtime.workers.config import WorkerConfig
 
 
 def has_to_leave(config: WorkerConfig, wanted: Desired) -> bool:
     """Whether its nodes are members of the hive that stays: of no other can facts be handed over, and a single has none."""
-    return config.hive.topology != "single" and config.hive.id == wanted.hive.id
+    return is_shared(config.hive.topology) and config.hive.id == wanted.hive.id
 
 
 def as_leaver(config: WorkerConfig, wanted: Desired) -> WorkerConfig:

@@ -1,8 +1,8 @@
 """What to do so that what runs becomes what should run, and what each step does to memory. Only decides, and says why.
 
-The order is safe: what crashed comes back first, a process that gives an agent away goes before the one that takes it, and who
-leaves goes last, when whoever stays is there. Where facts move, everything stops first and nobody has to leave. A step that
-would lose facts says so; whoever carries the plan out asks before.
+The order is safe: what crashed comes back first, a process that gives an agent away goes before the one that takes it, and what
+leaves goes last, when those that stay are up. Where facts move, everything stops first and nobody has to leave. A step that
+would lose facts says so; the caller asks before it is carried out.
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.effects_told import told_of_change, told_of_leaving, told_of_move, told_of_start, told_of_update
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
-from hive_mind.runtime.worker_config import AgentConfig
-from hive_mind.runtime.worker_status import AgentStatus
+from hive_mind.runtime.workers.config import AgentConfig
+from hive_mind.runtime.workers.status import AgentStatus
 
 Kind = Literal["move", "create", "update", "restart", "replace", "learn", "delete"]
 
@@ -119,7 +119,7 @@ def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[st
         if found is None or (found.config is None and not found.is_alive):
             yield Action("create", name, "it does not run", memory=told_of_start(config))
         elif found.config is None and not found.is_hidden:
-            yield Action("replace", name, found.error or "what it was told can't be read", memory=told_of_change((), config)[0])
+            yield Action("replace", name, found.error or "its configuration can't be read", memory=told_of_change((), config)[0])
 
 
 def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
@@ -189,7 +189,7 @@ def _why_restarted(found: Running) -> str:
 
 
 def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, Running]) -> Iterator[Action]:
-    """What crashed first, then what is new, what changes, what goes; but who gives an agent away before who takes it."""
+    """What crashed first, then what is new, what changes, what goes; but an agent's old process before its new one."""
     rank = {"restart": 0, "create": 1, "delete": 3}
     dead = {name for name, one in running.items() if not one.is_alive}
 

@@ -11,7 +11,7 @@ from hive_mind.control.planning.allocation import Allocation, Placed
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.runtime.worker_config import HiveConfig, NodeConfig
+from hive_mind.runtime.workers.config import HiveConfig, NodeConfig
 
 
 @dataclass(frozen=True, slots=True)

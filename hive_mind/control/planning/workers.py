@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hive_mind.control.manifests.manifest import Trigger
-from hive_mind.runtime.worker_config import TriggerConfig
+from hive_mind.runtime.workers.config import TriggerConfig
 
 
 def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
@@ -17,6 +17,6 @@ def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
 
 
 def triggers(given: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
-    """As a process is told of them."""
+    """As a process is configured with them."""
     for one in given:
         yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", one.events, seen_from_here(one.token), dict(one.inputs))

@@ -7,11 +7,15 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import WorkerStatus
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import WorkerStatus
 
 # What a person who looks waits for a process that hangs. Raise it before judging one on a busy machine.
 OBSERVE_S = 0.8
+
+
+CALL_TIMEOUT_S = 60.0
+"""How long an agent may take to answer a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Running:
     status: WorkerStatus | None = None
     error: str = ""
     is_hidden: bool = False
-    """One is there and has not said yet which: whoever started it died at that moment. It will, or it will end."""
+    """A process runs that is not identified yet: its starter died at that moment. It will report, or end."""
     started: float = 0.0
     """When it began, as `time.time()` counts; 0 where there is none."""
     memory_bytes: int = 0
@@ -45,7 +49,7 @@ class Platform(Protocol):
     """Runs workers of one fleet. Every method may be called again after a crash in the middle of it. Raises `BackendError`."""
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
-        """Every process of this fleet that is there or should be, by name; one that says nothing for so long has no status."""
+        """Every process of this fleet that is there or should be, by name; one that does not answer in time has no status."""
         ...
 
     async def start(self, config: WorkerConfig) -> None:
@@ -56,11 +60,11 @@ class Platform(Protocol):
         """Let it finish, at the latest after that time end it, and forget its configuration: it should run no more.
 
         One that does not run is fine; one that can't be shown to be ours is left alone. Raises `BackendTimeout`, and changes
-        nothing, where one is there that can't be told yet.
+        nothing, where one runs that can't take it yet.
         """
         ...
 
-    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it does not run."""
         ...
 

@@ -28,7 +28,7 @@ from hive_mind.control.platforms.in_containers import (
     label,
 )
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
+from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
 IMAGE = "hive-mind"
 """as deploy/README.md builds it"""
@@ -77,7 +77,7 @@ def render(
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
-    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for files that are none of it."""
+    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
         named = (yaml.safe_load(files.get(_FILE, "")) or {"configs": {}})["configs"]
         configs = [msgspec.json.decode(files[one["file"]], type=WorkerConfig) for one in named.values()]
@@ -127,14 +127,14 @@ def _confined(memory_mb: int, processes: int, user: str) -> dict[str, Any]:
 def _network(ports: list[int]) -> dict[str, Any]:
     """Holds the network and does nothing that could end it.
 
-    Whoever shares that of a container which crashes and comes back stays in the old one, alone: so it is not Redis's.
+    A container that shares the network of one that crashes and restarts stays in the old one, alone: so it is not Redis's.
     """
     return {
         "image": REDIS,
         "command": ["sleep", "infinity"],
         # Or sleep would be the first process and hear no signal.
         "init": True,
-        # Those of the workers: whoever shares a network publishes nothing of its own.
+        # Those of the workers: a container that shares a network publishes no ports of its own.
         "ports": [f"127.0.0.1:{port}:{port}" for port in ports],
         # The image would make a volume there.
         "tmpfs": ["/data:size=1m"],

@@ -19,8 +19,8 @@ from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import Contained, contained, label, located
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
-from hive_mind.runtime.references import references_in
-from hive_mind.runtime.worker_config import BusConfig, WorkerConfig
+from hive_mind.runtime.secrets.references import references_in
+from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
 _APP_CHARS_MAX = 32
 # An environment of Azure's has 60, and is called after the fleet with "-environment".
@@ -55,7 +55,7 @@ def render(
 ) -> dict[str, str]:
     """One file of parameters; the same for the same manifest. `before` are the files of an earlier one, if there was any.
 
-    Raises `ManifestError` for what can't be on Container Apps, `InvalidInput` for files that are none of it.
+    Raises `ManifestError` for what can't be on Container Apps, `InvalidInput` for any other files.
     """
     workers = contained(source, configs, name_chars_max=_APP_CHARS_MAX)
     buses = _buses(source)
@@ -72,7 +72,7 @@ def render(
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
-    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for files that are none of it."""
+    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     if _FILE not in files:
         return {}
     try:
@@ -162,7 +162,7 @@ def _hub(hub: BusAddress | None, workers: tuple[Contained, ...], former: Mapping
 
 
 def _buses(source: Source) -> dict[str, BusAddress]:
-    """By back end. A URL that only a secret tells is none here, and one of the problems, as is a second one of a back end."""
+    """By back end. A URL inside a secret is unknown here, and a problem, as is a second URL of the same back end."""
     bus = source.manifest.spec.bus
     addresses = [address_of(url) for url in (bus.searches, bus.url) if url and not references_in(url)]
     return {address.backend: address for address in addresses}

@@ -18,8 +18,8 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.errors import HiveError, ManifestError, Problem
 from hive_mind.forms.reading import tree_of
 from hive_mind.forms.tree import spelled
-from hive_mind.runtime.references import references_in
-from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from hive_mind.runtime.secrets.references import references_in
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 
 HOME = "/var/lib/hive-mind"
 RUN = "/run/hive-mind"
@@ -117,7 +117,7 @@ def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
         seen=msgspec.structs.replace(moved.seen, port=PORT),
     )
     plain, secret = _variables(fitted)
-    # Whoever runs the container sets them.
+    # Set where the container is run.
     fitted = msgspec.structs.replace(fitted, env={})
     memory_mb = _PROCESS_MB + sum(agent.memory_mb or _AGENT_MB for agent in config.agents)
     memory_mb += _MODEL_MB if config.models.embed == "sentence_transformers" else 0
@@ -141,7 +141,7 @@ def _there(found: re.Match[str], folder: Path, files: dict[str, str]) -> str:
     if found[1] is None:
         return found[0]
     if found[1] == "credential":
-        # Those of this machine stay on it: a container has its secrets from whoever runs it.
+        # Those of this machine stay on it: a container gets its secrets where it is run.
         return f"${{env:{credential_variable(found[2])}}}"
     return _mounted(found[2], folder, files)
 

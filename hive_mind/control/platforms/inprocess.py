@@ -17,12 +17,12 @@ import msgspec
 import psutil
 
 from hive_mind.control.files import checked_name, private_folder
-from hive_mind.control.platforms.base import OBSERVE_S, Running
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes.identity import is_locked
 from hive_mind.control.processes.process_files import read_own
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
-from hive_mind.runtime.worker import Worker, open_worker
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.worker import Worker, open_worker
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class InProcessPlatform:
             _log.warning("%s did not finish within %g s and was cut off", process, timeout_s)
         self._unlock(process)
 
-    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """As over HTTP, but for the way there."""
         worker = self._worker(process)
         try:
@@ -167,7 +167,7 @@ class _Said:
         return list(self.lines)[-missing:] if missing > 0 else []
 
     async def more(self, number: int) -> None:
-        """Return when there are more than so many."""
+        """Return when the count exceeds this."""
         if self.count <= number:
             await self.news.wait()
 

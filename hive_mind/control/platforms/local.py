@@ -1,7 +1,7 @@
 """Workers as processes of this machine, which outlive the program that started them.
 
 A process is known by its number and its start time; no other is ever signalled. Everything is found out from the files of the
-fleet and from the processes themselves, so whoever comes next, after whatever crash, sees the same. Two of one name can't run:
+fleet and from the processes themselves, so the next command sees the same after any crash. Two of one name can't run:
 each holds a lock for life, and the second one ends at once.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
-from hive_mind.control.platforms.base import OBSERVE_S, Running
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes import log_reading
 from hive_mind.control.processes.asking import Asking
 from hive_mind.control.processes.children import Child, begin
@@ -23,10 +23,10 @@ from hive_mind.control.processes.ending import end_all
 from hive_mind.control.processes.identity import identity_of, use_of
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
-from hive_mind.runtime.references import credentials_in, resolved_here
+from hive_mind.runtime.secrets.references import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import Contact
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import Contact
 
 # -P: a folder where somebody happens to stand must not be able to replace a module of ours.
 WORKER = (sys.executable, "-P", "-m", "hive_mind", "agent")
@@ -55,7 +55,7 @@ class LocalPlatform:
         return {one.process: one for one in asked}
 
     async def start(self, config: WorkerConfig) -> None:
-        """Write what it is told, then run it."""
+        """Write its configuration, then run it."""
         async with self._starting:
             await asyncio.to_thread(self._start, config)
 
@@ -70,7 +70,7 @@ class LocalPlatform:
         files.forget()
         self._reap()
 
-    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = 60.0, **fields: object) -> Any:
+    async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Over HTTP."""
         return await self._asking.call(self._contact(process), agent, {"do": what, **fields}, timeout_s)
 
@@ -123,7 +123,7 @@ class LocalPlatform:
         try:
             return replace(seen.running, status=await self._asking.status(seen.contact, patience_s))
         except BackendError as error:
-            return replace(seen.running, error=f"process {seen.running.pid} does not say how it is: {error}")
+            return replace(seen.running, error=f"process {seen.running.pid} does not report its status: {error}")
 
     def _start(self, config: WorkerConfig) -> None:
         files = ProcessFiles(self._folder, config.process)

@@ -1,4 +1,4 @@
-"""Asking local workers over HTTP: how they are, a request to an agent, and to leave. `runtime/health.py` is the other end."""
+"""Asking local workers over HTTP: status, a request to an agent, and to leave. `runtime/workers/health.py` is the other end."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.runtime.processes import AgentFailed
-from hive_mind.runtime.worker_status import Contact, WorkerStatus
+from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 _UNAUTHORISED = 401
 # A worker that gives up at the end of its time is heard saying so.

@@ -9,7 +9,7 @@ from hive_mind.errors import BackendUnavailable
 
 
 class Child(subprocess.Popen[bytes]):
-    """A process that is meant to outlive whoever started it, so to lose sight of it is no mistake worth a warning."""
+    """A process meant to outlive its starter, so losing its handle deserves no warning."""
 
     def __del__(self) -> None:
         """The standard library takes note of the ends of those whom it lost sight of whenever another one begins."""

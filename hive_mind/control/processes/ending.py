@@ -15,7 +15,7 @@ _LETS_GO_WITHIN_S = 10.0
 
 
 async def end_all(name: str, find: Callable[[], Identity | None], is_taken: Callable[[], bool], until: float) -> None:
-    """Return when there is none to be found and nobody holds the lock of this name. `until` is a time of `time.monotonic`.
+    """Return when no process is found and the lock of this name is free. `until` is a time of `time.monotonic`.
 
     Raises `BackendTimeout` where somebody holds it who can't be shown to be ours: that one is left alone.
     """

@@ -1,6 +1,6 @@
 """Which process is meant: its number and when it began, because numbers are given out again.
 
-Whoever is about to signal a process asks here. What can't be shown to be the one that was meant is left alone.
+Checked before a process is signalled. One that is not provably the intended process is left alone.
 """
 
 import os

@@ -45,7 +45,7 @@ async def follow(*logs: Path, lines: int) -> AsyncGenerator[str]:
 class _Reader:
     """Where somebody who follows a log has come to.
 
-    A thread reads, and nobody can stop it: whoever closes waits for it. Else it might open the file just after it was closed.
+    A thread reads and can't be stopped: closing waits for it. Else it might open the file just after it was closed.
     """
 
     def __init__(self, log: Path) -> None:

@@ -1,7 +1,7 @@
 """A fleet's own Redis server: what its processes talk over when the manifest names no bus.
 
-It listens on this machine only and asks for a password that nobody is told: configurations name the file it is in. It runs on
-when whoever started it is gone, and comes back over its data when it died.
+It listens on this machine only and has a random password: configurations name the file that holds it. It runs on
+when its starter is gone, and restarts over its data after a crash.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import own_folder
 from hive_mind.control.processes.redis_files import RedisFiles
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.runtime.worker_config import BusConfig
+from hive_mind.runtime.workers.config import BusConfig
 
 # A log of a million messages is read in a second or two; a slow disk may take its time.
 STARTS_WITHIN_S = 60.0

@@ -1,6 +1,6 @@
-"""The files by which a local process is known: what it is told, who it is, and what it says.
+"""The files by which a local process is known: configuration, identity and status.
 
-    config/<process>.json   what it is told; there as long as it should run
+    config/<process>.json   its configuration; exists as long as it should run
     run/<process>.begun     who was started, written by the platform: counts until the process says so itself
     run/<process>.json      who it is and where it listens, written by the process
     run/<process>.lock      locked by the process for life
@@ -23,8 +23,8 @@ from hive_mind.control.processes.identity import Identity, command_of, identity_
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, InvalidInput
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.worker_config import WorkerConfig
-from hive_mind.runtime.worker_status import Contact
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import Contact
 
 # A configuration that names ten thousand sources has two or three megabytes.
 _BYTES_MAX = 64 << 20
@@ -65,14 +65,14 @@ class ProcessFiles:
         return is_locked(self._lock)
 
     def told(self) -> tuple[bytes, WorkerConfig | None]:
-        """What it is told, as written and as read; b"" and None where there is nothing that can be read."""
+        """Its configuration, raw and parsed; b"" and None where unreadable."""
         body = read_own(self.config)
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             return body, msgspec.json.decode(body, type=WorkerConfig)
         return body, None
 
     def tell(self, config: WorkerConfig) -> None:
-        """Write what it is told. The process that ran under this name before is forgotten."""
+        """Write its configuration. The process that ran under this name before is forgotten."""
         self.forget()
         write_whole(self.config, config.packed())
 
@@ -103,7 +103,7 @@ class ProcessFiles:
             yield Identity(contact.pid, contact.started)
         with suppress(msgspec.DecodeError):
             yield Identity(*msgspec.json.decode(read_own(self._begun), type=tuple[int, float]))
-        # Whoever started it died before it could note it, or the clock was set meanwhile.
+        # Its starter died before it could record it, or the clock was changed meanwhile.
         if self.is_taken and (holder := self._holder()) is not None:
             yield holder
 

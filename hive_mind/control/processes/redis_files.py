@@ -2,7 +2,7 @@
 
     redis.conf  password  port    how it is set up, for this user alone
     lock                          locked by the server for life
-    server.json                   who it is, written by whoever started it
+    server.json                   its identity, written by its starter
     pid                           its number, written by itself
     log  appendonlydir/           what it says; what it holds
 
@@ -104,7 +104,7 @@ class RedisFiles:
         self.forget()
         if not _is_free(self.port):
             write_whole(self.folder / "port", str(_free_port()).encode())
-            # Somebody else may have been told the former one, by a process that took them for the server.
+            # The former password may be known to a process that posed as the server.
             (self.folder / "password").unlink(missing_ok=True)
         if not self.password:
             write_whole(self.folder / "password", secrets.token_urlsafe(32).encode())

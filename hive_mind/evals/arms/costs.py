@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Cost, Outcome
@@ -17,17 +18,19 @@ from hive_mind.ranking.form import texts_to_embed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 
+Found = TypeVar("Found", bound=Sequence[Hit])
+
 _EMBED_BATCH = 256
 _ROLLUP = Path("/proc/self/smaps_rollup")
 
 
-async def outcome_of(search: Callable[[], Awaitable[Sequence[Hit]]], cost: Callable[[], Cost] = Cost) -> Outcome:
+async def outcome_of(search: Callable[[], Awaitable[Found]], cost: Callable[[Found], Cost] = lambda _: Cost()) -> Outcome:
     """What is found, by `cost` at what price, and the time of the second search.
 
     The first embeds the question, which costs a hundred times the search and is not what is compared, and fills caches.
     """
     hits = await search()
-    paid = cost()
+    paid = cost(hits)
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     await search()
     return Outcome(tuple(hits), paid, time.process_time() - cpu_s, time.perf_counter() - wall_s)

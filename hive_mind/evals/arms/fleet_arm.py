@@ -15,7 +15,7 @@ from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.search_result import SearchResult
 
 
 class FleetArm:
@@ -30,11 +30,10 @@ class FleetArm:
         """Put one question."""
         trained, agent = self._trained, self._trained.asker(question)
         trained.node_of(agent)
-        memory = cast(DistributedCognitiveMemory, trained.fleet.memory(agent))
+        memory = trained.fleet.memory(agent)
 
-        def cost() -> Cost:
-            gathered = memory.last_gathered
-            return trained.cost(len(gathered.asked) if gathered else 0, memory.completeness)
+        def cost(found: SearchResult) -> Cost:
+            return trained.cost(len(found.gathered.asked) if found.gathered else 0, found.completeness)
 
         trained.begin()
         return await outcome_of(lambda: self._search(memory, question.text, limit), cost)

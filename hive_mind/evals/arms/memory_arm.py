@@ -13,7 +13,7 @@ from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.memory.base import Memory
-from hive_mind.runtime.nodes import Borrowed
+from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.wiring import memory_with
 
 

@@ -15,7 +15,8 @@ from hive_mind.evals.datasets import Document
 from hive_mind.evals.experiments.values import Mode
 from hive_mind.memory.intake import statement
 from hive_mind.model.ids import fact_id
-from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.query import LIMIT, Hit, Method, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
 
@@ -46,45 +47,48 @@ def newest_first(hits: Sequence[Hit], newness: Newness, limit: int) -> list[Hit]
 class Searched(Protocol):
     """What of a memory is evaluated."""
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         ...
 
 
-Search = Callable[[Searched, str, int], Awaitable[Sequence[Hit]]]
+Search = Callable[[Searched, str, int], Awaitable[SearchResult]]
 
 
-async def _own(memory: Searched, text: str, limit: int, *, method: Method) -> Sequence[Hit]:
+async def _own(memory: Searched, text: str, limit: int, *, method: Method) -> SearchResult:
     return await memory.search_facts(Query(text, limit, method))
 
 
-async def _recent(memory: Searched, text: str, limit: int, *, newness: Newness) -> Sequence[Hit]:
-    return newest_first(await _own(memory, text, CANDIDATES_PER_HIT * limit, method="hybrid"), newness, limit)
+async def _recent(memory: Searched, text: str, limit: int, *, newness: Newness) -> SearchResult:
+    found = await _own(memory, text, CANDIDATES_PER_HIT * limit, method="hybrid")
+    return found.with_hits(newest_first(found, newness, limit))
 
 
-async def _rrf(memory: Searched, text: str, limit: int) -> Sequence[Hit]:
+async def _rrf(memory: Searched, text: str, limit: int) -> SearchResult:
     """Reciprocal rank fusion of keyword and vector results to depth max(20, 2 · limit) (documents 000 and 004)."""
     depth = max(20, 2 * limit)
     arms = [await _own(memory, text, depth, method=method) for method in ("keyword", "vector")]
     hits = {hit.fact.id: hit for arm in arms for hit in arm}
     merged = rrf_merge([[hit.fact.id for hit in arm] for arm in arms])
-    return [hits[fact_id] for fact_id, _ in merged[:limit]]
+    return arms[-1].with_hits(hits[fact_id] for fact_id, _ in merged[:limit])
 
 
-async def _weighted(memory: Searched, text: str, limit: int) -> Sequence[Hit]:
+async def _weighted(memory: Searched, text: str, limit: int) -> SearchResult:
     """0.5 · cosine + 0.3 · confirmations + 0.2 · trust over the nearest by vector (document 004)."""
 
     def score(hit: Hit) -> float:
         return hybrid_score_weighted(hit.components.semantic or 0.0, hit.fact.confirmations, 2 * hit.components.trust)
 
-    return sorted(await _own(memory, text, 10 * limit, method="vector"), key=lambda hit: (-score(hit), hit.fact.id))[:limit]
+    found = await _own(memory, text, 10 * limit, method="vector")
+    return found.with_hits(sorted(found, key=lambda hit: (-score(hit), hit.fact.id))[:limit])
 
 
-async def _seed_federated(memory: Searched, text: str, limit: int) -> Sequence[Hit]:
+async def _seed_federated(memory: Searched, text: str, limit: int) -> SearchResult:
     """Reciprocal rank fusion of a keyword list and a confidence list of everything collected (document 004)."""
-    hits = {hit.fact.id: hit for hit in await _own(memory, text, LIMIT_MULTIPLIER * limit, method="keyword")}
+    found = await _own(memory, text, LIMIT_MULTIPLIER * limit, method="keyword")
+    hits = {hit.fact.id: hit for hit in found}
     collected = [Collected(hit.fact.id, hit.components.keyword, hit.fact.confidence) for hit in hits.values()]
-    return [hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit]]
+    return found.with_hits(hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit])
 
 
 METHODS: dict[str, Search] = {

@@ -9,7 +9,7 @@ from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
 from hive_mind.evals.arms.methods import Search, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
-from hive_mind.hive.topology.spec import SPECS
+from hive_mind.hive.topology.spec import SINGLE, SPECS
 
 _ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
 _HIVES = (*SPECS, "seed-federated", "routed")
@@ -30,9 +30,9 @@ async def open_here(cell: Cell, scope: Scope, means: Means, search: Search | Non
     search = search or search_in(cell.retrieval.mode, newness_of(scope.documents))
     if cell.arm.kind in SPECS:
         return await fleet_arm.open_arm(cell, scope, means, search)
+    if cell.arm.kind == SINGLE:
+        return await memory_arm.open_arm(cell, scope, means, search)
     match cell.arm.kind:
-        case "single":
-            return await memory_arm.open_arm(cell, scope, means, search)
         case "routed":
             return await routed.open_arm(cell, scope, means, search)
         case "seed-federated":
@@ -53,5 +53,5 @@ def _refuse(cell: Cell, means: Means) -> None:
         raise InvalidInput(f"a {arm.kind} arm has no nodes that could be down: choose a topology, or leave that out")
     if arm.agents < 1:
         raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
-    if cell.retrieval.mode == "semantic" and arm.kind in ("single", *_HIVES) and not means.embedder.dimension:
+    if cell.retrieval.mode == "semantic" and arm.kind in (SINGLE, *_HIVES) and not means.embedder.dimension:
         raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")

@@ -30,9 +30,9 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
-from hive_mind.model.query import Hit
-from hive_mind.runtime.fleet import FleetPlan
-from hive_mind.runtime.nodes import Borrowed
+from hive_mind.model.search_result import SearchResult
+from hive_mind.runtime.members.fleet import FleetPlan
+from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 
@@ -88,13 +88,12 @@ class RoutedArm:
         chosen, memory = self._coordinator(trained.asker(question))
         vector = await self._means.embedder.embed_query(question.text)
 
-        async def search() -> Sequence[Hit]:
+        async def search() -> SearchResult:
             chosen.names = self._nearest(vector)
             return await self._search(memory, question.text, limit)
 
-        def cost() -> Cost:
-            gathered = memory.last_gathered
-            if gathered is None:
+        def cost(found: SearchResult) -> Cost:
+            if (gathered := found.gathered) is None:
                 return trained.cost(0, 0.0)
             searched = gathered.partitions - len(gathered.missing)
             return trained.cost(len(gathered.asked), searched / len(self._agents))

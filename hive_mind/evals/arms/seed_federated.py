@@ -21,7 +21,7 @@ from hive_mind.evals.arms.weighing import weight_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
-from hive_mind.memory.conversion import fact_of
+from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest
@@ -73,7 +73,7 @@ class SeedFederatedArm:
             returned.update([(group, await self._of_group(group, probe)) for group in self._groups])
             return _merged(returned.values(), limit)
 
-        return await outcome_of(search, lambda: self._cost(own, probe, returned))
+        return await outcome_of(search, lambda _: self._cost(own, probe, returned))
 
     async def close(self) -> None:
         """Close the fleet."""

@@ -23,9 +23,9 @@ from hive_mind.evals.rows import Learned
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
-from hive_mind.model.query import Hit
-from hive_mind.runtime.nodes import Borrowed
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.model.search_result import SearchResult
+from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.wiring import vector_arms
 
 _GATE = PromotionSettings(is_open=True)
@@ -72,13 +72,13 @@ class SimulatedArm:
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         """Ask twice, with the same fate: once to weigh messages and to fill indexes and caches, once to measure time."""
         asker = self._askers[question.id]
-        await self._search(asker, question, limit, is_weighed=True)
-        traffic, completeness = self._hive.traffic, self._memories[asker].completeness
+        weighed, _ = await self._search(asker, question, limit, is_weighed=True)
+        traffic = self._hive.traffic
         began_s, began_ms = time.process_time(), self._hive.schedule.now_ms
         hits, answered_ms = await self._search(asker, question, limit, is_weighed=False)
         cpu_s = time.process_time() - began_s
-        cost = Cost(traffic.messages, traffic.bytes, len(traffic.asked), completeness)
-        return Outcome(hits, cost, cpu_s, (answered_ms - began_ms) / 1000)
+        cost = Cost(traffic.messages, traffic.bytes, len(traffic.asked), weighed.completeness)
+        return Outcome(tuple(hits), cost, cpu_s, (answered_ms - began_ms) / 1000)
 
     async def close(self) -> None:
         """Let go of all memories; the nodes are nowhere but here."""
@@ -111,12 +111,10 @@ class SimulatedArm:
             if shared:
                 await self._memories[name].on_shared(shared)
 
-    async def _search(
-        self, asker: str, question: LabelledQuestion, limit: int, *, is_weighed: bool
-    ) -> tuple[tuple[Hit, ...], int]:
+    async def _search(self, asker: str, question: LabelledQuestion, limit: int, *, is_weighed: bool) -> tuple[SearchResult, int]:
         """What it finds, and when it had found it; afterwards nothing of the question is under way any more."""
         self._hive.begin(asker, question.id, is_weighed=is_weighed)
-        hits = tuple(await self._find(self._memories[asker], question.text, limit))
+        hits = await self._find(self._memories[asker], question.text, limit)
         answered_ms = self._hive.schedule.now_ms
         self._hive.rest()
         return hits, answered_ms

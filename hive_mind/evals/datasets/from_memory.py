@@ -13,7 +13,7 @@ from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, Scope
 from hive_mind.evals.datasets.files import read_text
 from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT
-from hive_mind.memory.examining import read_records
+from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.runtime.agent_files import is_kept

@@ -13,6 +13,7 @@ from hive_mind.evals.experiments.matrix import ALONE, GROUPED, TOPOLOGIES, takes
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
+from hive_mind.hive.topology.spec import readers
 
 _WITHOUT_FILES = ("generated", "demo", "memory")
 
@@ -55,7 +56,7 @@ def _source(source: DataForm, path: Path) -> Iterator[Finding]:
 
 
 def _arm(arm: ArmForm, path: Path, form: ExperimentForm) -> Iterator[Finding]:
-    for key, kinds in (("groups", GROUPED), ("replicas", ("sharded",)), ("fan_out", ("routed",))):
+    for key, kinds in (("groups", GROUPED), ("replicas", readers("replicas")), ("fan_out", ("routed",))):
         if getattr(arm, key) and not set(arm.kind) & set(kinds):
             yield Finding((*path, key), f"is for kind: {' or '.join(kinds)} only; leave it out")
         if key != "replicas" and not getattr(arm, key) and set(arm.kind) & set(kinds):

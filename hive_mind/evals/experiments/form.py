@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from hive_mind.evals.experiments.values import ArmKind, Mode, Place
+from hive_mind.evals.experiments.values import Arm, ArmKind, Experiment, Mode, Place, Retrieval
 from hive_mind.forms.form import Form
 
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
@@ -38,6 +38,9 @@ def _called(key: str, *more: str) -> BeforeValidator:
 Many = Annotated[list[T], BeforeValidator(_listed), Field(min_length=1)]
 # The same, where leaving it out means something of its own.
 Some = Annotated[list[T], BeforeValidator(_listed)]
+
+
+_WHOLE, _ARM, _RETRIEVAL = Experiment("", (), ()), Arm(), Retrieval()
 
 
 class _Part(BaseModel):
@@ -76,10 +79,10 @@ class ArmForm(_Part):
     kind: Many[ArmKind] = Field(description="A topology, or a baseline.")
     agents: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="Agents that learn; 10 where they share.")
     groups: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="federated: how many groups.")
-    replicas: Some[Annotated[int, Field(ge=1, le=9)]] = Field([], description="sharded: copies of each fact; 3.")
-    deal: Many[str] = Field(["round-robin"], description="Who learns what.")
+    replicas: Some[Annotated[int, Field(ge=1, le=9)]] = Field([], description=f"sharded: copies of each fact; {_ARM.replicas}.")
+    deal: Many[str] = Field([_ARM.deal], description="Who learns what.")
     fan_out: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="routed: how many agents are asked.")
-    place: Many[Place] = Field(["in-process"], description="Where it runs.")
+    place: Many[Place] = Field([_ARM.place], description="Where it runs.")
     data: Some[str] = Field([], description="Only with these data sets.")
     faults: Some[FaultForm] = Field([], description="Only with these faults.")
 
@@ -99,7 +102,7 @@ class RetrievalForm(_Part):
     """A way to retrieve, the same in every arm. May be written as its mode alone."""
 
     name: Name = Field(description="What reports call it.")
-    mode: Mode = Field("hybrid", description="What ranks.")
+    mode: Mode = Field(_RETRIEVAL.mode, description="What ranks.")
     ranking: RankingForm | None = Field(None, description="Other than the default ranking.")
 
 
@@ -111,13 +114,13 @@ class ExperimentForm(_Part):
     data: Many[DataForm] = Field(description="Data sets.")
     arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="What is compared.")
     retrieval: Many[Annotated[RetrievalForm, _called("name", "mode")]] = Field(
-        [RetrievalForm(name="hybrid")], description="Ways to retrieve."
+        [RetrievalForm(name=_RETRIEVAL.name)], description="Ways to retrieve."
     )
     seeds: Many[Annotated[int, Field(ge=0, le=2**31)]] = Field([1], description="Everything is repeated for each.")
     faults: Some[FaultForm] = Field([], description="What is wrong while questions are asked, for arms that can have it.")
-    limit: int = Field(10, ge=1, le=1000, description="How many results are measured: k.")
-    answerer: Literal["none", "quoting", "model"] = Field("quoting", description="Who words an answer of what was found.")
-    judge: Literal["none", "model"] = Field("none", description="Who says whether an answer is grounded.")
+    limit: int = Field(_WHOLE.limit, ge=1, le=1000, description="How many results are measured: k.")
+    answerer: Literal["none", "quoting", "model"] = Field(_WHOLE.answerer, description="Who words an answer of what was found.")
+    judge: Literal["none", "model"] = Field(_WHOLE.judge, description="Who says whether an answer is grounded.")
     subset: Some[str] = Field([], description="Only the questions of these ids.")
     per_category: int = Field(0, ge=0, le=100_000, description="Questions asked of each category; 0: all.")
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, ArmKind, Cell, DataSource, Experiment, Fault, Retrieval
-from hive_mind.hive.topology.spec import SPECS
+from hive_mind.hive.topology.spec import SINGLE, SPECS, has_node_per, readers, reads
 
 BASELINES: tuple[ArmKind, ...] = ("bm25", "random", "full-context")
 TOPOLOGIES: tuple[ArmKind, ...] = tuple(spec.name for spec in SPECS.values())
-GROUPED: tuple[ArmKind, ...] = ("federated", "seed-federated")
-ALONE: tuple[ArmKind, ...] = ("single", *BASELINES)
+GROUPED: tuple[ArmKind, ...] = (*readers("groups"), "seed-federated")
+ALONE: tuple[ArmKind, ...] = (SINGLE, *BASELINES)
 """Kinds that hold everything in one place: agents and how they are dealt mean nothing to them."""
 
 
@@ -44,9 +44,9 @@ def takes(arm: Arm, fault: Fault) -> bool:
 
 def nodes_of(arm: Arm) -> int:
     """How many nodes can be stopped. In one process a flat hive is one node, and a federated one a node per group."""
-    if arm.place != "in-process" or arm.kind == "sharded":
+    if arm.place != "in-process" or has_node_per(arm.kind, "agent"):
         return arm.agents
-    return arm.groups if arm.kind == "federated" else 1
+    return arm.groups if has_node_per(arm.kind, "group") else 1
 
 
 def plain_arm(arm: Arm) -> Arm:
@@ -56,7 +56,7 @@ def plain_arm(arm: Arm) -> Arm:
     return replace(
         arm,
         groups=arm.groups if arm.kind in GROUPED else 0,
-        replicas=arm.replicas if arm.kind == "sharded" else Arm().replicas,
+        replicas=arm.replicas if reads(arm.kind, "replicas") else Arm().replicas,
         fan_out=arm.fan_out if arm.kind == "routed" else 0,
     )
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.spec import TopologyName
+from hive_mind.model.query import LIMIT
 from hive_mind.ranking.pipeline import RankingSettings
 
-ArmKind = Literal["single", "flat", "federated", "sharded", "seed-federated", "routed", "bm25", "random", "full-context"]
+ArmKind = Literal[TopologyName, "seed-federated", "routed", "bm25", "random", "full-context"]
 Place = Literal["in-process", "redis", "simulator"]
 Mode = Literal["hybrid", "semantic", "lexical", "recent"]
 """How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties."""
@@ -27,7 +30,7 @@ class Arm:
     kind: ArmKind = "single"
     agents: int = 1
     groups: int = 0
-    replicas: int = 3
+    replicas: int = REPLICAS
     deal: str = "round-robin"
     fan_out: int = 0
     place: Place = "in-process"
@@ -110,7 +113,7 @@ class Experiment:
     retrieval: tuple[Retrieval, ...] = (Retrieval(),)
     seeds: tuple[int, ...] = (1,)
     faults: tuple[Fault, ...] = (Fault(),)
-    limit: int = 10
+    limit: int = LIMIT
     answerer: Literal["none", "quoting", "model"] = "quoting"
     judge: Literal["none", "model"] = "none"
     subset: tuple[str, ...] = ()

@@ -3,12 +3,10 @@
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report.figures import counted, share
 from hive_mind.evals.scorecards.card import CellCard
+from hive_mind.hive.topology.spec import NAMES, reads
 
 KINDS: dict[str, str] = {
-    "single": "single",
-    "flat": "flat",
-    "federated": "federated",
-    "sharded": "sharded",
+    **{name: name for name in NAMES},
     "seed-federated": "lists merged by rank",
     "routed": "nearest agents only",
     "bm25": "BM25 alone",
@@ -56,7 +54,7 @@ def arm_size(arm: Arm) -> str:
         if arm.fan_out
         else agents
     ]
-    if arm.kind == "sharded" and arm.replicas != Arm().replicas:
+    if reads(arm.kind, "replicas") and arm.replicas != Arm().replicas:
         parts.append(counted(arm.replicas, "replica"))
     if arm.deal != Arm().deal:
         parts.append(f"dealt by {arm.deal.removeprefix('by ')}")

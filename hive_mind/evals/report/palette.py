@@ -6,6 +6,8 @@ both. Series are told apart by shape as well, for those who see no colours and f
 
 from typing import NamedTuple
 
+from hive_mind.hive.topology.spec import NAMES
+
 
 class Colour(NamedTuple):
     """One role in light and in dark."""
@@ -17,6 +19,16 @@ class Colour(NamedTuple):
 GROUND = Colour("#ffffff", "#10151b")
 TEXT = Colour("#1c2127", "#e6edf3")
 
+# For "single" and the topologies, in their order. The last of each are for topologies to come.
+_TOPOLOGIES = (
+    ("*", Colour("#1c2128", "#e6edf4")),
+    ("o", Colour("#0072b2", "#56b4e9")),
+    ("s", Colour("#007a5a", "#35c79b")),
+    ("^", Colour("#c25400", "#f0914a")),
+    ("p", Colour("#9c2f55", "#f07aa0")),
+    ("d", Colour("#3d6b1f", "#9ccc65")),
+)
+
 COLOURS: dict[str, Colour] = {
     "ground": GROUND,
     "text": TEXT,
@@ -26,10 +38,7 @@ COLOURS: dict[str, Colour] = {
     "link": Colour("#0a5ea8", "#6cb6ff"),
     "good": Colour("#0b6b3a", "#4cc38a"),
     "bad": Colour("#b3261e", "#ff8f86"),
-    "single": Colour("#1c2128", "#e6edf4"),
-    "flat": Colour("#0072b2", "#56b4e9"),
-    "federated": Colour("#007a5a", "#35c79b"),
-    "sharded": Colour("#c25400", "#f0914a"),
+    **{name: colour for name, (_, colour) in zip(NAMES, _TOPOLOGIES, strict=False)},
     "seed-federated": Colour("#a8487f", "#e08bbd"),
     "routed": Colour("#7a6a00", "#d8c34a"),
     "bm25": Colour("#5b5fc7", "#a3a7ff"),
@@ -39,10 +48,7 @@ COLOURS: dict[str, Colour] = {
 """No two are equal in light: a drawing's colour says which role it has."""
 
 MARKERS: dict[str, str] = {
-    "single": "*",
-    "flat": "o",
-    "federated": "s",
-    "sharded": "^",
+    **{name: marker for name, (marker, _) in zip(NAMES, _TOPOLOGIES, strict=False)},
     "seed-federated": "X",
     "routed": "D",
     "bm25": "P",

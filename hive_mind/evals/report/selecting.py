@@ -13,8 +13,9 @@ from hive_mind.evals.experiments.values import Fault
 from hive_mind.evals.report.figures import counted_among
 from hive_mind.evals.report.naming import BASELINES
 from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, Scorecard
+from hive_mind.hive.topology.spec import SINGLE, SPECS
 
-EXACT = ("flat", "federated", "sharded")
+EXACT = tuple(SPECS)
 """Topologies that promise what one memory would find."""
 
 ANSWERS = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "grounded")
@@ -23,7 +24,7 @@ ANSWERS = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained",
 CATEGORIES_MAX = 16
 """What a drawing has room for; the tables have all."""
 
-_ORDER = ("single", *EXACT, "seed-federated", "routed", *BASELINES)
+_ORDER = (SINGLE, *EXACT, "seed-federated", "routed", *BASELINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def representatives(cells: Iterable[CellCard], kinds: Sequence[str]) -> list[Cel
 def shown_by_category(setting: Setting) -> list[CellCard]:
     """The arms that a look at categories compares: one memory, one hive, what loses, and keywords alone."""
     hive = next((kind for kind in reversed(EXACT) if setting.of_kind(kind)), "")
-    return representatives(setting.healthy, ("single", hive, "seed-federated", "routed", "bm25"))
+    return representatives(setting.healthy, (SINGLE, hive, "seed-federated", "routed", "bm25"))
 
 
 def categories_of(setting: Setting, metric: str) -> list[str]:

@@ -5,6 +5,7 @@ from hive_mind.evals.report.markup import Markup, joined, tag, trusted
 from hive_mind.evals.report.pictures import Plot
 from hive_mind.evals.scorecards.card import CellCard, Difference, Estimate, Middle
 from hive_mind.evals.scorecards.metrics import sense_of
+from hive_mind.hive.topology.spec import SINGLE
 
 
 def estimate(one: Estimate | None) -> Markup:
@@ -40,7 +41,7 @@ def verdict(one: Difference, metric: str) -> Markup:
 def against(cell: CellCard, metric: str) -> Markup:
     """A cell beside the single memory."""
     if cell.against_single is None:
-        return joined("reference" if cell.arm.kind == "single" else figures.NOTHING)
+        return joined("reference" if cell.arm.kind == SINGLE else figures.NOTHING)
     return difference(cell.against_single.metrics.get(metric), metric)
 
 

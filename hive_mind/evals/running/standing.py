@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hive_mind.evals.experiments.matrix import BASELINES
+from hive_mind.evals.experiments.matrix import ALONE
 from hive_mind.evals.experiments.values import Cell
 
 # Seconds on two cores, measured on the standard experiment; only their ratios count. A process, a document, a question.
@@ -18,7 +18,7 @@ _NEARLY = 0.99
 def weight_of(cell: Cell, documents: int, questions: int) -> float:
     """What a cell is expected to cost, in seconds of a machine like ours."""
     arm = cell.arm
-    nodes = 1 if arm.kind == "single" or arm.kind in BASELINES else (arm.groups or arm.agents)
+    nodes = 1 if arm.kind in ALONE else (arm.groups or arm.agents)
     far = {"in-process": 1.0, "simulator": 1.5, "redis": 3.0}[arm.place]
     return _BEGINS + far * (documents * _LEARNS + questions * _ASKS * (1 + _NODE * min(nodes, 100)))
 

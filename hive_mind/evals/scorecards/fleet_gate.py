@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from hive_mind.control.manifests.reading import Source, settled
 from hive_mind.control.planning.changes import READ, Change
@@ -23,12 +24,13 @@ from hive_mind.evals.running.harness import Report, RunOrder, run
 from hive_mind.evals.scorecards.cells import MeasuredRun, read_run
 from hive_mind.evals.scorecards.comparing import Side
 from hive_mind.evals.scorecards.gating import Judgement, judge_run
-from hive_mind.memory.transfer import line_of
+from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
+from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 _FACTS = "facts.jsonl"
 
@@ -126,7 +128,7 @@ def judge_change(change: FleetChange, experiment: Experiment, folder: Path, sett
     """Measure both sides, in a folder that is made anew, and judge. Raises `InvalidInput` for data that can't be used."""
     if change.applied is None or not change.is_asked:
         return Judgement()
-    if alone := [one.arm.agents for one in (change.applied, change.wanted) if one.arm.kind == "single" and one.arm.agents > 1]:
+    if alone := [one.arm.agents for one in (change.applied, change.wanted) if one.arm.kind == SINGLE and one.arm.agents > 1]:
         return Judgement(
             unjudged=(f"{alone[0]} agents of topology single share nothing, and no arm of an evaluation is like that",)
         )
@@ -169,15 +171,11 @@ def _unlike(measured: MeasuredRun, asked: Findable) -> Iterator[str]:
 def _arm(configs: Sequence[WorkerConfig]) -> Arm:
     hive = configs[0].hive
     agents = [agent for config in configs for agent in config.agents]
-    match hive.topology:
-        case "flat":
-            return Arm("flat", len(agents))
-        case "federated":
-            return Arm("federated", len(agents), groups=len({agent.group for agent in agents}))
-        case "sharded":
-            # A fact is kept by nodes, and several agents may share one.
-            return Arm("sharded", sum(len(config.nodes) for config in configs), replicas=hive.replicas)
-    return Arm("single", len(agents))
+    kind = cast(TopologyName, hive.topology)
+    # With a node per agent facts are kept by nodes, and several agents may share one.
+    size = sum(len(config.nodes) for config in configs) if has_node_per(kind, "agent") else len(agents)
+    groups = len({agent.group for agent in agents}) if reads(kind, "groups") else 0
+    return Arm(kind, size, groups, hive.replicas if reads(kind, "replicas") else Arm().replicas)
 
 
 def _unmeasured(before: Sequence[WorkerConfig], after: Sequence[WorkerConfig]) -> Iterator[Change]:

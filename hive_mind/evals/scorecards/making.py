@@ -29,6 +29,7 @@ from hive_mind.evals.scorecards.cells import MeasuredCell, read_run
 from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
 from hive_mind.evals.scorecards.intervals import estimates, middle
 from hive_mind.evals.scorecards.metrics import metrics_of, value_of
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
@@ -78,7 +79,7 @@ def write_scorecard(folder: Path) -> Scorecard:
 def references_of(planned: Mapping[str, Cell], done: Iterable[str]) -> dict[str, str]:
     """The single memory each cell is compared with. A cell that is one has none, nor has one for which none is done."""
     cells = [planned[id] for id in done]
-    singles = [cell for cell in cells if cell.arm.kind == "single" and cell.fault == Fault()]
+    singles = [cell for cell in cells if cell.arm.kind == SINGLE and cell.fault == Fault()]
     found = {}
     for cell in cells:
         alike = [one for one in singles if (one.data, one.seed) == (cell.data, cell.seed)]

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from msgspec import structs
 
 from hive_mind.crdt.clock import HybridClock
-from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp
@@ -26,30 +26,28 @@ class ClockSkewRetraction:
         self._said_ms: dict[tuple[str, Dot], int] = {}
         """When, monotonic."""
 
-    def note(self, taken: Mapping[str, Taken]) -> None:
+    def note(self, taken: Mapping[str, Taken], at: PolicyNow) -> None:
         """These were just said. Without a trusted clock, or where earlier stamps were ahead, theirs may be wrong."""
-        policy = self._policy
-        hive_ms = policy.time.trusted_ms(policy.now)
+        hive_ms = at.trusted_ms()
         for partition, some in taken.items():
             for given in some.adds:
                 if hive_ms is None or _is_ahead(given, hive_ms):
-                    self._said_ms[partition, given.dot] = policy.now.mono_ms
+                    self._said_ms[partition, given.dot] = at.now.mono_ms
 
-    def concede(self) -> dict[str, Taken]:
+    def concede(self, at: PolicyNow) -> dict[str, Taken]:
         """Take back what was said before a retraction that everybody knows and that does not cover it by its stamp."""
         taken: dict[str, Taken] = {}
-        policy = self._policy
-        hive_ms = policy.time.trusted_ms(policy.now) if self._said_ms else None
-        if hive_ms is None or policy.time.is_disputed(policy.now):
+        hive_ms = at.trusted_ms() if self._said_ms else None
+        if hive_ms is None or self._policy.time.is_disputed(at.now):
             return taken
         ahead = list(self._ahead(hive_ms))
         self._said_ms = {(partition, given.dot): said_ms for partition, given, said_ms in ahead}
         for partition, given, said_ms in ahead:
             assertion = given.assertion
-            if self._was_taken_back_since(assertion, hive_ms, hive_ms - (policy.now.mono_ms - said_ms)):
+            if self._was_taken_back_since(assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms)):
                 stamp, some = self._clock.tick(hive_ms), taken.setdefault(partition, Taken())
                 share = self._shares[partition]
-                share.remove(assertion.fact_id, [given.dot], assertion.agent, "retracted", stamp, policy, some)
+                share.remove(assertion.fact_id, [given.dot], assertion.agent, "retracted", stamp, at, some)
         return taken
 
     def _was_taken_back_since(self, assertion: Assertion, hive_ms: int, said_ms: int) -> bool:

@@ -1,7 +1,7 @@
 """A node's policy: permissions, trust and hive time. Partition replicas and the replica ask it about assertions.
 
-Everything here follows from the registry (which all members share), the hive's clock and the settings. Before each event the node
-says what time it is, so that one event is judged by one time.
+Everything here follows from the registry (which all members share), the hive's clock and the settings. `PolicyNow` is it
+at the time of one event, so that one event is judged by one time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,11 +44,10 @@ class _Withdrawal(NamedTuple):
 
 
 class NodePolicy:
-    """The `Authority` of a node's shares and the `Judge` of its replica."""
+    """What is allowed, trusted and visible at a node. Time is an argument; `at` binds it."""
 
     def __init__(self, settings: PolicySettings, seal: Seal, registry: Registry, time: HiveClock) -> None:
         self.settings, self.seal, self.registry, self.time = settings, seal, registry, time
-        self.now = Now(0, 0)
         self.first_seen: dict[tuple[str, Dot], int] = {}
         """When an assertion that counts its time from here came, monotonic; for those alone."""
         self._book = TrustBook(registry, settings.trust, settings.moderators)
@@ -77,20 +76,24 @@ class NodePolicy:
             self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted", "erasure")
         return self._version
 
-    def hive_ms(self) -> int:
+    def at(self, now: Now) -> "PolicyNow":
+        """The policy at a time."""
+        return PolicyNow(self, now)
+
+    def hive_ms(self, now: Now) -> int:
         """Hive time, or the best guess."""
-        return self.time.now_ms(self.now)
+        return self.time.now_ms(now)
 
     def is_moderator(self, name: str) -> bool:
         """Whether it may take back what others assert."""
         return name in self.registry.moderators
 
-    def is_withdrawn(self, assertion: Assertion) -> bool:
+    def is_withdrawn(self, assertion: Assertion, now: Now) -> bool:
         """Whether a retraction or redaction that everybody knows covers it, and surely so: it may be removed for good.
 
         An entry from beyond hive time will be written again with a sane stamp or forgotten, so until then it only hides.
         """
-        hive_ms = self.time.trusted_ms(self.now)
+        hive_ms = self.time.trusted_ms(now)
         return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self.covering(assertion))
 
     def is_moderated(self, fact_id: str) -> bool:
@@ -140,34 +143,34 @@ class NodePolicy:
         self._read()
         return self._withdrawn
 
-    def is_expired(self, given: Sealed) -> bool:
+    def is_expired(self, given: Sealed, now: Now) -> bool:
         """Whether its time, and the grace, are over by this node's own clock."""
         expiry = self.settings.expiry
-        seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
-        return expiry.is_on and is_expired(given.assertion, seen, self.time.trusted_ms(self.now), self.now, expiry.grace_ms)
+        seen = self.first_seen.get((given.assertion.fact_id, given.dot), now.mono_ms)
+        return expiry.is_on and is_expired(given.assertion, seen, self.time.trusted_ms(now), now, expiry.grace_ms)
 
-    def is_visible(self, given: Sealed) -> bool:
+    def is_visible(self, given: Sealed, now: Now) -> bool:
         """Whether it counts: neither expired nor taken back nor by an agent under quarantine."""
         self._read()
         if self.settings.expiry.is_on:
-            seen = self.first_seen.get((given.assertion.fact_id, given.dot), self.now.mono_ms)
-            if is_hidden(given.assertion, seen, self.time.trusted_ms(self.now), self.now, self.settings.expiry):
+            seen = self.first_seen.get((given.assertion.fact_id, given.dot), now.mono_ms)
+            if is_hidden(given.assertion, seen, self.time.trusted_ms(now), now, self.settings.expiry):
                 return False
         # What is erased is let go of as soon as the time is known, and nothing of it comes in then.
         if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(given.assertion):
             return False
-        return not self._book.is_quarantined(given.assertion.agent, self.hive_ms())
+        return not self._book.is_quarantined(given.assertion.agent, self.hive_ms(now))
 
     def is_quarantined(self, fact_id: str) -> bool:
         """Whether the fact is kept from searches."""
         self._read()
         return fact_id in self._quarantined
 
-    def note_first_seen(self, news: Iterable[Sealed]) -> None:
+    def note_first_seen(self, news: Iterable[Sealed], now: Now) -> None:
         """A time to live without an end counts from here."""
         for given in news:
             if given.assertion.ttl_ms and not given.assertion.expires_ms:
-                self.first_seen.setdefault((given.assertion.fact_id, given.dot), self.now.mono_ms)
+                self.first_seen.setdefault((given.assertion.fact_id, given.dot), now.mono_ms)
 
     def forget_first_seen(self, live: Iterable[Sealed]) -> None:
         """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
@@ -175,18 +178,18 @@ class NodePolicy:
             still = {(given.assertion.fact_id, given.dot) for given in live}
             self.first_seen = {key: ms for key, ms in self.first_seen.items() if key in still}
 
-    def trust(self, agent: str) -> float:
+    def trust(self, agent: str, now: Now) -> float:
         """In [0, 2]."""
-        return self._book.of(agent, self.hive_ms())
+        return self._book.of(agent, self.hive_ms(now))
 
-    def voucher(self, agent: str) -> str:
+    def voucher(self, agent: str, now: Now) -> str:
         """By whose voucher an agent came; its own name where nobody's. See `TrustBook.voucher`."""
-        self.trust(agent)
+        self.trust(agent, now)
         return self._book.voucher(agent)
 
-    def faded(self, confidence: float, stamp: Stamp) -> float:
+    def faded(self, confidence: float, stamp: Stamp, now: Now) -> float:
         """A confidence as it is now."""
-        return confidence_now(confidence, stamp, self.time.trusted_ms(self.now), self.settings.expiry)
+        return confidence_now(confidence, stamp, self.time.trusted_ms(now), self.settings.expiry)
 
     def may_expire(self) -> bool:
         """Whether anything here can."""
@@ -208,3 +211,64 @@ class NodePolicy:
         self._erased_since = min(erasures.values(), default=_FOR_EVER)
         for key, stamp in self.registry.in_force("redacted").items():
             self._withdrawn.setdefault(subject_of(key), {})[""] = _Withdrawal(_FOR_EVER, stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyNow:
+    """A node's policy at one time: the `Authority` of its partition replicas and the `Judge` of its index."""
+
+    policy: NodePolicy
+    now: Now
+
+    @property
+    def tenant(self) -> str:
+        return self.policy.tenant
+
+    @property
+    def seal(self) -> Seal:
+        return self.policy.seal
+
+    @property
+    def quota(self) -> int:
+        return self.policy.quota
+
+    @property
+    def version(self) -> int:
+        return self.policy.version
+
+    def hive_ms(self) -> int:
+        return self.policy.hive_ms(self.now)
+
+    def trusted_ms(self) -> int | None:
+        """Hive time; None where it is not known."""
+        return self.policy.time.trusted_ms(self.now)
+
+    def is_moderator(self, name: str) -> bool:
+        return self.policy.is_moderator(name)
+
+    def is_withdrawn(self, assertion: Assertion) -> bool:
+        return self.policy.is_withdrawn(assertion, self.now)
+
+    def is_expired(self, given: Sealed) -> bool:
+        return self.policy.is_expired(given, self.now)
+
+    def is_visible(self, given: Sealed) -> bool:
+        return self.policy.is_visible(given, self.now)
+
+    def is_quarantined(self, fact_id: str) -> bool:
+        return self.policy.is_quarantined(fact_id)
+
+    def note_first_seen(self, news: Iterable[Sealed]) -> None:
+        self.policy.note_first_seen(news, self.now)
+
+    def trust(self, agent: str) -> float:
+        return self.policy.trust(agent, self.now)
+
+    def voucher(self, agent: str) -> str:
+        return self.policy.voucher(agent, self.now)
+
+    def faded(self, confidence: float, stamp: Stamp) -> float:
+        return self.policy.faded(confidence, stamp, self.now)
+
+    def may_expire(self) -> bool:
+        return self.policy.may_expire()

@@ -14,7 +14,7 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
-from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import is_sealed_entry, sealed_entry
@@ -38,40 +38,42 @@ class RegistryService:
         self._written_ms: dict[Stamp, int] = {}
         """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
 
-    def write(self, entries: Iterable[tuple[str, str]], by: str) -> tuple[list[RegistryEntry], list[str]]:
+    def write(self, entries: Iterable[tuple[str, str]], by: str, at: PolicyNow) -> tuple[list[RegistryEntry], list[str]]:
         """Entries written, and for each that was asked for why not, or ""."""
         written: list[RegistryEntry] = []
         reasons: list[str] = []
         for key, value in entries:
             try:
-                written.append(self._write(key, value, by, self._clock.tick(self._policy.hive_ms())))
+                written.append(self._write(key, value, by, self._clock.tick(at.hive_ms()), at))
                 reasons.append("")
             except InvalidInput as error:
                 reasons.append(str(error))
         return written, reasons
 
-    def note_seen(self, facts: Iterable[HiveFact]) -> None:
+    def note_seen(self, facts: Iterable[HiveFact], at: PolicyNow) -> None:
         """What is decided about these from now on is later than what was said of them, whosever clock is ahead."""
         for row in (row for fact in facts for row in fact.provenance):
-            self._clock.take(row.stamp, self._policy.hive_ms())
+            self._clock.take(row.stamp, at.hive_ms())
 
-    def retract(self, event: Retract, taken: dict[str, Taken]) -> tuple[list[Retracted], list[RegistryEntry]]:
+    def retract(self, event: Retract, taken: dict[str, Taken], at: PolicyNow) -> tuple[list[Retracted], list[RegistryEntry]]:
         """Retract facts: those held here, and the registry entries that retract other members' copies."""
         outcomes: list[Retracted] = []
         entries: list[RegistryEntry] = []
         is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
         for fact_id in event.fact_ids:
-            stamp = self._clock.tick(self._policy.hive_ms())
-            outcome = self._partitions.retract(fact_id, event.by, stamp, taken, is_for_all=is_for_all)
+            stamp = self._clock.tick(at.hive_ms())
+            outcome = self._partitions.retract(fact_id, event.by, stamp, taken, at, is_for_all=is_for_all)
             # Also what was asserted before this node lost its memory.
             if is_for_all or not (outcome.removed or outcome.refused):
-                told, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp)
+                told, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp, at)
                 entries += told
                 outcome = replace(outcome, refused=reason)
             outcomes.append(outcome)
         return outcomes, entries
 
-    def _take_back(self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp) -> tuple[list[RegistryEntry], str]:
+    def _take_back(
+        self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp, at: PolicyNow
+    ) -> tuple[list[RegistryEntry], str]:
         """Tell everybody that what was asserted of a fact until now counts no more: by an agent, or ("") by anybody.
 
         The entry; none, and why not, for what can't be written.
@@ -82,12 +84,12 @@ class RegistryService:
         value = msgspec.json.encode({"why": why}).decode()
         if reason := self._registry.refusal(key, value, by):
             return [], reason
-        return [self._write(key, value, by, stamp)], ""
+        return [self._write(key, value, by, stamp, at)], ""
 
-    def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int]) -> tuple[RegistryEntry, ...]:
+    def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int], at: PolicyNow) -> tuple[RegistryEntry, ...]:
         """Entries of others that change something."""
         seal, genuine = self._policy.seal, []
-        latest_ms = self._policy.hive_ms() + DRIFT_MS
+        latest_ms = at.hive_ms() + DRIFT_MS
         for entry in entries:
             if entry.stamp.actor in self.own_actors and entry.stamp.ms > latest_ms:
                 # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
@@ -98,55 +100,57 @@ class RegistryService:
             else:
                 reason = "a registry entry that its writer did not seal"
                 refused[reason] = refused.get(reason, 0) + 1
-        changed = self._registry.take(genuine, self._policy.time.trusted_ms(self._policy.now))
+        changed = self._registry.take(genuine, at.trusted_ms())
         for entry in changed:
-            self._clock.take(entry.stamp, self._policy.hive_ms())
+            self._clock.take(entry.stamp, at.hive_ms())
         return changed
 
-    def apply(self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], *, are_just_written: bool = False) -> None:
+    def apply(
+        self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], at: PolicyNow, *, are_just_written: bool = False
+    ) -> None:
         """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""
         for entry in entries:
             kind = kind_of(entry.key)
             if kind in _TAKING_BACK:
                 self._partitions.withdraw(
-                    facts_taken_back([entry]), entry.by, entry.stamp, taken, is_just_written=are_just_written
+                    facts_taken_back([entry]), entry.by, entry.stamp, taken, at, is_just_written=are_just_written
                 )
             elif kind == "erasure":
-                self._erase(entry.by, entry.stamp, taken, is_just_written=are_just_written)
+                self._erase(entry.by, entry.stamp, taken, at, is_just_written=are_just_written)
             elif kind == "moderator":
-                self._partitions.withdraw(self._policy.withdrawn(), entry.by, entry.stamp, taken)
-                self._erase(entry.by, entry.stamp, taken)
+                self._partitions.withdraw(self._policy.withdrawn(), entry.by, entry.stamp, taken, at)
+                self._erase(entry.by, entry.stamp, taken, at)
 
-    def apply_all(self, taken: dict[str, Taken]) -> None:
+    def apply_all(self, taken: dict[str, Taken], at: PolicyNow) -> None:
         """Let go of whatever is known to be taken back."""
-        stamp = self._clock.tick(self._policy.hive_ms())
-        self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken)
-        self._erase(self._partitions.node, stamp, taken)
+        stamp = self._clock.tick(at.hive_ms())
+        self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken, at)
+        self._erase(self._partitions.node, stamp, taken, at)
 
-    def _erase(self, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False) -> None:
+    def _erase(self, by: str, stamp: Stamp, taken: dict[str, Taken], at: PolicyNow, *, is_just_written: bool = False) -> None:
         """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
-        is_time_known = self._policy.time.trusted_ms(self._policy.now) is not None
+        is_time_known = at.trusted_ms() is not None
         wanted = self._policy.erasures().keys()
         if wanted <= self._erased or not (is_time_known or is_just_written):
             return
-        self._partitions.withdraw(self._partitions.erased(), by, stamp, taken, is_just_written=is_just_written)
+        self._partitions.withdraw(self._partitions.erased(), by, stamp, taken, at, is_just_written=is_just_written)
         self._erased.update(wanted if is_time_known else ())
 
-    def disown(self, taken: dict[str, Taken]) -> list[Record]:
+    def disown(self, taken: dict[str, Taken], at: PolicyNow) -> list[Record]:
         """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
         partitions, seal = self._partitions, self._policy.seal
         for partition, share in partitions.shares.items():
             own = {head.actor for head in share.own_heads()}
             some = taken.setdefault(partition, Taken())
-            share.disown(self._policy, some)
+            share.disown(at, some)
             partitions.has_lost = partitions.has_lost or any(actor_of(given.dot) in own for given in some.gone)
         return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown(seal.is_revoked)]
 
-    def mend(self, hive_ms: int) -> list[RegistryEntry]:
+    def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
         swept = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._policy.seal)
-        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms), seal) for entry in swept.restamp]
+        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in swept.restamp]
         # The stamps of all others were right.
         self._written_ms.clear()
         return again
@@ -161,11 +165,11 @@ class RegistryService:
         seal = self._policy.seal
         return kind_of(entry.key) in ("redacted", "erasure") and is_sealed_entry(seal, sealed_entry(seal, entry))
 
-    def _sane_stamp(self, entry: RegistryEntry, hive_ms: int) -> Stamp:
+    def _sane_stamp(self, entry: RegistryEntry, hive_ms: int, at: PolicyNow) -> Stamp:
         """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
         retraction stays before what the agent has said again."""
         if (written_ms := self._written_ms.get(entry.stamp)) is not None:
-            since_ms = self._policy.now.mono_ms - written_ms
+            since_ms = at.now.mono_ms - written_ms
             return Stamp(max(hive_ms - since_ms, 0), 0, entry.stamp.actor)
         fact_id, _, agent = subject_of(entry.key).partition("/")
         since = self._partitions.first_said(fact_id, agent) if kind_of(entry.key) == "retracted" and agent else None
@@ -176,11 +180,10 @@ class RegistryService:
         """Take back one journal record."""
         self._registry.take([msgspec.msgpack.decode(value, type=RegistryEntry)], None)
 
-    def _write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
-        now = self._policy.now
-        hive_ms = self._policy.time.trusted_ms(now)
+    def _write(self, key: str, value: str, by: str, stamp: Stamp, at: PolicyNow) -> RegistryEntry:
+        hive_ms = at.trusted_ms()
         if hive_ms is None or stamp.ms > hive_ms + DRIFT_MS:
-            self._written_ms[stamp] = now.mono_ms
+            self._written_ms[stamp] = at.now.mono_ms
         return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._policy.seal))
 
 

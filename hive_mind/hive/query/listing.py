@@ -37,6 +37,7 @@ class ListScatter:
         self._listing, self._node, self._epoch = listing, node, epoch
         self._end_ms = now_ms + listing.deadline_ms
         parts = [Part(one.name, one.members, one.partitions) for one in read_set]
+        self._partitions = sum(len(set(part.items)) for part in parts)
         self._round = Round(parts, node, Window(now_ms, self._end_ms), settings, latencies)
         self._found: dict[str, HiveFact] = {}
         self._bytes_max = settings.reply_bytes_max
@@ -76,7 +77,7 @@ class ListScatter:
     def gathered(self) -> Listed:
         """What was brought together so far, newest first."""
         newest = sorted(self._found.values(), key=lambda fact: (fact.provenance[0].stamp, fact.id), reverse=True)
-        return Listed(tuple(newest[: self._listing.limit]), self._round.open_items())
+        return Listed(tuple(newest[: self._listing.limit]), self._partitions, self._round.open_items())
 
     def _sent(self, requests: Sequence[To], now_ms: int) -> list[Send | SearchLocal]:
         if self._round.has_ended(now_ms):

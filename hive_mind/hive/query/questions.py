@@ -10,7 +10,7 @@ from msgspec import structs
 
 from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send
 from hive_mind.hive.index.replica import Replica
-from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.node_policy import PolicyNow
 from hive_mind.hive.query.fetching import FetchScatter
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter
@@ -35,10 +35,8 @@ from hive_mind.model.messages import (
 class Questions:
     """Those under way, by request."""
 
-    def __init__(
-        self, node: str, partitions: Partitions, replica: Replica, policy: NodePolicy, settings: ScatterSettings
-    ) -> None:
-        self._node, self._partitions, self._replica, self._policy = node, partitions, replica, policy
+    def __init__(self, node: str, partitions: Partitions, replica: Replica, settings: ScatterSettings) -> None:
+        self._node, self._partitions, self._replica = node, partitions, replica
         self._settings = settings
         self.latencies = Latencies(settings)
         self._asking: dict[str, Scatter | FetchScatter | ListScatter] = {}
@@ -47,43 +45,43 @@ class Questions:
 
     # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def ask(self, event: Ask) -> list[Effect]:
+    def ask(self, event: Ask, at: PolicyNow) -> list[Effect]:
         """Begin a search; one of this node alone is answered at once."""
         if event.is_local:
-            return [Done(event.request, self._gather_here(event))]
+            return [Done(event.request, self._gather_here(event, at))]
         topology = self._partitions.topology
         read_set = self._read_set(event.domains)
         favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
-        scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, self._now_ms(), favoured)
-        return self._begin(event.request, scatter)
+        scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms, favoured)
+        return self._begin(event.request, scatter, at)
 
-    def fetch(self, event: Fetch) -> list[Effect]:
+    def fetch(self, event: Fetch, at: PolicyNow) -> list[Effect]:
         """Begin to get facts by id."""
         topology = self._partitions.topology
 
         def may_hold(id: str, one: ReplicaSet) -> bool:
             return any(topology.home(id, member) in one.partitions for member in one.members)
 
-        now_ms, read_set = self._now_ms(), self._read_set()
+        now_ms, read_set = at.now.mono_ms, self._read_set()
         scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
-        return self._begin(event.request, scatter)
+        return self._begin(event.request, scatter, at)
 
-    def listed(self, event: Listing) -> list[Effect]:
+    def listed(self, event: Listing, at: PolicyNow) -> list[Effect]:
         """Begin to list."""
         topology = self._partitions.topology
-        scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, self._now_ms())
-        return self._begin(event.request, scatter)
+        scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms)
+        return self._begin(event.request, scatter, at)
 
-    def take(self, sender: str, reply: SearchReply) -> list[Effect]:
+    def take(self, sender: str, reply: SearchReply, at: PolicyNow) -> list[Effect]:
         """A reply came; one that nobody waits for changes nothing."""
         request = reply.query if reply.query in self._asking else reply.query.removesuffix(FOR_MORE)
         scatter = self._asking.get(request)
-        return [] if scatter is None else self._continue(request, scatter.take(sender, reply, self._now_ms()))
+        return [] if scatter is None else self._continue(request, scatter.take(sender, reply, at.now.mono_ms), at)
 
-    def tick(self) -> list[Effect]:
+    def tick(self, at: PolicyNow) -> list[Effect]:
         """Time has passed."""
         asking = list(self._asking.items())
-        return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(self._now_ms()))]
+        return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(at.now.mono_ms), at)]
 
     def wake_at_ms(self) -> int | None:
         """When `tick` has something to do."""
@@ -97,11 +95,10 @@ class Questions:
         """Another topology holds."""
         self._sets, self._read_set_of_all = {}, None
 
-    def answer(self, request: SearchRequest) -> SearchReply | None:
+    def answer(self, request: SearchRequest, at: PolicyNow) -> SearchReply | None:
         """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
-        judge = self._policy
         if isinstance(request, FactsRequest):
-            held = ((id, self._replica.fact(id, judge)) for id in request.fact_ids)
+            held = ((id, self._replica.fact(id, at)) for id in request.fact_ids)
             found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
             return FactsReply(request.query, tuple(fact for _, fact in found), is_cut)
         name = request.replica_set
@@ -109,39 +106,36 @@ class Questions:
             return None
         match request:
             case PoolRequest(query, _, _, probe):
-                pool, evidence, words = self._replica.pool(probe, request.confidence_min, judge)
+                pool, evidence, words = self._replica.pool(probe, request.confidence_min, at)
                 return PoolReply(query, name, pool, evidence, missing, words)
             case ListRequest():
-                return self._list(request, missing)
+                return self._list(request, missing, at)
 
-    def _list(self, request: ListRequest, missing: tuple[str, ...]) -> ListReply:
-        rows = self._replica.listed(request.concept, request.limit, self._policy, request.after)
+    def _list(self, request: ListRequest, missing: tuple[str, ...], at: PolicyNow) -> ListReply:
+        rows = self._replica.listed(request.concept, request.limit, at, request.after)
         found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
         facts = tuple(fact for _, fact in found)
         return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _now_ms(self) -> int:
-        return self._policy.now.mono_ms
-
-    def _gather_here(self, event: Ask) -> Gathered:
-        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, self._policy)
+    def _gather_here(self, event: Ask, at: PolicyNow) -> Gathered:
+        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, at)
         holders = dict.fromkeys(pool.ids, self._node)
-        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=self._policy.hive_ms())
+        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=at.hive_ms())
 
-    def _begin(self, request: str, scatter: Scatter | FetchScatter | ListScatter) -> list[Effect]:
+    def _begin(self, request: str, scatter: Scatter | FetchScatter | ListScatter, at: PolicyNow) -> list[Effect]:
         self._asking[request] = scatter
-        return self._continue(request, scatter.start(self._now_ms()))
+        return self._continue(request, scatter.start(at.now.mono_ms), at)
 
-    def _continue(self, request: str, effects: Iterable[Send | SearchLocal]) -> list[Effect]:
+    def _continue(self, request: str, effects: Iterable[Send | SearchLocal], at: PolicyNow) -> list[Effect]:
         scatter = self._asking[request]
         if not scatter.is_done:
             return list(effects)
         del self._asking[request]
         outcome = scatter.gathered()
         if isinstance(outcome, Gathered):
-            outcome = replace(outcome, as_of_ms=self._policy.hive_ms())
+            outcome = replace(outcome, as_of_ms=at.hive_ms())
         return [Done(request, outcome)]
 
     def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:

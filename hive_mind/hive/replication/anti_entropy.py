@@ -10,7 +10,7 @@ import msgspec
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now, Record, Send
-from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.replication.authorship import Authorship
 from hive_mind.hive.replication.exchange import Exchanges
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings
@@ -51,23 +51,23 @@ class AntiEntropy:
         nothing = tuple(one.partition for one in offer.summaries if one.partition not in shares)
         return records, [Send((sender,), _with_holdings(message, complete, nothing)) for message in messages]
 
-    def on_step(self, sender: str, step: SyncStep) -> tuple[dict[str, Taken], list[Record], list[Send]]:
+    def on_step(self, sender: str, step: SyncStep, at: PolicyNow) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """What a step brought: changes, further records, and what to send."""
         if not self.exchanges.admits(sender, step):
             return {}, [], []
         share = self._partitions.kept_here().get(step.partition)
         if share is None:
             # Besides, what a late step brings to a partition that has moved away nobody would ever take from here.
-            if (written := self.authorship.share_of(sender, step, self._policy.now.mono_ms)) is None:
+            if (written := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:
                 return {}, [], []
             share, step = written
-        taken = share.take(step.adds, step.removals, step.heads, self._policy)
+        taken = share.take(step.adds, step.removals, step.heads, at)
         answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share))
         joined = Taken()
         if answer.up_to or answer.beyond:
-            joined = share.join(answer.up_to, answer.beyond, step.heads, self._policy)
+            joined = share.join(answer.up_to, answer.beyond, step.heads, at)
         if answer.deferred:
-            self.gossip.resume(sender, self._policy.now)
+            self.gossip.resume(sender, at.now)
         messages = answer.messages
         is_author = sender not in self._partitions.topology.holders(step.partition)
         if not messages and step.spans and is_author and share.is_complete:
@@ -75,14 +75,12 @@ class AntiEntropy:
             messages = (self.exchanges.settled(step, share),)
         return {step.partition: taken}, joined.records, [Send((sender,), message) for message in messages]
 
-    def on_state(self, sender: str, state: SyncState) -> list[Send] | None:
+    def on_state(self, sender: str, state: SyncState, now: Now) -> list[Send] | None:
         """What the sender lacks of the registry, and what it is asked about; None for a state that answers another boot."""
         answers = self.exchanges.on_state(sender, state, self._registry)
         if answers is None:
             return None
-        return [
-            Send((sender,), message) for message in (*answers, *self.authorship.steps(sender, state, self._policy.now.mono_ms))
-        ]
+        return [Send((sender,), message) for message in (*answers, *self.authorship.steps(sender, state, now.mono_ms))]
 
     def rearranged(self, now: Now) -> None:
         """Another topology holds: look soon whether anything has to move."""
@@ -101,7 +99,7 @@ class AntiEntropy:
             return []
         peers = self._partitions.peers()
         strangers = sorted(set(self._partitions.topology.nodes).difference(peers, (self._partitions.node,)))
-        chosen = list(self.gossip.due(now, peers or strangers, self._policy.trust, self.exchanges.is_open))
+        chosen = list(self.gossip.due(now, peers or strangers, self._policy.at(now).trust, self.exchanges.is_open))
         return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
 
 

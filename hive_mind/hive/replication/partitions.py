@@ -10,7 +10,7 @@ from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, R
 from hive_mind.hive.index.replica import Shares
 from hive_mind.hive.policy.admission import malformed
 from hive_mind.hive.policy.expiry import lifetime
-from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica, Taken
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
@@ -91,12 +91,14 @@ class Partitions:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def promote(self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], taken: dict[str, Taken]) -> list[Held]:
+    def promote(
+        self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], taken: dict[str, Taken], at: PolicyNow
+    ) -> list[Held]:
         """Assert for agents. What the same agent asserted before, alike, is held already."""
         held: list[Held] = []
         fresh: dict[str, dict[tuple[str, str, str], Assertion]] = {}
         for promotion, stamp in zip(promotions, stamps, strict=False):
-            assertion = self._assertion(promotion, stamp)
+            assertion = self._assertion(promotion, stamp, at)
             # Everybody else would refuse it too, and this node would be alone with it.
             withdrawn = "it was taken back for all" if self._policy.is_taken_back(assertion) else ""
             if reason := malformed(assertion) or withdrawn:
@@ -112,7 +114,7 @@ class Partitions:
                 if not self._has_alike(partition, assertion):
                     fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
         for partition, assertions in fresh.items():
-            self.share(partition).assert_all(assertions.values(), self._policy, taken.setdefault(partition, Taken()))
+            self.share(partition).assert_all(assertions.values(), at, taken.setdefault(partition, Taken()))
         return held
 
     def _is_over(self, assertion: Assertion) -> bool:
@@ -122,7 +124,9 @@ class Partitions:
         live = (one.assertion for share in self.shares.values() for one in share.assertions(assertion.fact_id))
         return all(one.agent != assertion.agent or self._policy.is_taken_back(one) for one in live)
 
-    def retract(self, fact_id: str, by: str, stamp: Stamp, taken: dict[str, Taken], *, is_for_all: bool) -> Retracted:
+    def retract(
+        self, fact_id: str, by: str, stamp: Stamp, taken: dict[str, Taken], at: PolicyNow, *, is_for_all: bool
+    ) -> Retracted:
         """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
         found, removed = False, 0
         for partition, share in self.shares.items():
@@ -130,36 +134,43 @@ class Partitions:
             found = found or bool(given)
             dots = [one.dot for one in given if is_for_all or one.assertion.agent == by]
             if dots:
-                share.remove(fact_id, dots, by, "retracted", stamp, self._policy, taken.setdefault(partition, Taken()))
+                share.remove(fact_id, dots, by, "retracted", stamp, at, taken.setdefault(partition, Taken()))
                 removed += len(dots)
         refused = "only its author or a moderator may take it back" if found and not removed else ""
         return Retracted(fact_id, removed, refused)
 
-    def collect(self, stamp: Stamp, taken: dict[str, Taken], *, dry_run: bool = False) -> list[str]:
+    def collect(self, stamp: Stamp, taken: dict[str, Taken], at: PolicyNow, *, dry_run: bool = False) -> list[str]:
         """Remove what has expired for good; the facts concerned, sorted. `dry_run` only names them."""
         facts: set[str] = set()
         for partition, share in self.shares.items():
-            expired = [given for given in share.all_sealed() if self._policy.is_expired(given)]
+            expired = [given for given in share.all_sealed() if at.is_expired(given)]
             facts.update(given.assertion.fact_id for given in expired)
             for given in [] if dry_run else expired:
                 dots = [given.dot]
                 some = taken.setdefault(partition, Taken())
-                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, self._policy, some)
+                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, at, some)
         return sorted(facts)
 
     def withdraw(
-        self, fact_ids: Iterable[str], by: str, stamp: Stamp, taken: dict[str, Taken], *, is_just_written: bool = False
+        self,
+        fact_ids: Iterable[str],
+        by: str,
+        stamp: Stamp,
+        taken: dict[str, Taken],
+        at: PolicyNow,
+        *,
+        is_just_written: bool = False,
     ) -> None:
         """Remove what a retraction or redaction covers that everybody knows of.
 
         One that is just being written here means what is here, whatever the time may be.
         """
-        covers = self._policy.is_taken_back if is_just_written else self._policy.is_withdrawn
+        covers = self._policy.is_taken_back if is_just_written else at.is_withdrawn
         for id in fact_ids:
             for partition, share in self.shares.items():
                 dots = [one.dot for one in share.assertions(id) if covers(one.assertion)]
                 if dots:
-                    share.remove(id, dots, by, "redacted", stamp, self._policy, taken.setdefault(partition, Taken()))
+                    share.remove(id, dots, by, "redacted", stamp, at, taken.setdefault(partition, Taken()))
 
     def erased(self) -> set[str]:
         """Facts of which something is to be erased."""
@@ -343,9 +354,9 @@ class Partitions:
         self._unheard.pop(partition, None)
         return [Delete(INCOMING, _key(partition))] if self.sources.pop(partition, None) else []
 
-    def _assertion(self, promotion: Promotion, stamp: Stamp) -> Assertion:
+    def _assertion(self, promotion: Promotion, stamp: Stamp, at: PolicyNow) -> Assertion:
         settings = self._policy.settings
-        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, self._policy.time.trusted_ms(self._policy.now), settings.expiry)
+        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, at.trusted_ms(), settings.expiry)
         named = fact_id(promotion.statement.content, settings.tenant)
         return Assertion(
             named,

@@ -36,6 +36,10 @@ _ANY_NUMBER = 1 << 62
 _ALONE = "estate"
 
 
+# What is carried over was judged before.
+_NO_TIME = Now(0, 0)
+
+
 class Journal(NamedTuple):
     """What a node is to begin with."""
 
@@ -90,7 +94,7 @@ class Resettlement:
         latest = self._latest
         for partition, assertions in self._placed.get(name, {}).items():
             share, taken = node.partitions.share(partition), Taken()
-            share.assert_all(assertions, node.policy, taken)
+            share.assert_all(assertions, node.policy.at(_NO_TIME), taken)
             records += taken.records
             written = self._written.setdefault(partition, _Written())
             written.sealed[name], written.heads[name] = taken.adds, share.own_heads()
@@ -104,7 +108,7 @@ class Resettlement:
             written = self._written.get(partition, _Written())
             adds = [given for author, some in written.sealed.items() if author != node.name for given in some]
             heads = [head for author, some in written.heads.items() if author != node.name for head in some]
-            taken = node.partitions.share(partition).take(adds, (), heads, node.policy)
+            taken = node.partitions.share(partition).take(adds, (), heads, node.policy.at(_NO_TIME))
             if taken.refused:
                 raise InvalidInput(f"facts can't be moved: {next(iter(taken.refused))}; nothing was changed")
             yield from taken.records
@@ -155,7 +159,7 @@ def facts_of(estate: JournalSnapshot, settings: HiveSettings, chance: Chance, no
     node.start([], now)
     node.registry.take(estate.entries, None)
     (partition,) = node.topology.held_by(_ALONE)
-    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy, Taken())
+    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy.at(_NO_TIME), Taken())
     node.replica.rearrange(node.partitions.searchable())
     ids = dict.fromkeys(one.assertion.fact_id for one in estate.vouched)
     return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)

@@ -18,6 +18,7 @@ from hive_mind.hive.topology.sharded import Sharded
 TopologyName = Literal["single", "flat", "federated", "sharded"]
 NAMES: tuple[TopologyName, ...] = get_args(TopologyName)
 SINGLE: TopologyName = "single"
+DEFAULT: TopologyName = "flat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,18 @@ class Founding:
 
 @dataclass(frozen=True, slots=True)
 class TopologySpec:
-    """`settings`: fields of `Founding` that it reads. `node_per`: the nodes of a hive in one process."""
+    """`settings`: fields of `Founding` that it reads. `node_per`: the nodes of a hive in one process.
+
+    `summary` is for help, `about` for whoever chooses one, `example` what a manifest has below `topology:`.
+    """
 
     name: TopologyName
     summary: str
+    about: str
     settings: frozenset[str]
     node_per: Literal["hive", "group", "agent"]
     build: Callable[[Founding], Topology]
+    example: str = ""
 
 
 def _federated(founding: Founding) -> Topology:
@@ -57,11 +63,41 @@ def _sharded(founding: Founding) -> Topology:
 
 
 _SPECS = (
-    TopologySpec("flat", "everybody keeps everything", frozenset(), "hive", lambda founding: Flat(founding.nodes)),
     TopologySpec(
-        "federated", "groups keep their own", frozenset({"groups", "domains", "broadcast_threshold"}), "group", _federated
+        "flat",
+        "everybody keeps everything",
+        "Everybody keeps everything that is shared: the simplest, for up to some dozen agents.",
+        frozenset(),
+        "hive",
+        lambda founding: Flat(founding.nodes),
     ),
-    TopologySpec("sharded", "every fact on some replicas", frozenset({"replicas", "partitions"}), "agent", _sharded),
+    TopologySpec(
+        "federated",
+        "groups keep their own",
+        "Groups keep their own facts, and a question goes to every group; the surest facts are copied to all.",
+        frozenset({"groups", "domains", "broadcast_threshold"}),
+        "group",
+        _federated,
+        """\
+    broadcastThreshold: 0.9
+    groups:
+      - name: north
+        domain: [harbour, ferry]    # such questions go there first
+      - name: south
+        domain: [pumps]
+""",
+    ),
+    TopologySpec(
+        "sharded",
+        "every fact on some replicas",
+        "A few nodes keep each fact, and a question goes to one holder of each part: for many agents and facts.",
+        frozenset({"replicas", "partitions"}),
+        "agent",
+        _sharded,
+        """\
+    replicas: 2                     # copies of each fact; so many nodes but one may fail
+""",
+    ),
 )
 SPECS: Mapping[str, TopologySpec] = {spec.name: spec for spec in _SPECS}
 
@@ -71,3 +107,23 @@ def spec_of(name: str) -> TopologySpec:
     if name not in SPECS:
         raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(SPECS)}")
     return SPECS[name]
+
+
+def is_shared(name: str) -> bool:
+    """Whether agents share anything."""
+    return name != SINGLE
+
+
+def reads(name: str, setting: str) -> bool:
+    """Whether a field of `Founding` means anything in this topology."""
+    return name in SPECS and setting in SPECS[name].settings
+
+
+def readers(setting: str) -> tuple[TopologyName, ...]:
+    """The topologies that read a field of `Founding`."""
+    return tuple(spec.name for spec in SPECS.values() if setting in spec.settings)
+
+
+def has_node_per(name: str, unit: Literal["hive", "group", "agent"]) -> bool:
+    """Whether this topology has a node per such unit in one process."""
+    return name in SPECS and SPECS[name].node_per == unit

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from hive_mind.model.query import METHOD
+from hive_mind.ranking.pipeline import RankingSettings
+
 NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
 Method = Literal["keyword", "vector", "hybrid"]
@@ -14,6 +17,7 @@ Method = Literal["keyword", "vector", "hybrid"]
 BOOST_MAX = 0.3
 # What dynamic-k gives at most where nothing is said.
 RESULTS_MAX = 10
+_RANKING = RankingSettings()
 
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Boost = Annotated[float, Field(ge=0.0, le=BOOST_MAX)]
@@ -29,14 +33,16 @@ class Part(BaseModel):
 class Retrieval(Part):
     """How candidates are found and become one ranking."""
 
-    method: Method = Field("hybrid", description="keyword: by words. vector: by meaning. hybrid: both.")
+    method: Method = Field(METHOD, description="keyword: by words. vector: by meaning. hybrid: both.")
     top_k: int = Field(10, ge=1, le=1000, description="Results at most.")
     fusion: Literal["rrf", "linear"] = Field(
-        "linear", description="hybrid: by scores (linear) or by ranks alone (rrf). Only rrf_k given: rrf."
+        _RANKING.fusion, description="hybrid: by scores (linear) or by ranks alone (rrf). Only rrf_k given: rrf."
     )
-    semantic_weight: _Share = Field(0.6, description="hybrid, linear: weight of meaning against that of words.")
-    rrf_k: int = Field(60, ge=1, le=1000, description="hybrid, rrf: the larger, the less the first ranks count.")
-    depth: int = Field(100, ge=1, le=10_000, description="Candidates of each arm that are ranked together.")
+    semantic_weight: _Share = Field(
+        _RANKING.semantic_weight, description="hybrid, linear: weight of meaning against that of words."
+    )
+    rrf_k: int = Field(_RANKING.rrf_k, ge=1, le=1000, description="hybrid, rrf: the larger, the less the first ranks count.")
+    depth: int = Field(_RANKING.depth, ge=1, le=10_000, description="Candidates of each arm that are ranked together.")
     adaptive: Literal["none", "weights", "anchors", "both"] = Field(
         "anchors",
         description="What identifiers in a question change. weights: the share of words. anchors: exact matches come first.",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.adapt import CHARACTERS_MAX
 
@@ -17,7 +17,7 @@ WRITES = 40
 PROCESS = """
 import sys
 from pathlib import Path
-from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.runs.run_files import RunFiles
 folder, name, writes = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 files = RunFiles(folder / name, folder / "adapt.md", "I keep gates.")
 for number in range(writes):

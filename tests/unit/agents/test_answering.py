@@ -37,8 +37,8 @@ def test_deciding_searches_as_wide_as_the_question_wants():
 
         for text, least in [("Where is the pump?", 10), ("How many pumps are there?", 30)]:
             question = Question(text)
-            assert len((await few.decide(await few.orient(question))).hits) == least
-            assert len((await many.decide(await many.orient(question))).hits) == 50
+            assert len((await few.decide(await few.orient(question))).found) == least
+            assert len((await many.decide(await many.orient(question))).found) == 50
 
     remembering(scenario, embedder=BagOfWords())
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.agents.decision_log import PREFIX, LedgerLog
-from hive_mind.agents.hybrid_judge import HybridJudge
+from hive_mind.agents.judging.decision_log import PREFIX, LedgerLog
+from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion
 from hive_mind.judge.figures import cost, figures

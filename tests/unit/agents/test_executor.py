@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_journal import RunTaken
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import RunTaken
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.cognition.prices import usd_of
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.judgment import JudgmentAction

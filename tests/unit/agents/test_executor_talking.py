@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.words import say_to
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.words import say_to
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger

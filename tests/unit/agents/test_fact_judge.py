@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hive_mind import backends
-from hive_mind.agents.checked_model import CheckedModel, ModelJudgeSettings
-from hive_mind.agents.decision_log import LedgerLog
-from hive_mind.agents.fact_judge import AGAIN_S, FACTS_MAX, FactJudge
-from hive_mind.agents.pace import Pace
+from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge
+from hive_mind.agents.judging.pace import Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.judge_settings import JudgeSettings

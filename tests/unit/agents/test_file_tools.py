@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.file_tools import file_tools
-from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.tools.file_tools import file_tools
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.adapt import CHARACTERS_MAX
 from hive_mind.tools.base import Toolbox, ToolContext

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.pace import Pace
+from hive_mind.agents.judging.pace import Pace
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision
@@ -13,7 +13,7 @@ from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.model.fact import Sharing
 from tests.unit.agents.town import PATIENCE_S, by_text, reply, rule, shown, town, verdict
 
@@ -192,7 +192,7 @@ def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_after_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 1)
-    monkeypatch.setattr("hive_mind.agents.gate_reviewer._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
 
     async def work() -> None:
         async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), audit_share=1.0) as one:

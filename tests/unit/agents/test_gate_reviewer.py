@@ -8,12 +8,12 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
-from hive_mind.memory.review import ALLOWED, Ruling
+from hive_mind.memory.gate.review import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
 from tests.unit.agents.town import PATIENCE_S, rule, town
@@ -170,7 +170,7 @@ def test_what_the_first_gate_holds_back_nobody_is_asked_about(tmp_path: Path) ->
 
 def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 2)
-    monkeypatch.setattr("hive_mind.agents.gate_reviewer._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
 
     async def work() -> None:
         async with town(tmp_path, "flat", asks_people=True) as one:

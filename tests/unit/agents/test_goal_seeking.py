@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
-from hive_mind.agents.inputs import QueueSource, lines_of, listed
 from hive_mind.agents.learning import Learned
+from hive_mind.agents.runs.inputs import QueueSource, lines_of, listed
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
-from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 
 ASK = WorkerSpec.model_validate(
     {

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
-from hive_mind.agents.inputs import listed
 from hive_mind.agents.learning import Learned
+from hive_mind.agents.runs.inputs import listed
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory as ledgers

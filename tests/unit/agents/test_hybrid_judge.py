@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.checked_model import ModelJudgeSettings
-from hive_mind.agents.hybrid_judge import HybridJudge, JudgedTurn
-from hive_mind.agents.model_judge import ModelJudge
+from hive_mind.agents.judging.checked_model import ModelJudgeSettings
+from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgedTurn
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
@@ -233,7 +233,7 @@ def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
 
     _, model = judged(reply(), goal=hidden)
 
-    assert "It is easy to read. (hidden from who did this: do not mention it in the reasoning)" in model.prompts[0].instructions
+    assert "It is easy to read. (hidden from the worker: do not mention it in the reasoning)" in model.prompts[0].instructions
 
 
 def test_what_is_known_about_a_goal_reaches_the_model_and_what_rules_look_for_does_not():

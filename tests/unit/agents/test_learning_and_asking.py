@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.learning import FOLDER, Result, embedder_of, figures, has, questions, results
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.text_files import read_text
+from hive_mind.runtime.texts.text_files import read_text
 
 
 @pytest.mark.parametrize(("name", "answered", "unanswered"), [("questions", 200, 60), ("held_out", 56, 60)])

@@ -12,7 +12,7 @@ from hive_mind.goals.goal import Goal, SuccessCriterion
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_runs import open_goal_seeking
+from hive_mind.runtime.workers.runs import open_goal_seeking
 from tests.unit.agents.runs import decide_all
 
 HANDBOOK = Content("The ferry leaves at nine.\nThe ferry is red.", "handbook.md", "2024-05-01", title="Handbook", is_whole=True)

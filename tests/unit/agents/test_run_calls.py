@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.run_files import RunFiles
-from hive_mind.agents.run_tools import RunTools
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.effects import ToolResult
@@ -116,7 +116,7 @@ def test_a_value_that_no_step_can_hold_is_an_error_of_its_tool(value: Any) -> No
 
 
 def test_a_result_that_is_too_large_for_a_file_is_an_error_of_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.agents.run_files._FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("hive_mind.agents.runs.run_files._FILE_BYTES_MAX", 10)
     assert gave("x" * 11, folder=tmp_path).text == "what give gave can't be kept: give_7.txt would have 11 bytes: at most 10"
 
 

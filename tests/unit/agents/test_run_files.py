@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.run_files import RunFiles
+from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.adapt import CHARACTERS_MAX
 
@@ -76,7 +76,7 @@ def test_half_a_surrogate_pair_does_not_keep_a_result_from_being_kept(tmp_path: 
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.agents.run_files._FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("hive_mind.agents.runs.run_files._FILE_BYTES_MAX", 10)
     one = files(tmp_path)
     with pytest.raises(InvalidInput, match="would have 12 bytes: at most 10"):
         one.write("own.txt", "é" * 6)

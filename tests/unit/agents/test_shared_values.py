@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.shared_values import SharedValues, Values
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.shared_values import SharedValues, Values
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger

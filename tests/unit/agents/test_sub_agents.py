@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.executor import RunExecutor
-from hive_mind.agents.run_journal import run_ids
-from hive_mind.agents.run_parts import RunParts
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import run_ids
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import ScriptedModel

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from hive_mind.agents.executor import RunExecutor
+from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.llm.base import OnText

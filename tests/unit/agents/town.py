@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind import backends
-from hive_mind.agents.checked_model import CheckedModel, ModelJudgeSettings
-from hive_mind.agents.decision_log import LedgerLog
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.fact_judge import FactJudge
-from hive_mind.agents.gate_reviewer import GateReviewer
-from hive_mind.agents.pace import Pace
+from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.pace import Pace
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision
@@ -25,7 +25,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import Fact
 from hive_mind.retry import RetrySettings
-from hive_mind.runtime.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 
 PATIENCE_S = 20

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, read_text
+from hive_mind.cli.learning.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, read_text
 from hive_mind.errors import InvalidInput
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hive_mind.agents.learning import Learned, Progress
-from hive_mind.cli.learn import Piece, Tally, learn_all
+from hive_mind.cli.learning.learn import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
 from hive_mind.model.content import Content, Episode
 

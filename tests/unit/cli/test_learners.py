@@ -2,8 +2,8 @@
 
 import asyncio
 
-from hive_mind.cli import learners
-from hive_mind.cli.learners import RemoteLearner, parts_of
+from hive_mind.cli.learning import learners
+from hive_mind.cli.learning.learners import RemoteLearner, parts_of
 from hive_mind.model.content import Content
 
 

@@ -32,7 +32,7 @@ def test_help_loads_no_library_that_only_fleets_need(arguments):
 
 def test_a_command_does_not_load_the_others():
     assert {name for name in loaded("stats", "--help") if name in {f"hive_mind.cli.{module}" for module in MODULES.values()}} == {
-        "hive_mind.cli.stats"
+        "hive_mind.cli.facts.stats"
     }
 
 

@@ -5,15 +5,15 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from hive_mind.control.archive import Archived, export
+from hive_mind.control.archives.archive import Archived, export
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.generations import held, settle
+from hive_mind.runtime.members.generations import held, settle
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.workers.config import HiveConfig
 from tests.hives import assertion
 
 HIVE = HiveConfig("town", "flat", {"": ("n0", "n1")})

@@ -10,7 +10,7 @@ from hive_mind.control.manifests.reading import Source, read_text
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.platforms.in_containers import HOME, RUN
 from hive_mind.control.state import FleetState
-from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 
 FOLDER = Path("/srv/fleet")
 IMAGE = "registry.example.com/hive-mind:1.2.3"

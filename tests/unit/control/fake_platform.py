@@ -18,9 +18,9 @@ from hive_mind.control.surroundings import Surroundings
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.runtime.generations import Moved
-from hive_mind.runtime.worker_config import BusConfig, HiveConfig, NodeConfig, WorkerConfig
-from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, WorkerStatus
+from hive_mind.runtime.members.generations import Moved
+from hive_mind.runtime.workers.config import BusConfig, HiveConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 from tests.builders import run
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.archive import Archived, export, import_
+from hive_mind.control.archives.archive import Archived, export, import_
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, DatabaseLocked, InvalidInput, ManifestError
-from hive_mind.runtime.generations import held
+from hive_mind.runtime.members.generations import held
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
 from tests.unit.control.archived import SAID, archive_of, exported, manifest, provenance, run, stopped_fleet

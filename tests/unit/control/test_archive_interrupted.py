@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control import restoring
-from hive_mind.control.archive import export, import_
+from hive_mind.control.archives import restoring
+from hive_mind.control.archives.archive import export, import_
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from tests.unit.control.archived import archive_of, exported, provenance, run, stopped_fleet

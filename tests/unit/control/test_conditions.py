@@ -3,12 +3,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hive_mind.control.conditions import fleet_status
-from hive_mind.control.fleet_status import FleetStatus
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
-from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, WorkerConfig
-from hive_mind.runtime.worker_status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
+from hive_mind.control.status.conditions import fleet_status
+from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, WorkerConfig
+from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
 
 STATE = FleetState(
     hive=HiveConfig("team"),

@@ -19,7 +19,7 @@ from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError, ManifestError
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import FakePlatform, World, played, surroundings
 

@@ -8,8 +8,8 @@ import pytest
 from hive_mind.control.issuing import issue_for, movers_seal, renew
 from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.runtime.keys import KeyFolder
-from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, IdentityConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, IdentityConfig, NodeConfig, WorkerConfig
 
 
 def process(folder: Path, *agents: str, mode: str = "require", name: str = "town-0") -> WorkerConfig:

@@ -6,8 +6,8 @@ from typing import Any, cast
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
-from hive_mind.control.shortcomings import shortcomings
-from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, Phase, WorkerStatus
+from hive_mind.control.status.shortcomings import shortcomings
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Phase, WorkerStatus
 
 
 def told_of(phase: Phase, error: str, **node: Any) -> list[str]:

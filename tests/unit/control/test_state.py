@@ -10,7 +10,7 @@ import pytest
 from hive_mind.control.locking import FleetLocked, fleet_lock
 from hive_mind.control.state import REVISIONS_MAX, FleetFolder, FleetState, Restarts, fleets
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.workers.config import HiveConfig
 from tests.builders import run
 from tests.unit.control.fake_platform import played
 

@@ -10,7 +10,7 @@ import yaml
 from hive_mind.cli.fleet.rendering import rendered
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.platforms import in_containers
-from hive_mind.runtime.worker_config import read_config
+from hive_mind.runtime.workers.config import read_config
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "compose"
 FILE = FOLDER / "compose.yaml"

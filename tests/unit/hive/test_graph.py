@@ -65,7 +65,7 @@ def test_agents_are_dealt_to_nodes_in_turn_or_put_where_they_are_wanted():
 
 
 def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
-    assert hive.host.nodes[hive.agents()["bo"].node].policy.trust("ines") == 1.0
+    assert hive.host.nodes[hive.agents()["bo"].node].policy.trust("ines", Now(0, 0)) == 1.0
 
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
@@ -419,7 +419,7 @@ def test_merging_brings_facts_embeddings_agents_trust_and_times_to_live():
     assert len(mine.assertion.statement.vector) == 128
     assert mine.assertion.ttl_ms == HOUR_MS
     assert node.registry.get("agent/sol") == {"domain": "pumps", "node": "n0"}
-    assert node.policy.trust("ines") == 1.5
+    assert node.policy.trust("ines", Now(0, 0)) == 1.5
     assert contents(here.query_facts("pump")) == [PUMP]
 
 

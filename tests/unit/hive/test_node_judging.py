@@ -35,11 +35,11 @@ def test_trust_is_pinned_by_moderators_only_and_clamped(hive):
     here, there = ends(hive)
 
     assert hive.write(here, "trust/ines", "2.0", by="ines") != ""
-    assert hive.nodes[here].policy.trust("ines") == 1.0
+    assert hive.nodes[here].policy.trust("ines", hive.clock()) == 1.0
     for value, trust in (("8100", 2.0), ("-3", 0.0), ("1.5", 1.5)):
         assert hive.write(here, "trust/ines", value) == ""
         hive.wait(15_000)
-        assert hive.nodes[there].policy.trust("ines") == trust
+        assert hive.nodes[there].policy.trust("ines", hive.clock()) == trust
     assert hive.write(here, "trust/ines", "NaN") != ""
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
-from hive_mind.memory.conversion import fact_of
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement
 from hive_mind.model.fact import Fact, Sharing, is_about
 from hive_mind.model.gathered import Gathered
@@ -94,7 +94,7 @@ class SmallHive:
         self._begin("facts")
         found = sorted(map(self.fact, self._vouched), key=lambda fact: -min(one.stamp.ms for one in fact.provenance))
         about = [fact for fact in found if is_about(concept, fact.statement.concept, fact.statement.entities)]
-        return Listed(tuple(about[:limit]), self.missing)
+        return Listed(tuple(about[:limit]), 4, self.missing)
 
     def fact(self, one: str) -> HiveFact:
         vouched = list(self._vouched[one].values())

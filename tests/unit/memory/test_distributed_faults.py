@@ -19,7 +19,7 @@ def test_while_the_hive_is_away_facts_are_kept_and_told_with_the_next_write(capl
             for text in (RED, BLUE):
                 await memory.store_fact("pump", text)
             assert await states(memory) == {RED: Sharing.PROPOSED, BLUE: Sharing.PROPOSED}
-            assert len([line for line in warnings_in(caplog) if "told" in line]) == 1
+            assert len([line for line in warnings_in(caplog) if "sent" in line]) == 1
             assert set(await found(memory, "pump")) == {RED, BLUE}
             assert memory.completeness == 0.0
 

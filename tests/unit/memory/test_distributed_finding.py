@@ -1,5 +1,6 @@
 """An agent finds what a single memory would find, also while facts are on their way, gone or not answered for."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
+from hive_mind.runtime.calls import AgentCalls, Call
 from tests.builders import BagOfWords, Home, found, run, said
 from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
 
@@ -30,7 +34,7 @@ def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_i
             await memory.store_fact("pump", RED)
             for _ in range(3):
                 assert await found(memory, "pump") == [RED]
-            assert memory.completeness == memory.last_gathered.completeness == 0.75
+            assert memory.completeness == (await memory.search_facts("pump")).completeness == 0.75
             assert [line for line in warnings_in(caplog) if "75.0 %" in line] == warnings_in(caplog)
             assert len(warnings_in(caplog)) == 1
 
@@ -173,3 +177,62 @@ def test_every_agent_finds_what_a_single_memory_over_all_it_may_see_would_find(d
                     assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], abs=1e-6)
 
     run(whole())
+
+
+def test_two_searches_at_once_each_say_how_much_of_the_hive_they_reached():
+    hive = Halting()
+    home, other = two(hive)
+
+    async def whole() -> None:
+        async with home.memory() as ada, other.memory() as bo:
+            await ada.store_fact("pump", RED)
+            slow = asyncio.create_task(bo.search_facts("slow pump"))
+            await hive.halted.wait()
+            fast = await bo.search_facts("pump")
+            hive.go_on.set()
+            found = [await slow, fast]
+
+        assert [one.completeness for one in found] == [0.5, 1.0]
+        assert [one.gathered.silent for one in found] == [("p1", "p2"), ()]
+
+    run(whole())
+
+
+def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_they_reached():
+    hive = Halting()
+    home, other = two(hive)
+
+    async def whole() -> None:
+        async with home.memory() as ada, other.memory() as bo:
+            await ada.store_fact("pump", RED)
+            calls = AgentCalls(LearningAgent("bo", bo, ExtractiveReader()), None, is_kept=False)
+            slow = asyncio.create_task(calls.do(Call("ask", question="Which colour has the slow pump?")))
+            await hive.halted.wait()
+            fast = [await calls.do(Call("ask", question="Which colour has the pump?")), await calls.do(Call("facts"))]
+            hive.go_on.set()
+            replies = [await slow, *fast]
+
+        assert [reply["completeness"] for reply in replies] == [0.5, 1.0, 1.0]
+        assert [reply["silent"] for reply in replies[:2]] == [["p1", "p2"], []]
+
+    run(whole())
+
+
+class Halting(SmallHive):
+    """Asked for what is slow, half of it stays silent, and it hands facts over only when it may `go_on`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_slow = False
+        self.halted, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def ask(self, probe, **options):
+        gathered = await super().ask(probe, **options)
+        self.is_slow = "slow" in probe.terms
+        return replace(gathered, missing=("p1", "p2"), silent=("p1", "p2")) if self.is_slow else gathered
+
+    async def fetch(self, wanted):
+        if self.is_slow and not self.halted.is_set():
+            self.halted.set()
+            await self.go_on.wait()
+        return await super().fetch(wanted)

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.gate import PARTS, PRIVATE, Figures, figures, sentences
-from hive_mind.memory.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.promotion import PromotionSettings, decide
 from tests.builders import fact
 
 GATE = PromotionSettings()

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.examining import read_records
+from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import episode_id, fact_id
 from tests.builders import Home, lines_of, remembering, run

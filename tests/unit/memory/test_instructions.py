@@ -10,8 +10,8 @@ from time import process_time
 import pytest
 
 from hive_mind.cognition.prompts import prompt
-from hive_mind.memory.instructions import RULES, instruction_in
-from hive_mind.memory.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.instructions import RULES, instruction_in
+from hive_mind.memory.gate.promotion import PromotionSettings, decide
 from tests.builders import fact
 
 FOLDER = Path(__file__).parents[2] / "data" / "instructions"

@@ -1,7 +1,7 @@
 """What a run may spend: turns, tokens, money and time. The last turn only reports, and waiting for a person costs nothing."""
 
-from hive_mind.agents.run_files import RunFiles
-from hive_mind.agents.run_tools import RunTools
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.runs import effects as e
 from hive_mind.runs.limits import left_of, part_of
 from hive_mind.runs.spec import Limits, WorkerSpec

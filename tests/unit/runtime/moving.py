@@ -10,8 +10,8 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.generations import Moved, held, move, settle
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.members.generations import Moved, held, move, settle
+from hive_mind.runtime.workers.config import HiveConfig
 from tests.hives import assertion
 
 OLD = HiveConfig("fleet", "flat", {"": ("a", "b")})

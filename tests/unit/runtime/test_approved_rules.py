@@ -13,8 +13,8 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.runtime.worker import Worker
-from hive_mind.runtime.worker_config import DeskConfig, ReviewConfig, WorkerConfig
+from hive_mind.runtime.workers.config import DeskConfig, ReviewConfig, WorkerConfig
+from hive_mind.runtime.workers.worker import Worker
 from tests.unit.runtime.workers import PATIENCE_S, agent, config, play, running, until
 
 CHEESE, FERRY, BOAT = "The gate is made of cheese.", "The ferry leaves at nine in the morning.", "A boat is 40 pounds an hour."

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.errors import BackendUnavailable
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.runtime.worker import Worker
-from hive_mind.runtime.worker_config import DeskConfig, ModelReviewConfig, ReviewConfig, WorkerConfig
+from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ReviewConfig, WorkerConfig
+from hive_mind.runtime.workers.worker import Worker
 from tests.unit.agents.town import verdict
 from tests.unit.runtime.workers import PATIENCE_S, agent, config, play, running, until
 

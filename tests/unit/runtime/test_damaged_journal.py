@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.journal.sqlite.database import checksum
 from hive_mind.model.fact import Sharing
-from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan
 

@@ -19,9 +19,9 @@ from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item, Ite
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.ids import item_id
-from hive_mind.runtime.desk_post import DeskPost
-from hive_mind.runtime.post import KIND, TABLE, Letter, Post, packed
-from hive_mind.runtime.worker_config import DeskConfig
+from hive_mind.runtime.judging.desk_post import DeskPost
+from hive_mind.runtime.judging.post import KIND, TABLE, Letter, Post, packed
+from hive_mind.runtime.workers.config import DeskConfig
 
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 PATIENCE_S = 20
@@ -238,7 +238,7 @@ def test_a_desk_that_is_full_takes_the_rest_when_there_is_room() -> None:
 
 
 def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.runtime.desk_post._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.runtime.judging.desk_post._AGAIN_S", 0.01)
 
     async def scenario(town: Town) -> None:
         ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
@@ -268,7 +268,7 @@ def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_c
 
 
 def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_it_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.runtime.desk_post._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.runtime.judging.desk_post._AGAIN_S", 0.01)
 
     async def scenario(town: Town) -> None:
         ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")

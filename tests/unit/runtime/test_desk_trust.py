@@ -15,7 +15,7 @@ from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
-from hive_mind.runtime.desk_trust import DeskTrust
+from hive_mind.runtime.judging.desk_trust import DeskTrust
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 PATIENCE_S = 20
@@ -28,7 +28,7 @@ class Hive:
         self.written: dict[str, Any] = {}
         self.calls = 0
         self._failures = failures
-        policy = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda: 1_000)
+        policy = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda _: 1_000)
         settings = SimpleNamespace(standing=SimpleNamespace(trust=TrustSettings()))
         node = SimpleNamespace(registry=self.written, policy=policy, settings=settings)
         self.member, self.runner = SimpleNamespace(node=node), SimpleNamespace(write=self.write)
@@ -120,7 +120,7 @@ def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates_itsel
 
 
 def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.runtime.desk_trust._AGAIN_S", 0.001)
+    monkeypatch.setattr("hive_mind.runtime.judging.desk_trust._AGAIN_S", 0.001)
 
     async def work(ledger: Ledger) -> None:
         hive = Hive(failures=3)

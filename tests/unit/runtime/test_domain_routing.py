@@ -9,8 +9,8 @@ import pytest
 from hive_mind.memory.base import Hive
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.runtime.domain_routing import ByDomain
-from hive_mind.runtime.worker_nodes import plan_of
+from hive_mind.runtime.node.domain_routing import ByDomain
+from hive_mind.runtime.workers.nodes import plan_of
 from tests.unit.runtime.workers import config
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.messages import Beat, FactsReply, FactsRequest, Message, Receipt, Tell
-from hive_mind.runtime.effect_executor import Carrier, Host, Outlet
+from hive_mind.runtime.node.effect_executor import Carrier, Host, Outlet
 
 
 @pytest.mark.parametrize(

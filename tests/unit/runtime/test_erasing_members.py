@@ -7,7 +7,7 @@ from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls, Call
-from hive_mind.runtime.member import MemberPlan, RunningMember
+from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, in_town, plan
 

@@ -10,7 +10,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import Assertion, Stamp, Statement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.estate_lines import LINE_BYTES_MAX, estate_in, lines_of
+from hive_mind.runtime.members.estate_lines import LINE_BYTES_MAX, estate_in, lines_of
 from tests.hives import assertion
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.agents.run_journal import RunJournal
+from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
-from hive_mind.runtime import triggers as under_test
-from hive_mind.runtime.event_streams import EVENT_BYTES_MAX, Ended, EventReader, ServerEvent, events_from, shown_url
-from hive_mind.runtime.triggers import Triggers
-from hive_mind.runtime.worker_config import TriggerConfig
+from hive_mind.runtime.runs import triggers as under_test
+from hive_mind.runtime.runs.event_streams import EVENT_BYTES_MAX, Ended, EventReader, ServerEvent, events_from, shown_url
+from hive_mind.runtime.runs.triggers import Triggers
+from hive_mind.runtime.workers.config import TriggerConfig
 from tests.servers.event_source import EventSource
 from tests.unit.runtime.test_triggers import keeper_over, runs_in
 

@@ -6,8 +6,8 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime import fleet as fleet_module
-from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.members import fleet as fleet_module
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords, run
 

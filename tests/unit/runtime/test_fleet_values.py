@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.shared_values import Values
+from hive_mind.agents.runs.shared_values import Values
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.rights import state_key
-from hive_mind.runtime.fleet_values import KEYS_MAX, RegistryValues
+from hive_mind.runtime.runs.fleet_values import KEYS_MAX, RegistryValues
 from tests.unit.runtime.test_member import Town, in_town, plan
 
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.runtime.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 
 AGENTS = ("ada", "ben", "cleo", "dan")

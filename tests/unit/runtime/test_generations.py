@@ -8,9 +8,9 @@ from hive_mind import backends
 from hive_mind.errors import BackendRejected
 from hive_mind.hive.effects import Put
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.runtime.generations import Moved, founded, move, settle
-from hive_mind.runtime.worker_config import HiveConfig, NodeConfig, WorkerConfig
-from hive_mind.runtime.worker_nodes import plan_of
+from hive_mind.runtime.members.generations import Moved, founded, move, settle
+from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.workers.nodes import plan_of
 from tests.hives import PUMP_ID, assertion
 from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, hives, moved, run
 

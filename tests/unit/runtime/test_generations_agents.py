@@ -11,12 +11,12 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.model.fact import Sharing
-from hive_mind.runtime.generations import held, move
-from hive_mind.runtime.member import RunningMember, open_member
+from hive_mind.runtime.members.generations import held, move
+from hive_mind.runtime.members.member import RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
-from hive_mind.runtime.worker_config import HiveConfig, NodeConfig, WorkerConfig
-from hive_mind.runtime.worker_nodes import plan_of
+from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfig
+from hive_mind.runtime.workers.nodes import plan_of
 from tests.unit.runtime.moving import OLD, TUNING, run
 from tests.unit.runtime.running import until
 

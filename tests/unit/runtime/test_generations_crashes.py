@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendError, InvalidInput
-from hive_mind.runtime import generations
+from hive_mind.runtime.members import generations
 from tests.unit.runtime.moving import FEDERATED, SHARDED, all_of, begun, contents, hives, moved, run
 
 

@@ -10,8 +10,8 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import DatabaseLocked, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
-from hive_mind.runtime.generations import estate_of, held, move
-from hive_mind.runtime.worker_config import HiveConfig
+from hive_mind.runtime.members.generations import estate_of, held, move
+from hive_mind.runtime.workers.config import HiveConfig
 from tests.unit.runtime.moving import OLD, SHARDED, TUNING, begun, contents, hives, moved, run
 
 

@@ -12,13 +12,13 @@ import aiohttp
 import pytest
 
 from hive_mind.errors import BackendError
-from hive_mind.runtime import health
-from hive_mind.runtime.events import beating
-from hive_mind.runtime.health import reasons_not_ready, serve_worker
+from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.serving import LINE_BYTES_MAX
-from hive_mind.runtime.worker import Worker
-from hive_mind.runtime.worker_config import AgentConfig, SeenConfig, TriggerConfig
-from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, WorkerStatus
+from hive_mind.runtime.workers import health
+from hive_mind.runtime.workers.config import AgentConfig, SeenConfig, TriggerConfig
+from hive_mind.runtime.workers.health import reasons_not_ready, serve_worker
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
+from hive_mind.runtime.workers.worker import Worker
 from tests.unit.runtime.workers import NAMES, config, play, running, until
 
 TOKEN = "a-token-of-ours"  # noqa: S105 - for these tests alone

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.runtime.html_text import is_html, text_of_html
-from hive_mind.runtime.text_files import Unreadable, read_text
+from hive_mind.runtime.texts.html_text import is_html, text_of_html
+from hive_mind.runtime.texts.text_files import Unreadable, read_text
 
 
 def test_titles_items_and_tables_are_laid_out_as_notes_are() -> None:

@@ -12,8 +12,8 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.evidence import HiveFact, Provenance, Statement
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-from hive_mind.runtime.judging_model import open_judge
-from hive_mind.runtime.worker_config import ModelReviewConfig
+from hive_mind.runtime.judging.judging_model import open_judge
+from hive_mind.runtime.workers.config import ModelReviewConfig
 from tests.unit.agents.town import by_text
 
 TEXT = "The ferry leaves at nine."
@@ -31,7 +31,7 @@ def member(found: Any) -> Any:
         rows = tuple(Provenance(agent, root, 0.9, (1, 0, b"")) for agent, root in found)
         return (HiveFact(FACT.id, Statement(TEXT), rows, 0.9, 1, 1.0),)
 
-    policy = SimpleNamespace(trust=TRUST.__getitem__)
+    policy = SimpleNamespace(at=lambda _: SimpleNamespace(trust=TRUST.__getitem__))
     return SimpleNamespace(runner=SimpleNamespace(fetch=fetch), member=SimpleNamespace(node=SimpleNamespace(policy=policy)))
 
 

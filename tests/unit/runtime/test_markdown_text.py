@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.markdown_text import shown_in_markdown
-from hive_mind.runtime.text_files import read_text
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.text_files import read_text
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import Call
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_member, open_node
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member, open_node
+from hive_mind.runtime.node.node import system_clock
 from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read_line
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
@@ -307,7 +308,7 @@ def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp
         assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
         assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
         await ann.do(Call("rate", to="ben", good=True))
-        await until(lambda: both[1].member.node.policy.trust("ben") > 1.0)
+        await until(lambda: both[1].member.node.policy.trust("ben", system_clock()) > 1.0)
         once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
         assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
         with pytest.raises(InvalidInput, match="is written by moderators, and 'ben' is none"):
@@ -318,7 +319,7 @@ def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp
             await ben.do(Call("rate", to="ben", good=True))
 
         assert (await ann.do(Call("trust", to="cleo", trust=1.5)))["trust"] == 1.5
-        await until(lambda: both[1].member.node.policy.trust("cleo") == 1.5)
+        await until(lambda: both[1].member.node.policy.trust("cleo", system_clock()) == 1.5)
 
     in_town(play, tmp_path)
 

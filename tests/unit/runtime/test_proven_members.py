@@ -10,8 +10,8 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.runtime.keys import KeyFolder, Proof
-from hive_mind.runtime.member import RunningMember
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, replayed, said_in_a_twin

@@ -11,11 +11,11 @@ from hive_mind.credentials.base import Secret
 from hive_mind.credentials.key import new_key
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendUnavailable, CredentialUnreadable
-from hive_mind.runtime.credentials import credentials_of
-from hive_mind.runtime.logs import JsonLines
-from hive_mind.runtime.redacting import RedactedLines, redact_error, redacted_status, redaction_of
-from hive_mind.runtime.worker_config import BusConfig, ModelsConfig, WorkerConfig
-from hive_mind.runtime.worker_status import AgentStatus, NodeStatus, WorkerStatus
+from hive_mind.runtime.observing.logs import JsonLines
+from hive_mind.runtime.secrets.credentials import credentials_of
+from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redacted_status, redaction_of
+from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, WorkerConfig
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 from tests.unit.runtime.workers import config, play, running, until
 
 VALUE = 'sw0rd"fish/7'

@@ -10,13 +10,13 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.memory.review import ALLOWED, Review, Ruling
+from hive_mind.memory.gate.review import ALLOWED, Review, Ruling
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.post import Post
-from hive_mind.runtime.reviewing import Reviewing
+from hive_mind.runtime.judging.post import Post
+from hive_mind.runtime.judging.reviewing import Reviewing
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
-from hive_mind.runtime.worker_config import DeskConfig, ReviewConfig
+from hive_mind.runtime.workers.config import DeskConfig, ReviewConfig
 
 FACT = Fact("f" * 32, "Pump seven is leaking oil today.", "pumps", 0.9, ("log",), 0)
 

@@ -10,7 +10,7 @@ from hive_mind.bus.base import Envelope, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput
 from hive_mind.model.messages import LIVE, Beat, FactsReply, FactsRequest, Message, Receipt, SearchReply, SearchRequest, Tell
-from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.routes import Lines, Routed
 from tests.unit.runtime.running import listener
 

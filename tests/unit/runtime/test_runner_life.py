@@ -9,7 +9,7 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, HiveError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Put, Received, Send, SetAside
 from hive_mind.model.messages import FactsReply, FactsRequest
-from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.node.runner import NodeRunner
 from tests.unit.runtime.running import (
     HELD,
     PROMOTION,

@@ -10,7 +10,7 @@ from hive_mind.bus.base import EVERYONE, Envelope
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Promote, Received, Reconnected, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, Receipt, Replicate
-from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.node.outgoing import OutgoingSettings
 from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, Stage, listener, on_stage, persist, turns, until
 
 GONE = BackendUnavailable("memory", "it went away")

@@ -5,7 +5,7 @@ import asyncio
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.hive.effects import Effect, Event, Now, Tick
 from hive_mind.model.messages import Receipt
-from hive_mind.runtime.runner import NodeRunner
+from hive_mind.runtime.node.runner import NodeRunner
 from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, Stage, TestedJournal, keep, on_stage, turns
 
 

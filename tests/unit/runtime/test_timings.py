@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.runtime.timings import BOUNDS_S, Histogram, Timings
+from hive_mind.runtime.observing.timings import BOUNDS_S, Histogram, Timings
 
 
 @given(st.lists(st.floats(min_value=-1, max_value=100)))

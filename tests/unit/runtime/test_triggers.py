@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.run_journal import RunJournal
-from hive_mind.agents.run_parts import RunParts
-from hive_mind.agents.words import words_for
+from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.words import words_for
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runtime.run_keeper import RunKeeper
-from hive_mind.runtime.triggers import Triggers, cron_due, next_due
-from hive_mind.runtime.worker_config import TriggerConfig
+from hive_mind.runtime.runs.run_keeper import RunKeeper
+from hive_mind.runtime.runs.triggers import Triggers, cron_due, next_due
+from hive_mind.runtime.workers.config import TriggerConfig
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
 

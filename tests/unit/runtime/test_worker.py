@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.runtime import worker as worker_module
-from hive_mind.runtime.worker import open_worker
+from hive_mind.runtime.workers import worker as worker_module
+from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.test_damaged_journal import rotten
 from tests.unit.runtime.workers import NAMES, agent, config, play, running, until, with_agent
 

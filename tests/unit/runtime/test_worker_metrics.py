@@ -2,11 +2,11 @@
 
 import pytest
 
-from hive_mind.agents.judge_tally import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.runtime.worker_metrics import WorkerCollector
-from hive_mind.runtime.worker_status import WorkerStatus
+from hive_mind.runtime.workers.metrics import WorkerCollector
+from hive_mind.runtime.workers.status import WorkerStatus
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 prometheus = pytest.importorskip("prometheus_client")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from hive_mind.errors import InvalidInput, UnknownBackend
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime import worker_parts
-from hive_mind.runtime.worker import open_worker
-from hive_mind.runtime.worker_config import BusConfig, ModelsConfig, NodeConfig
+from hive_mind.runtime.workers import parts as worker_parts
+from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, NodeConfig
+from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.workers import NAMES, config, play, running, until, with_agent
 
 

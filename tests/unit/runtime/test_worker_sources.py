@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.runtime import worker_agents
+from hive_mind.runtime.workers import agents as worker_agents
 from tests.unit.runtime.workers import NAMES, agent, config, play, running, source, until, with_agent
 
 QUESTION = "When does the ferry to Corrin leave?"
@@ -81,7 +81,7 @@ def test_a_worker_that_starts_again_over_an_edited_source_answers_with_what_that
 
 def test_sources_are_learned_once_and_a_changed_file_again(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[str] = []
-    from hive_mind.runtime import worker_agents
+    from hive_mind.runtime.workers import agents as worker_agents
 
     real = worker_agents.learn_file
 

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.runtime.worker import Worker, open_worker
-from hive_mind.runtime.worker_config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
-from hive_mind.runtime.worker_status import AgentStatus
+from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.status import AgentStatus
+from hive_mind.runtime.workers.worker import Worker, open_worker
 
 PATIENCE_S = 60
 NAMES = ("ada", "ben", "cleo", "dan")

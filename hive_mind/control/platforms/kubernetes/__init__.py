@@ -20,7 +20,7 @@ from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, name
 from hive_mind.control.platforms.kubernetes.process import process_objects
 from hive_mind.control.platforms.kubernetes.scaling import scaler
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 
 async def open(folder: Path, home: Path) -> NoReturn:
@@ -55,7 +55,7 @@ def render(
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
-    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for files that are none of it."""
+    """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
         named = yaml.safe_load(files.get("kustomization.yaml", "")) or {"resources": []}
         objects = [one for name in named["resources"] for one in yaml.safe_load_all(files[name])]

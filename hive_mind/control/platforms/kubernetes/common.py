@@ -8,11 +8,11 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import Contained
 from hive_mind.control.platforms.kubernetes.names import CLIENT, HTTP, fleet_labels, metadata
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.worker_config import WorkerConfig
+from hive_mind.runtime.workers.config import WorkerConfig
 
 _DEFAULT_PORTS = {"redis": 6379, "rediss": 6379, "servicebus": 5671, "eventhubs": 5671, "http": 80, "https": 443}
 _HTTPS = 443
-# Clouds give credentials of the machine to whoever asks there.
+# Clouds give the machine's credentials to any client of this address.
 _MACHINE = "169.254.169.254/32"
 
 

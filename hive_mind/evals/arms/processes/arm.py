@@ -25,7 +25,9 @@ from hive_mind.evals.arms.processes.member_wire import Found, Keep, Look, Search
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
-from hive_mind.model.query import Hit, Query
+from hive_mind.hive.topology.spec import reads
+from hive_mind.model.query import LIMIT, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.form import texts_to_embed
 
 PROCESSES_MAX = 8
@@ -50,13 +52,13 @@ class _Remote:
     cpu_s: float = 0.0
     wall_s: float = 0.0
 
-    async def search_facts(self, query: str | Query, limit: int = 10) -> list[Hit]:
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
         found = await self.child.ask(Search(self.agent, asked.text, asked.limit, asked.method, self.vector), Found)
         self.fan_out, self.completeness = max(self.fan_out, found.fan_out), min(self.completeness, found.completeness)
         self.cpu_s, self.wall_s = self.cpu_s + found.cpu_s, self.wall_s + found.wall_s
-        return list(found.hits)
+        return SearchResult(found.hits, completeness=found.completeness)
 
 
 class ProcessesArm:
@@ -200,7 +202,7 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> ProcessesArm:
 
 
 def _members(arm: Arm) -> tuple[str, ...]:
-    if arm.kind != "federated":
+    if not reads(arm.kind, "groups"):
         return names_of(arm.agents)
     return tuple(f"{group}:{name}" for group, names in groups_of(arm).items() for name in names)
 

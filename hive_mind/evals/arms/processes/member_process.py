@@ -39,13 +39,13 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
 from hive_mind.model.messages import Message
 from hive_mind.model.query import Query
-from hive_mind.runtime.member import MemberPlan, RunningMember, open_node
-from hive_mind.runtime.node import RunnerSettings
-from hive_mind.runtime.nodes import Borrowed
-from hive_mind.runtime.outgoing import OutgoingSettings
+from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_node
+from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 
@@ -171,8 +171,8 @@ class Members:
         wall_s, cpu_s = time.perf_counter(), time.process_time()
         hits = await memory.search_facts(Query(request.text, request.limit, request.method))
         cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
-        asked = memory.last_gathered.asked if memory.last_gathered else ()
-        return Found(tuple(hits), len(asked), memory.completeness, cpu_s, wall_s)
+        asked = hits.gathered.asked if hits.gathered else ()
+        return Found(tuple(hits), len(asked), hits.completeness, cpu_s, wall_s)
 
     def _state(self) -> State:
         members = self._running.values()

@@ -18,7 +18,7 @@ import msgspec
 from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.identity import Identity, identity_of, is_running, send
 from hive_mind.errors import HiveError
-from hive_mind.runtime.references import resolved_here
+from hive_mind.runtime.secrets.references import resolved_here
 
 _END_BY_THEMSELVES_S = 5.0
 _LOOK_S = 0.02

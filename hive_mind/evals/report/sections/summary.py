@@ -12,6 +12,7 @@ from hive_mind.evals.report.sections.answers import at_a_glance
 from hive_mind.evals.report.selecting import EXACT, Setting, data_name, representatives
 from hive_mind.evals.report.values import against, estimate, paragraph, section
 from hive_mind.evals.scorecards.card import JUDGED_MIN, CellCard, Difference
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.measure.statistics import share_ruled_out
 
 PROMISED_SHARE = 0.999
@@ -188,7 +189,7 @@ def _glance_row(kind: str, chosen: Sequence[Sequence[CellCard]], metric: str) ->
         if cell is None:
             row.append(figures.NOTHING)
         else:
-            row.append(estimate(cell.metrics.get(metric)) if kind == "single" else against(cell, metric))
+            row.append(estimate(cell.metrics.get(metric)) if kind == SINGLE else against(cell, metric))
     return row
 
 

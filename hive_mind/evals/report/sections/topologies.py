@@ -10,6 +10,7 @@ from hive_mind.evals.report.naming import BASELINES, PLACES, arm_name, cell_name
 from hive_mind.evals.report.selecting import EXACT, Setting
 from hive_mind.evals.report.values import against, estimate, identical, paragraph, section
 from hive_mind.evals.scorecards.card import CellCard
+from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.measure.statistics import share_ruled_out
 
 _NAMED_MAX = 5
@@ -75,7 +76,7 @@ def beside_single(
             Column("nodes asked"),
             Column("messages per query"),
         )
-        rows = [_row(material, cell, setting.has_seeds) for cell in (*setting.of_kind("single"), *cells)] if cells else []
+        rows = [_row(material, cell, setting.has_seeds) for cell in (*setting.of_kind(SINGLE), *cells)] if cells else []
         found.append(table(f"Beside single, {setting.name}", columns, rows))
     return section(id, title, paragraph(words), *found, more) if any(found) else Markup()
 

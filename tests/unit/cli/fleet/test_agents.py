@@ -8,8 +8,8 @@ import pytest
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.running import CommandError
-from hive_mind.control.fleet_status import AgentView, FleetStatus, ProcessView
 from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
 from hive_mind.errors import InvalidInput
 
 

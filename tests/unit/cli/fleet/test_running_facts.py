@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hive_mind.cli.fact_ids import fact_called
+from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.fleet.running_facts import RunningFact, RunningFacts
 
 

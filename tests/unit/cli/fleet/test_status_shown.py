@@ -9,8 +9,8 @@ from rich.console import Console
 from hive_mind.cli.fleet import describe, get, live, status, status_shown
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.log_lines import LogLine
-from hive_mind.control.fleet_status import AgentView, Condition, FleetStatus, ProcessView
-from hive_mind.runtime.worker_status import NodeStatus
+from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
+from hive_mind.runtime.workers.status import NodeStatus
 
 NOW_MS = 1_700_000_000_000
 

@@ -5,7 +5,7 @@ from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.desired import desired, hive_id
 from hive_mind.control.state import FleetState
 from hive_mind.forms.fields import everywhere, section_of
-from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.manifests_drawn import REDIS, counted, manifest_of
 from tests.unit.control.simulated_fleet import SimulatedFleet
 

@@ -14,7 +14,7 @@ from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.platforms import containerapps
 from hive_mind.errors import ConfigError, ManifestError
-from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import IMAGE, configs_of, fleet, source_of
 from tests.unit.deploy.bicep import AZURE, parameters
 

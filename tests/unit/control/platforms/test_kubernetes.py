@@ -13,7 +13,7 @@ import yaml
 
 from hive_mind.control.platforms import kubernetes
 from hive_mind.errors import ConfigError, ManifestError
-from hive_mind.runtime.worker_config import SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import FOLDER, IMAGE, configs_of, fleet, source_of
 
 Object = dict[str, Any]

@@ -36,8 +36,8 @@ def test_a_listing_of_one_concept_is_complete_page_by_page_and_compares_each_fac
     pages: list[int] = []
     answer = type(hive.nodes["n0"].questions).answer
 
-    def seen(self: object, request: object) -> object:
-        reply = answer(self, request)  # type: ignore[arg-type]
+    def seen(self: object, request: object, at: object) -> object:
+        reply = answer(self, request, at)  # type: ignore[arg-type]
         if isinstance(reply, ListReply):
             pages.append(len(reply.facts))
         return reply

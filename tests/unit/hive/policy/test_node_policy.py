@@ -7,7 +7,7 @@ import pytest
 from hive_mind.hive.effects import Tick
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicySettings
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow, PolicySettings
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.model.evidence import Sealed, Stamp, dot
@@ -17,15 +17,13 @@ from tests.hives import FIRST_MS, FORGETFUL, HOUR_MS, MODERATOR, PUMP, PUMP_ID, 
 DAY_MS = 24 * HOUR_MS
 
 
-def policy(expiry: ExpirySettings | None = None) -> NodePolicy:
+def policy(expiry: ExpirySettings | None = None) -> PolicyNow:
     tuned = PolicySettings(moderators=(MODERATOR,), expiry=expiry or ExpirySettings())
-    made = NodePolicy(tuned, UNSEALED, Registry((MODERATOR,)), HiveClock(1))
-    made.now = Clock()()
-    return made
+    return NodePolicy(tuned, UNSEALED, Registry((MODERATOR,)), HiveClock(1)).at(Clock()())
 
 
-def tell(one: NodePolicy, key: str, value: str = "true", by: str = MODERATOR, ms: int = FIRST_MS) -> None:
-    one.registry.take([RegistryEntry(key, value, Stamp(ms, 0, b"a boot"), by)], None)
+def tell(one: PolicyNow, key: str, value: str = "true", by: str = MODERATOR, ms: int = FIRST_MS) -> None:
+    one.policy.registry.take([RegistryEntry(key, value, Stamp(ms, 0, b"a boot"), by)], None)
 
 
 # ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -62,7 +60,7 @@ def test_redacted_is_redacted_whatever_the_time():
     tell(one, f"redacted/{PUMP_ID}")
 
     assert one.is_withdrawn(assertion(ms=1 << 47))
-    assert set(one.withdrawn()) == {PUMP_ID}
+    assert set(one.policy.withdrawn()) == {PUMP_ID}
 
 
 def test_what_a_stranger_writes_has_no_force():
@@ -101,9 +99,8 @@ def test_the_version_grows_with_what_can_change_a_judgement_and_with_nothing_els
 # ── forgetting, as one node judges it ─────────────────────────────────────────────────────────────────────────────────
 
 
-def aged(one: NodePolicy, ms: int) -> NodePolicy:
-    one.now = one.now._replace(wall_ms=one.now.wall_ms + ms, mono_ms=one.now.mono_ms + ms)
-    return one
+def aged(one: PolicyNow, ms: int) -> PolicyNow:
+    return one.policy.at(one.now._replace(wall_ms=one.now.wall_ms + ms, mono_ms=one.now.mono_ms + ms))
 
 
 def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_looks():
@@ -112,6 +109,13 @@ def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_look
     seen = {one.faded(0.8, Stamp(FIRST_MS)) for _ in range(100)}
 
     assert seen == {0.8 * exp(-0.1)}
+
+
+def test_a_look_at_one_time_changes_nothing_at_another():
+    one = policy(ExpirySettings(is_on=True))
+    later = aged(one, 10 * HOUR_MS)
+
+    assert [at.faded(0.8, Stamp(FIRST_MS)) for at in (one, later, one)] == [0.8, 0.8 * exp(-0.1), 0.8]
 
 
 def test_without_forgetting_nothing_fades_and_nothing_expires():
@@ -125,28 +129,28 @@ def test_without_forgetting_nothing_fades_and_nothing_expires():
 def test_expired_is_hidden_at_once_and_collected_after_the_grace():
     one = policy(ExpirySettings(is_on=True))
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=HOUR_MS, expires_ms=FIRST_MS + HOUR_MS))
-    grace_ms = one.settings.expiry.grace_ms
+    grace_ms = one.policy.settings.expiry.grace_ms
 
     assert one.is_visible(given)
-    aged(one, HOUR_MS)
+    one = aged(one, HOUR_MS)
     assert (one.is_visible(given), one.is_expired(given)) == (False, False)
-    aged(one, grace_ms - 1)
+    one = aged(one, grace_ms - 1)
     assert not one.is_expired(given)
-    aged(one, 1)
+    one = aged(one, 1)
     assert one.is_expired(given)
 
 
 def test_without_a_trusted_clock_the_time_counts_from_when_it_was_seen_and_a_wall_clock_changes_nothing():
     one = policy(ExpirySettings(is_on=True))
-    one.time.members = 3
+    one.policy.time.members = 3
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=HOUR_MS, expires_ms=0))
     one.note_first_seen([given])
 
-    one.now = one.now._replace(wall_ms=one.now.wall_ms + 3_650 * DAY_MS)
+    one = one.policy.at(one.now._replace(wall_ms=one.now.wall_ms + 3_650 * DAY_MS))
     assert one.is_visible(given)
     assert one.faded(0.8, Stamp(FIRST_MS)) == 0.8
 
-    one.now = one.now._replace(mono_ms=one.now.mono_ms + HOUR_MS)
+    one = one.policy.at(one.now._replace(mono_ms=one.now.mono_ms + HOUR_MS))
     assert not one.is_visible(given)
 
 
@@ -155,9 +159,9 @@ def test_what_is_gone_is_not_remembered_as_seen():
     stays, goes = (Sealed(dot(b"8 bytes!", n), assertion(ttl_ms=HOUR_MS)) for n in (1, 2))
     one.note_first_seen([stays, goes])
 
-    one.forget_first_seen([stays])
+    one.policy.forget_first_seen([stays])
 
-    assert set(one.first_seen) == {(PUMP_ID, stays.dot)}
+    assert set(one.policy.first_seen) == {(PUMP_ID, stays.dot)}
 
 
 # ── forgetting, in a hive ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -155,7 +155,8 @@ def test_an_author_takes_nothing_of_others_from_a_holder():
         tuple(share.heads.values()), tuple(share.members.context.last.values()),
     )  # fmt: skip
 
-    sends, _ = node.repair.on_step(holder, step)[2], node.repair.on_step(other, step)
+    at = node.policy.at(hive.clock())
+    sends, _ = node.repair.on_step(holder, step, at)[2], node.repair.on_step(other, step, at)
 
     assert {one.agent for one in hive.live(author)[home].values()} == {"ines"}
     assert set(node.partitions.shares[home].members.context.last) == {node.partitions.shares[home].members.actor}

@@ -1,0 +1,1 @@
+"""Judges of facts and of results, and what they learn from people."""

@@ -1,0 +1,267 @@
+"""A language model as the judge of an agent's facts: some twenty to a call, each verdict kept before it counts.
+
+What was judged is read from the log when the agent starts, so nothing is paid for twice. A verdict is about the words of a fact,
+who said them and when, and what stands before them; a further source or a change of confidence does not call for another. From
+whatever goes wrong follows a judgement, too: that a person has to decide.
+"""
+
+import dataclasses
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from hive_mind.agents.judging.checked_model import CheckedModel
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.fact_items import FACT
+from hive_mind.agents.judging.fact_names import names_of
+from hive_mind.agents.judging.judge_learning import accepted, learned, precedent_of, threshold_in
+from hive_mind.agents.judging.judge_tally import JudgeTally
+from hive_mind.agents.judging.model_judge import ASKING_ERRORS, broken
+from hive_mind.cognition.budget import Spending
+from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.prompts import instructions_of
+from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
+from hive_mind.errors import ModelOutputError
+from hive_mind.judge.case import Case
+from hive_mind.judge.items import ItemView
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judged import Judged
+from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import MODEL, Need, next_judgment
+from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.rollout import chosen
+from hive_mind.judge.rules import RuleSet
+from hive_mind.llm.base import Usage
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import judgment_id
+
+FACTS_MAX = 20
+"""judged by one call"""
+CONFIRMATIONS = "confirmations"
+AGAIN_S = 600.0
+"""after which a fact that a model could not judge is put to it again, where no person could be asked either"""
+
+# More of one fact is nothing that a model judges beside nineteen others.
+_TEXT_CHARS_MAX = 4_000
+_REASON_CHARS_MAX = 300
+_REPLY_TOKENS_PER_FACT = 150
+_ACTIONS = {"share": JudgmentAction.ACCEPT, "keep": JudgmentAction.RETRY, "ask": JudgmentAction.ESCALATE}
+
+Confirmed = Callable[[Sequence[Fact]], Awaitable[Mapping[str, float]]]
+"""By the ids of those of these facts that others have said: how much that says for each, from 0 to 1."""
+
+
+async def nobody(facts: Sequence[Fact]) -> Mapping[str, float]:
+    """No confirmations."""
+    del facts
+    return {}
+
+
+_PASSED = Judgment(action=JudgmentAction.ACCEPT, reasoning="", cause="agreement")
+
+
+class _Said(NamedTuple):
+    """What a call said of each fact, and what it cost."""
+
+    signals: Sequence[Signal]
+    usage: Usage
+    usd: float | None
+
+
+class FactJudge:
+    """Judges the facts of one agent. `load` it before anything else; `settings` may be exchanged at any time."""
+
+    def __init__(
+        self,
+        agent: str,
+        model: CheckedModel,
+        log: LedgerLog,
+        settings: JudgeSettings,
+        confirmed: Confirmed = nobody,
+        *,
+        audit_share: float = 0.0,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings
+        self.audit_share, self._clock_s = audit_share, clock_s
+        self.tally = JudgeTally(threshold=settings.threshold)
+        self._given, self._key = settings.threshold, ""
+        self._asked_about: dict[str, Judged] = {}
+        self._decided: dict[str, tuple[int, Precedent]] = {}
+        self.audits: dict[str, Judged] = {}
+        """By fact: what was accepted and a person is to look at, and was not asked about yet."""
+        self._failed: dict[str, str] = {}
+        self._failed_s: dict[str, float] = {}
+        self._agent, self._model, self._log, self._confirmed = agent, model, log, confirmed
+        self._kept: dict[str, Judgment] = {}
+        self._ruled: dict[str, str] = {}
+        self._noted: dict[str, Judged] = {}
+
+    async def load(self) -> None:
+        """Know what was judged before. Raises what a ledger raises."""
+        self._key = await self._log.key()
+        async for one in self._log.each():
+            if one.kind == FACT and one.model:
+                self._take(one)
+            elif one.kind == FACT:
+                self._ruled[one.case] = one.judgment.rule
+
+    def judgment(self, fact: Fact) -> Judgment | None:
+        """What was judged of it, of what passed only that; None where it was not yet."""
+        return self._kept.get(_digest(fact))
+
+    def try_again(self, fact: Fact) -> None:
+        """Let what could not be judged be judged again, if that is some time ago."""
+        digest = _digest(fact)
+        found = self._kept.get(digest)
+        if found and self._clock_s() >= self._failed_s.get(digest, 0.0) + AGAIN_S:
+            self._failed[digest] = self._kept.pop(digest).reasoning
+
+    def note(self, fact: Fact, judgment: Judgment) -> None:
+        """A rule has decided: counted when `judge` or `flush` comes to it, once for each rule."""
+        digest = _digest(fact)
+        if self._ruled.get(digest) != judgment.rule:
+            self._ruled[digest] = judgment.rule
+            self._noted[digest] = self._record(fact, judgment)
+
+    @property
+    def has_noted(self) -> bool:
+        """Whether something is to be flushed."""
+        return bool(self._noted)
+
+    async def flush(self) -> None:
+        """Keep what rules have decided. Raises what a ledger raises."""
+        for digest, judged in list(self._noted.items()):
+            await self._log.keep(judged)
+            self.tally.count(judged)
+            self._noted.pop(digest, None)
+
+    def decided(self, view: ItemView) -> None:
+        """A person has decided about a fact: `learn` from it."""
+        judged = self._asked_about.get(view.item.subject)
+        if judged and (precedent := precedent_of(view, judged)):
+            self._decided[view.item.id] = view.decided_ms, precedent
+
+    async def learn(self) -> None:
+        """Be as sure as people's decisions say one has to be. Raises what a ledger raises."""
+        since_ms = (await threshold_in(self._log.ledger, self._given)).since_ms
+        known = accepted(precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms)
+        found = await learned(self._log.ledger, self._given, known, self._log.now_ms())
+        self.settings = dataclasses.replace(self.settings, thresholds={FACT: found.value} if found.is_learned else {})
+        self.tally.threshold = found.value
+
+    async def until_free(self) -> None:
+        """When facts can be judged: waiting until then gathers a larger batch."""
+        await self._model.until_free()
+
+    async def judge(self, facts: Sequence[Fact]) -> list[Judged]:
+        """Judge at most `FACTS_MAX` facts by one call, or more where a reply can't be used. Raises what a ledger raises."""
+        fitting = [fact for fact in facts if len(fact.content) + len(fact.before) <= _TEXT_CHARS_MAX]
+        said = await self._asked(fitting) if fitting else _Said((), Usage(), None)
+        signals = dict(zip((fact.id for fact in fitting), said.signals, strict=True))
+        confirmed = await self._confirmed(facts)
+        found = []
+        for number, fact in enumerate(facts):
+            signal = signals.get(fact.id) or broken(ModelOutputError(f"it is longer than {_TEXT_CHARS_MAX:,} characters"))
+            # The whole cost stands at the first, so that sums are right.
+            cost = said if number == 0 else _Said((), Usage(), 0.0 if said.usd is not None else None)
+            judged = self._judged(fact, [signal, *_confirmations(confirmed.get(fact.id, 0.0))], cost)
+            await self._keep(judged)
+            found.append(judged)
+        return found
+
+    async def _keep(self, judged: Judged) -> None:
+        """The same failure again is nothing new."""
+        judgment = judged.judgment
+        if judgment.cause != "broken" or self._failed.get(judged.case) != judgment.reasoning or judged.input_tokens:
+            await self._log.keep(judged)
+            self.tally.count(judged)
+        if judgment.cause == "broken":
+            self._failed_s[judged.case] = self._clock_s()
+        self._take(judged)
+
+    def _take(self, judged: Judged) -> None:
+        judgment = judged.judgment
+        is_asked = judged.audit > 0.0 or judgment.action is JudgmentAction.ESCALATE
+        # Most pass, and of those nothing more has to be known: an agent may have a hundred thousand of them.
+        self._kept[judged.case] = judgment if is_asked or judgment.action is not JudgmentAction.ACCEPT else _PASSED
+        if is_asked:
+            self._asked_about[judged.goal] = judged
+        if judged.audit:
+            self.audits[judged.goal] = judged
+
+    async def _asked(self, facts: Sequence[Fact]) -> _Said:
+        spent: list[Spending] = []
+        data = "\n".join(_shown(number, fact) for number, fact in enumerate(facts, 1))
+        size = len(facts)
+        try:
+            verdicts = await self._model.ask(
+                instructions_of("judge_facts"),
+                data,
+                lambda reply: fact_verdicts_reply(reply, size),
+                spent,
+                _REPLY_TOKENS_PER_FACT * (size + 1),
+            )
+            signals = [_signal(verdicts.get(number)) for number in range(1, size + 1)]
+        except ASKING_ERRORS as error:
+            signals = [broken(error)] * size
+        usage = sum((one.used for one in spent), Usage())
+        return _Said(signals, usage, usd_of(self._model.name, usage))
+
+    def _judged(self, fact: Fact, signals: Sequence[Signal], cost: _Said) -> Judged:
+        # Rules had their say before.
+        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), RuleSet(), self.settings, signals)
+        # The signal that it needs was given.
+        assert not isinstance(found, Need)  # noqa: S101 - see above
+        record = self._record(fact, found)
+        is_audited = found.action is JudgmentAction.ACCEPT and chosen(record.case, self.audit_share, self._key)
+        return replace(
+            record,
+            audit=self.audit_share if is_audited else 0.0,
+            model=self._model.name,
+            input_tokens=cost.usage.input_tokens,
+            output_tokens=cost.usage.output_tokens,
+            usd=cost.usd,
+        )
+
+    def _record(self, fact: Fact, judgment: Judgment) -> Judged:
+        named = replace(judgment, id=fact_judgment_id(self._agent, fact.id))
+        names = dict(names_of(fact, self._agent))
+        return Judged(judgment=named, case=_digest(fact), goal=fact.id, kind=FACT, result=names)
+
+
+def fact_judgment_id(agent: str, fact: str) -> str:
+    """What the judgements of an agent's fact are called."""
+    return judgment_id(agent, fact, 0)
+
+
+def _digest(fact: Fact) -> str:
+    return sha256(json.dumps([fact.content, fact.before, fact.speaker, fact.said_at]).encode()).hexdigest()
+
+
+def _shown(number: int, fact: Fact) -> str:
+    shown = {"text": fact.content, "before": fact.before, "about": fact.concept, "speaker": fact.speaker, "said_at": fact.said_at}
+    return json.dumps({"number": number, **{name: text for name, text in shown.items() if text}}, ensure_ascii=False)
+
+
+def _signal(verdict: FactVerdict | None) -> Signal:
+    if verdict is None:
+        return broken(ModelOutputError("it says nothing about this one"))
+    return Signal(
+        name=MODEL,
+        origin=MODEL,
+        action=_ACTIONS[verdict.action],
+        confidence=verdict.confidence,
+        reasoning=" ".join(verdict.reasoning.split())[:_REASON_CHARS_MAX],
+    )
+
+
+def _confirmations(share: float) -> list[Signal]:
+    if share <= 0.0:
+        return []
+    told = "others have shared it, too"
+    return [Signal(name=CONFIRMATIONS, origin=CONFIRMATIONS, action=JudgmentAction.ACCEPT, confidence=share, reasoning=told)]

@@ -1,0 +1,285 @@
+"""Who judges an agent's facts before they are shared: rules at once, a model, people by way of the desk. Nothing waits for them.
+
+    rule accepts, or none speaks against it     shared
+    rule says RETRY or REPLAN                   stays home: "rule no_pumps (pumps are ours)"
+    rule says ESCALATE, or people judge all     stays home: "asked a person (7f3a91c2)", and an item lies on the desk
+    a person approves / rejects                 shared / stays home with who said so, and why
+
+A rule that breaks on a fact asks a person. A model is asked about what no rule decides, some twenty facts at once; what it is
+too unsure of, and whatever goes wrong with it, asks a person. What was shared before there was a model stays so until it is
+judged. Where the desk is full a fact awaits its turn. What people decided is read from the ledger, so it holds after a restart,
+and a decision of another process is followed as it comes.
+
+What stands before a fact travels with it, so the rules judge that text, too. It is decided as one: a person who said that a text
+may go has said so for every fact it stands before.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.fact_items import AUDIT, FACT, audit_item, fact_item
+from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge
+from hive_mind.agents.judging.fact_names import names_of, text_before
+from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
+from hive_mind.judge.case import Case
+from hive_mind.judge.hive_rules import RulesAtWork
+from hive_mind.judge.items import Decision, Item
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
+from hive_mind.memory.gate.review import ALLOWED, Ruling
+from hive_mind.model.fact import Fact, Sharing
+
+_log = logging.getLogger(__name__)
+
+Reconsider = Callable[[Sequence[str]], Awaitable[None]]
+
+_ID_SHOWN = 8
+_AGAIN_S = 1.0
+_OUT = (Sharing.HELD, Sharing.SHARED)
+_RULES_ALONE = JudgeSettings()
+
+
+class GateReviewer:
+    """A `Review` over rules and a desk, which stays its owner's. Where no rule decides, `judge` does (a model), or, with
+    `asks_people`, a person.
+
+    `run` it as long as facts are to be judged; `reconsider` is the memory's own. `rules` says which are at work now; when they
+    change everything has to be reconsidered.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        desk: LedgerDesk,
+        reconsider: Reconsider,
+        rules: Callable[[], RulesAtWork],
+        *,
+        asks_people: bool = False,
+        judge: FactJudge | None = None,
+    ) -> None:
+        self._agent, self._desk, self._reconsider = agent, desk, reconsider
+        self._rules, self._asks_people, self._judge = rules, asks_people, judge
+        self._decided: dict[str, Decision] = {}
+        self._asked: dict[str, str] = {}
+        self._wanted: dict[str, Fact] = {}
+        self._unjudged: dict[str, Fact] = {}
+        self._behind: dict[str, set[str]] = {}
+        self._pos = 0
+        self._news, self._work, self._accepted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether a model judges."""
+        return self._judge is not None
+
+    def ruling(self, fact: Fact) -> Ruling | None:
+        """By rules, a model's judgement and what people decided; None where a model or a person has to be asked first."""
+        now, is_out = self._rules(), fact.sharing in _OUT
+        if not now.is_known:
+            return ALLOWED if is_out else None
+        if now.unreadable and not is_out:
+            return Ruling(now.unreadable)
+        own = self._ruling(fact, is_whole=True)
+        if own is None and is_out and self._judged(fact, is_whole=True) is None:
+            self.want([fact])
+            own = ALLOWED
+        if own != ALLOWED or not self._is_read_apart(fact):
+            return own
+        text = text_before(fact)
+        before = self._ruling(text)
+        if before == ALLOWED:
+            return ALLOWED
+        self._behind.setdefault(text.id, set()).add(fact.id)
+        return before and Ruling(f"the text before it: {before.refusal}")
+
+    def want(self, facts: Sequence[Fact]) -> None:
+        """Ask the model or people about these, when `run` comes to it."""
+        for fact in facts:
+            to_judge = self._judged(fact, is_whole=True) is None
+            (self._unjudged if to_judge else self._wanted)[fact.id] = fact
+        self._work.set()
+        self._news.set()
+
+    async def recall(self) -> None:
+        """Know what people have decided so far. To be done before anything is ruled on: what is shared would be taken back."""
+        for pos, decision in await self._desk.decided(self._pos):
+            await self._note(decision)
+            self._pos = pos
+
+    async def run(self) -> None:
+        """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled.
+
+        Run again it goes on with what was left.
+        """
+        self._news.set()
+        self._work.set()
+        await self.recall()
+        # All at once: of an item that was opened again only the last decision may ever take effect.
+        await self._have_reconsidered(self._depending_on(*self._decided))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._ask())
+            if self._judge is not None:
+                tasks.create_task(self._have_judged(self._judge))
+                tasks.create_task(self._have_audited(self._judge))
+
+    # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ruling(self, fact: Fact, *, is_whole: bool = False) -> Ruling | None:
+        """`is_whole`: not only by rules."""
+        judgment = self._judged(fact, is_whole=is_whole)
+        if judgment is None:
+            return None
+        asks_people = is_whole and self._asks_people and judgment.cause not in ("person", "rule")
+        if not (asks_people or is_for_a_person(judgment, self._settings)):
+            return ALLOWED if judgment.action is JudgmentAction.ACCEPT else Ruling(judgment.reasoning)
+        if judgment.cause == "person":
+            return Ruling(_said_no(self._decided[fact.id]))
+        asked = self._asked.get(fact.id)
+        return Ruling(f"asked a person ({asked[:_ID_SHOWN]})") if asked else None
+
+    def _judged(self, fact: Fact, *, is_whole: bool) -> Judgment | None:
+        """None where the model has to be asked first."""
+        said = self._decided.get(fact.id)
+        signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
+        settings = self._settings if is_whole else _RULES_ALONE
+        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
+        if isinstance(found, Need):
+            return self._judge.judgment(fact) if self._judge else None
+        if self._judge and is_whole and found.cause == "rule":
+            self._judge.note(fact, found)
+            self._work.set()
+        return found
+
+    @property
+    def _settings(self) -> JudgeSettings:
+        return self._judge.settings if self._judge else _RULES_ALONE
+
+    # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
+
+    async def _have_judged(self, judge: FactJudge) -> None:
+        """Ask the model about what no rule decides, in batches. What is not judged yet stays home."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            while self._unjudged or judge.has_noted:
+                try:
+                    await self._judge_some(judge)
+                except HiveError as error:
+                    _log.warning("agent %s: judgements can't be kept (%s); facts stay home until then", self._agent, error)
+                    await asyncio.sleep(_AGAIN_S)
+
+    async def _judge_some(self, judge: FactJudge) -> None:
+        await judge.flush()
+        if self._unjudged:
+            await judge.until_free()
+            facts = list(islice(self._unjudged.values(), FACTS_MAX))
+            await judge.learn()
+            await judge.judge(facts)
+            self._accepted.set()
+            for fact in facts:
+                self._unjudged.pop(fact.id, None)
+            await self._have_reconsidered([fact.id for fact in facts])
+
+    async def _ask(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            asked = []
+            for fact in list(self._wanted.values()):
+                if await self._is_asked(fact):
+                    asked.append(fact.id)
+                    # Not before, so that nothing is left out where this is cut short.
+                    self._wanted.pop(fact.id, None)
+            if asked:
+                await self._have_reconsidered(asked)
+            if self._wanted:
+                # The desk is full, or can't be written: when there is room, or in a moment.
+                await asyncio.sleep(_AGAIN_S)
+                self._news.set()
+
+    async def _is_asked(self, fact: Fact) -> bool:
+        """Whether a person was asked about all that has to be decided first."""
+        if self._ruling(fact, is_whole=True) is None:
+            return await self._is_laid_down(fact, is_whole=True)
+        is_open = self._is_read_apart(fact) and self._ruling(text_before(fact)) is None
+        return not is_open or await self._is_laid_down(text_before(fact), is_whole=False)
+
+    def _is_read_apart(self, fact: Fact) -> bool:
+        """Whether the text before it is judged by itself: a person who decided on the fact was shown it."""
+        return bool(fact.before) and fact.id not in self._decided
+
+    async def _is_laid_down(self, fact: Fact, *, is_whole: bool) -> bool:
+        judgment = self._judged(fact, is_whole=is_whole)
+        if judgment is None:
+            # The model is asked again.
+            self.want([fact])
+            return True
+        item = fact_item(self._agent, fact, judgment, is_by_model=self._judge is not None)
+        is_there = await self._is_there(item)
+        if is_there:
+            self._asked[fact.id] = item.id
+        elif self._judge and judgment.cause == "broken":
+            # By the time that there is room the model may be well again.
+            self._judge.try_again(fact)
+        return is_there
+
+    async def _is_there(self, item: Item) -> bool:
+        try:
+            return await self._desk.ask(item)
+        except HiveError as error:
+            _log.warning("agent %s: a person could not be asked about a fact (%s); tried again", self._agent, error)
+            return False
+
+    async def _have_audited(self, judge: FactJudge) -> None:
+        """Lay down a sample of what the model lets pass. Nothing waits for it."""
+        while True:
+            for judged in list(judge.audits.values()):
+                if await self._is_there(audit_item(self._agent, judged)):
+                    judge.audits.pop(judged.goal, None)
+            if judge.audits:
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                self._accepted.clear()
+                await self._accepted.wait()
+
+    async def _follow(self) -> None:
+        async for pos, decision in self._desk.decisions(self._pos):
+            if subject := await self._note(decision):
+                await self._have_reconsidered(self._depending_on(subject))
+            self._pos = pos
+
+    async def _note(self, decision: Decision) -> str:
+        """The fact it is about; "" where it is about nothing of this agent's that can be read."""
+        try:
+            view = await self._desk.view(decision.item)
+        except (DatabaseUnreadable, WireError) as error:
+            _log.error("agent %s: a decision is left out, and the fact stays home: %s", self._agent, error)
+            return ""
+        if view is None or view.item.kind not in (FACT, AUDIT) or view.item.agent != self._agent:
+            return ""
+        if self._judge:
+            self._judge.decided(view)
+        # It may have been opened and decided again since.
+        self._decided[view.item.subject] = view.decision or decision
+        self._asked[view.item.subject] = decision.item
+        return view.item.subject
+
+    def _depending_on(self, *subjects: str) -> list[str]:
+        """These, and the facts that one of them stands before."""
+        return [fact_id for subject in subjects for fact_id in (subject, *self._behind.get(subject, ()))]
+
+    async def _have_reconsidered(self, fact_ids: Sequence[str]) -> None:
+        try:
+            await self._reconsider(fact_ids)
+        except HiveError as error:
+            # Everything that is not shared is looked at again when the memory wakes.
+            _log.warning("agent %s: %d facts could not be looked at again: %s", self._agent, len(fact_ids), error)
+
+
+def _said_no(decision: Decision) -> str:
+    return f"{decision.by} said no" + (f": {decision.because}" if decision.because else "")

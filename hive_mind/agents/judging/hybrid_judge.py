@@ -1,0 +1,147 @@
+"""The judge of an agent: asks whatever signal the pipeline still needs, and keeps every judgement with what it rests on.
+
+What is decided is decided by `judge.pipeline`, which is pure; here only somebody is asked. A judge that fails has said
+nothing, and the pipeline hands the case to a person.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import msgspec
+
+from hive_mind.agents.judging.model_judge import ModelJudge, ModelVerdict
+from hive_mind.goals.goal import Goal
+from hive_mind.goals.satisfaction import Check
+from hive_mind.judge.case import Case
+from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
+from hive_mind.judge.judged import Judged
+from hive_mind.judge.judgment import Judgment, Signal
+from hive_mind.judge.pipeline import CUSTOM, Need, next_judgment
+from hive_mind.judge.rules import RuleSet
+from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.model.ids import judgment_id
+
+_NO_RULES = RuleSet()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTurn:
+    """What an agent did in the turn that is judged: what it said, which tools it called, which outputs it has to set."""
+
+    text: str = ""
+    calls: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+    iteration: int = 0
+    attempts_left: int = 0
+
+
+class JudgeProtocol(Protocol):
+    """A judge of one's own."""
+
+    async def evaluate(self, turn: JudgedTurn) -> Judgment | None:
+        """Its judgement, definitive where it has no confidence; None to leave it to the model."""
+        ...
+
+
+class DecisionLog(Protocol):
+    """Where judgements are kept."""
+
+    async def keep(self, judged: Judged) -> None:
+        """Durable when it returns; what can't be kept raises, and is not decided."""
+        ...
+
+
+@dataclass(slots=True)
+class _Asked:
+    signals: list[Signal]
+    verdict: ModelVerdict | None = None
+
+
+class HybridJudge:
+    """Judges by rules, criteria, a judge of one's own or a model, and leaves to people what these can't decide.
+
+    `llm_confidence_threshold` is that of `settings` where these are given. A `ModelJudge` has a budget of one's own.
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet = _NO_RULES,
+        model: LanguageModel | ModelJudge | None = None,
+        *,
+        llm_confidence_threshold: float = CONFIDENCE_THRESHOLD,
+        custom: JudgeProtocol | None = None,
+        settings: JudgeSettings | None = None,
+        checks: Mapping[str, Check] | None = None,
+        log: DecisionLog | None = None,
+    ) -> None:
+        self.rules = rules
+        chosen = settings or JudgeSettings(threshold=llm_confidence_threshold)
+        self.settings = replace(chosen, has_model=model is not None, has_custom=custom is not None)
+        self._model = model if model is None or isinstance(model, ModelJudge) else ModelJudge(model)
+        self._custom, self._checks, self._log = custom, checks or {}, log
+
+    @property
+    def llm_confidence_threshold(self) -> float:
+        """How sure a judge has to be where nothing else was learned."""
+        return self.settings.threshold
+
+    def with_custom(self, custom: JudgeProtocol) -> "HybridJudge":
+        """The same with this judge of one's own."""
+        return HybridJudge(self.rules, self._model, custom=custom, settings=self.settings, checks=self._checks, log=self._log)
+
+    async def evaluate(
+        self, goal: Goal | None, result: Mapping[str, Any], turn: JudgedTurn | None = None, given: Sequence[Signal] = ()
+    ) -> Judgment:
+        """The judgement, recorded before it is returned; without a goal, of the outputs alone.
+
+        `given`: what is known already, such as a person's decision.
+        Raises only what the log raises.
+        """
+        turn = turn or JudgedTurn()
+        case = Case(result, goal, outputs=turn.outputs, attempts_left=turn.attempts_left, checks=self._checks)
+        asked = _Asked(list(given))
+        found = next_judgment(case, self.rules, self.settings, asked.signals)
+        while isinstance(found, Need):
+            await self._ask(found, case, turn, asked)
+            found = next_judgment(case, self.rules, self.settings, asked.signals)
+        digest = case.digest
+        judgment = msgspec.structs.replace(found, id=judgment_id(goal.id if goal else "", digest, turn.iteration))
+        if self._log:
+            await self._log.keep(self._judged(judgment, case, digest, asked.verdict))
+        return judgment
+
+    async def _ask(self, need: Need, case: Case, turn: JudgedTurn, asked: _Asked) -> None:
+        if need.signal == "custom" and self._custom:
+            asked.signals.append(await _custom_signal(self._custom, turn))
+        elif need.signal == "model" and self._model:
+            asked.verdict = await self._model.verdict(case)
+            asked.signals.append(asked.verdict.signal)
+        else:
+            raise AssertionError(f"the pipeline asks for {need.signal}, which nobody here has")
+
+    def _judged(self, judgment: Judgment, case: Case, digest: str, verdict: ModelVerdict | None) -> Judged:
+        usage = verdict.usage if verdict else Usage()
+        return Judged(
+            judgment=judgment,
+            case=digest,
+            goal=case.goal.id if case.goal else "",
+            kind=case.goal_kind,
+            result=dict(case.result),
+            model=self._model.name if self._model and verdict else "",
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            usd=verdict.usd if verdict else None,
+        )
+
+
+async def _custom_signal(judge: JudgeProtocol, turn: JudgedTurn) -> Signal:
+    try:
+        said = await judge.evaluate(turn)
+    except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises, it has not said yes
+        return Signal(name=CUSTOM, origin=CUSTOM, state="broken", reasoning=f"{type(error).__name__}: {error}")
+    if said is None:
+        return Signal(name=CUSTOM, origin=CUSTOM, reasoning="it leaves it to others")
+    return Signal(
+        name=CUSTOM, origin=CUSTOM, action=said.action, confidence=said.confidence, reasoning=said.feedback or said.reasoning
+    )

@@ -1,0 +1,96 @@
+"""What a judge of facts learns from people: how sure it has to be, kept in the ledger with each move, and undone by one entry.
+
+People see every fact that the judge was too unsure of, and a share of those it let pass; so each of these counts for as many as
+it stands for. Only what it would have accepted is compared: withholding too much harms nobody.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from hive_mind.judge.calibration import SAMPLES_MIN, Comparison, compared, moved, tells, threshold
+from hive_mind.judge.items import ItemView
+from hive_mind.judge.judged import Judged
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.pipeline import MODEL
+from hive_mind.judge.precedent import Precedent
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry
+
+STREAM = "judge/threshold"
+_MOVED, _RESET = "moved", "reset"
+_ACCEPT, _RETRY = JudgmentAction.ACCEPT, JudgmentAction.RETRY
+
+
+class Threshold(NamedTuple):
+    """How sure the judge has to be; None: it may not decide alone. `decisions` were known when it moved the last time.
+
+    `since_ms`: what was decided before does not count. `is_learned`: it is not that of the settings.
+    """
+
+    value: float | None
+    decisions: int = 0
+    since_ms: int = 0
+    is_learned: bool = False
+    seq: int = 0
+
+
+class _Move(msgspec.Struct, frozen=True):
+    threshold: float | None
+    decisions: int
+
+
+def precedent_of(view: ItemView, judged: Judged) -> Precedent | None:
+    """What a person decided about a fact beside what the model said; None where the model said nothing, or nobody decided.
+
+    To reject a fact is to keep it home.
+    """
+    has_said = any(one.origin == MODEL and one.action for one in judged.judgment.signals)
+    if view.decision is None or not has_said:
+        return None
+    is_right = view.decision.action is _ACCEPT and view.item.subject not in view.decision.wrong
+    share = judged.audit if view.item.kind == "audit" and judged.audit else 1.0
+    return judged.precedent(_ACCEPT if is_right else _RETRY, share)
+
+
+def accepted(precedents: Iterable[Precedent]) -> list[Comparison]:
+    """Those cases in which the signals say ACCEPT."""
+    return [one for one in compared(precedents) if one.action is _ACCEPT]
+
+
+async def threshold_in(ledger: Ledger, given: float) -> Threshold:
+    """The threshold at work; `given` is that of the settings. Raises what a ledger raises."""
+    found = Threshold(given)
+    for entry in await ledger.read(STREAM):
+        if entry.kind == _RESET:
+            found = Threshold(given, since_ms=entry.at_ms)
+        else:
+            move = msgspec.json.decode(entry.body, type=_Move)
+            found = Threshold(move.threshold, move.decisions, found.since_ms, is_learned=True)
+        found = found._replace(seq=entry.seq + 1)
+    return found
+
+
+async def learned(ledger: Ledger, given: float, comparisons: list[Comparison], now_ms: int) -> Threshold:
+    """The threshold after these decisions: higher, or shut, at once; lower by little, and after enough new decisions.
+
+    `comparisons` are those since `Threshold.since_ms`. Raises what a ledger raises.
+    """
+    now = await threshold_in(ledger, given)
+    if not tells(comparisons):
+        return now
+    value = moved(now.value, threshold(comparisons))
+    is_stricter = now.value is not None and (value is None or value > now.value)
+    if value == now.value or not (is_stricter or len(comparisons) - now.decisions >= SAMPLES_MIN):
+        return now
+    entry = Entry(_MOVED, msgspec.json.encode(_Move(value, len(comparisons))), now_ms)
+    if not await ledger.append(STREAM, now.seq, [entry]):
+        return await threshold_in(ledger, given)
+    return Threshold(value, len(comparisons), now.since_ms, is_learned=True, seq=now.seq + 1)
+
+
+async def reset(ledger: Ledger, now_ms: int) -> None:
+    """Forget what was learned: the setting holds, and only what people decide from now on counts. Raises what a ledger raises."""
+    while not await ledger.append(STREAM, len(await ledger.read(STREAM)), [Entry(_RESET, b"", now_ms)]):
+        pass

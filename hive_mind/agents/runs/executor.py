@@ -1,0 +1,209 @@
+"""The executor: begins what a run wants, keeps the steps that its events mean, and stops where only a person can go on.
+
+A run has one executor at a time: the first to append goes on, the other gets an error. After a crash the steps are folded again,
+and what is wanted is wanted again.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from hive_mind.agents.runs.budget import Budget
+from hive_mind.agents.runs.run_effects import RunEffects
+from hive_mind.agents.runs.run_journal import RunJournal, checked_name, is_known
+from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
+from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
+from hive_mind.agents.runs.shared_values import check_named
+from hive_mind.agents.runs.words import words_for
+from hive_mind.agents.tools.used_credentials import UsedCredentials
+from hive_mind.errors import InvalidInput
+from hive_mind.model.dialogue import ToolCall
+from hive_mind.runs.accepted import accepted
+from hive_mind.runs.delegated import result_of
+from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Plan, ToolResult, Word
+from hive_mind.runs.pointers import as_text, shown
+from hive_mind.runs.routing import begin
+from hive_mind.runs.spec import WorkerSpec, sub_agent
+from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.steps import Resumed, Started, Step
+from hive_mind.runs.wanted import wanted
+from hive_mind.runs.writing import Writing
+
+_Tasks = dict[str, "asyncio.Task[Event | None]"]
+
+
+class RunExecutor:
+    """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
+
+    `tell` gets each step once it is durable; `on_text` a node and a piece of what its model says, as it comes and unkept.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        parts: RunParts,
+        *,
+        is_waiting: bool = False,
+        tell: Callable[[Step], None] | None = None,
+        on_text: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self.run, self.parts, self._is_waiting, self._on_text = run, parts, is_waiting, on_text
+        self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
+        self._budget = Budget(lambda: self.state)
+        self._changed = asyncio.Event()
+        self._words: list[Word] = []
+        """Not heard yet: whom they are for may still be thinking."""
+        self._is_said = True
+
+    @property
+    def state(self) -> RunState:
+        """As far as it has come."""
+        return self.journal.state
+
+    async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "", stream: str = "") -> None:
+        """The first steps. `stream`: the runs it shares values with.
+
+        Raises `InvalidInput` for missing inputs, a name that is taken, and what `check_price` refuses.
+        """
+        if not parent:
+            checked_name(self.run)
+        if missing := [key for key in spec.inputs if key not in inputs]:
+            raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
+        if (await self.journal.load()).seq:
+            raise InvalidInput(f"there is a run {self.run} already; resume it")
+        if await is_known(self.parts.ledger, self.run):
+            raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
+        check_price(spec, self.parts)
+        worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        writing = Writing(self.state, Plan(spec))
+        begin(writing, Started(worker, dict(inputs), parent, check_named(stream)))
+        await self.journal.append(writing.steps)
+
+    async def resume(self, spec: WorkerSpec | None = None) -> None:
+        """Take the run over. `spec`: a newer definition, which has to have the nodes at which the run is."""
+        state = await self.journal.load()
+        if not state.seq:
+            raise InvalidInput(f"there is no run {self.run}")
+        if state.outcome is not None:
+            return
+        if spec and (gone := [place.node for place in state.places.values() if place.node not in spec.by_id]):
+            raise InvalidInput(f"the new definition has no node {', '.join(gone)}, where run {self.run} is")
+        check_price(spec or state.spec, self.parts)
+        worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
+        await self.journal.append([Resumed(worker)])
+
+    def listen(self) -> None:
+        """Somebody said something (`say_to`): it is looked for while the run is driven."""
+        self._is_said = True
+        self._changed.set()
+
+    async def drive(self) -> RunState:
+        """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
+        files = self.parts.files(self.run, self.state.spec.identity)
+        toolbox = self.parts.toolbox_of(self.run, files)
+        used = UsedCredentials(self.parts.credential)
+        fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
+        tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
+        plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
+        self._budget = Budget(lambda: self.state)
+        delegate = partial(self._delegated, plan)
+        does = RunEffects(
+            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, on_text=self._on_text
+        )
+        tasks: _Tasks = {}
+        pending: set[str] = set()
+        try:
+            while self.state.outcome is None:
+                await self._hear(plan)
+                self._begin(wanted(self.state, plan), tasks, pending, does)
+                if not await self._advance(plan, tasks, pending):
+                    break
+        finally:
+            await _stopped(tasks)
+        return self.state
+
+    def _begin(self, effects: Sequence[Effect], tasks: _Tasks, pending: set[str], does: RunEffects) -> None:
+        ids = {effect.id for effect in effects}
+        for gone in [id for id in tasks if id not in ids]:
+            tasks.pop(gone).cancel()
+            self._budget.release(gone)
+        for effect in effects:
+            if effect.id not in tasks and effect.id not in pending:
+                tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
+        pending &= ids
+
+    async def _advance(self, plan: Plan, tasks: _Tasks, pending: set[str]) -> bool:
+        """Keep what has come; False when nothing more will."""
+        busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
+        if not busy and not self._changed.is_set():
+            return self._is_waiting and await self._told()
+        told = asyncio.create_task(self._changed.wait())
+        try:
+            done, _ = await asyncio.wait([*tasks.values(), told], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
+        for id in [id for id, task in tasks.items() if task in done]:
+            event = tasks.pop(id).result()
+            if event is None:
+                pending.add(id)
+            elif steps := accepted(self.state, plan, event):
+                await self.journal.append(steps)
+            self._budget.release(id)
+        return True
+
+    async def _told(self) -> bool:
+        await self._changed.wait()
+        return True
+
+    async def _hear(self, plan: Plan) -> None:
+        self._changed.clear()
+        if self._is_said:
+            self._is_said = False
+            self._words = await words_for(self.parts.ledger, self.run)
+        for word in self._words:
+            if steps := accepted(self.state, plan, word):
+                await self.journal.append(steps)
+        self._words = [word for word in self._words if word.id not in self.state.heard]
+
+    def _unpaid(self, plan: Plan) -> int:
+        """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
+        effects = wanted(self.state, plan)
+        paid = [one for one in effects if isinstance(one, CallModel) or (isinstance(one, CallTool) and one.call.name == DELEGATE)]
+        return max(1, sum(not self._budget.holds(one.id) for one in paid))
+
+    async def _delegated(self, plan: Plan, state: RunState, effect: CallTool) -> ToolResult | None:
+        """A run of its own, under a name that follows from the call: after a crash it is the same one."""
+        call, number = effect.call, effect.number
+        name, task = call.arguments.get("name"), call.arguments.get("task")
+        if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
+            return ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
+        child = RunExecutor(f"{self.run}.{call.id}", self.parts, is_waiting=self._is_waiting)
+        if (begun := await child.journal.load()).seq:
+            spec = begun.spec
+            self._budget.hold(effect.id, spec.limits)
+            await child.resume()
+        else:
+            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, self._unpaid(plan)))
+            at = state.known_at(_place_of(state, call))
+            known = {key: at.get(key) for key in spec.inputs}
+            await child.start(spec, known, parent=self.run)
+        ended = await child.drive()
+        if ended.outcome is None:
+            return None
+        files = self.parts.files(self.run, state.spec.identity)
+        text = as_text(result_of(ended, child.run))
+        file = await asyncio.to_thread(files.keep_result, call.name, number, text)
+        failed = ended.outcome not in ("accepted", "exhausted")
+        return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
+
+
+def _place_of(state: RunState, call: ToolCall) -> Place:
+    return next(place for place in state.places.values() if call.id in place.calls)
+
+
+async def _stopped(tasks: _Tasks) -> None:
+    for task in tasks.values():
+        task.cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+    tasks.clear()

@@ -1,0 +1,102 @@
+"""A model's turn in a run: its prompt, the tools it may call now, and its reply, or a choice among edges."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec import json
+from msgspec.structs import replace as changed
+
+from hive_mind.agents.runs.budget import Budget
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.run_tools import RunTools
+from hive_mind.cognition.prices import usd_of
+from hive_mind.errors import ModelOutputError
+from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
+from hive_mind.retry import retried
+from hive_mind.runs.compaction import tokens_of
+from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
+from hive_mind.runs.prompt import Surroundings, instructions, messages
+from hive_mind.runs.state import RunState
+
+_CHOOSE = "Choose where to go on by calling choose."
+_REPLY_TOKENS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurns:
+    """Of one run."""
+
+    parts: RunParts
+    model: LanguageModel
+    tools: RunTools
+    files: RunFiles
+    budget: Budget
+    on_text: Callable[[str, str], None] | None = None
+    """Gets the node and a piece of what the model says there, as it comes."""
+
+    async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
+        """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
+        place = state.places[effect.place]
+        node = state.spec.by_id[place.node]
+        around = Surroundings(self.files.adapt(), self.files.data_files(), self.files.conversations())
+        told = instructions(state, place, around, is_last=effect.is_last)
+        specs = self.tools.offered(node, is_last=effect.is_last)
+        reply = await self._paid(effect.id, Turn(told, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
+        return ModelSaid(effect.id, reply, self._usd_of(reply))
+
+    async def choose(self, state: RunState, effect: Choose) -> Chose:
+        """The node to go on with, and what it took. Raises `ModelOutputError` for a reply that names none, and `BackendError`."""
+        place = state.places[effect.place]
+        told = instructions(state, place, Surroundings(self.files.adapt()))
+        spec = _choice(effect.among)
+        turn = Turn(told, (*messages(place), Message("user", _CHOOSE)), (spec,), _REPLY_TOKENS, must_call=True)
+        reply = await self._paid(effect.id, turn)
+        for call in reply.calls:
+            target = call.arguments.get("target")
+            if target in [node for node, _ in effect.among]:
+                return Chose(effect.id, str(target), reply.input_tokens + reply.output_tokens, self._usd_of(reply))
+        raise ModelOutputError(f"{self.model.name} did not choose one of {', '.join(node for node, _ in effect.among)}")
+
+    async def _paid(self, id: str, turn: Turn, node: str = "") -> Reply:
+        """Within what it may take while others are under way."""
+        prompt = _prompt_tokens(turn)
+        most = await self.budget.turn(
+            id, prompt, turn.max_output_tokens, lambda reply: self._usd_of(Reply("", (), prompt, reply))
+        )
+        return await self._converse(changed(turn, max_output_tokens=most), node)
+
+    def _usd_of(self, reply: Reply) -> float:
+        return usd_of(self.model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
+
+    async def _converse(self, turn: Turn, node: str = "") -> Reply:
+        # Heard at the first try only: nothing is heard twice, and a server that can't stream is asked for all of it at once.
+        heard = [partial(self.on_text, node)] if self.on_text and node else []
+
+        def once() -> Awaitable[Reply]:
+            return self.model.converse(turn, heard.pop() if heard else None)
+
+        return _counted(turn, await retried(once, self.parts.retry, rng=self.parts.rng))
+
+
+def _counted(turn: Turn, reply: Reply) -> Reply:
+    """With the tokens it took: estimated where its provider does not count, since a limit would bound nothing."""
+    if reply.input_tokens or reply.output_tokens:
+        return reply
+    return changed(
+        reply, input_tokens=_prompt_tokens(turn) + 1, output_tokens=tokens_of([Message("assistant", reply.text, reply.calls)]) + 1
+    )
+
+
+def _prompt_tokens(turn: Turn) -> int:
+    """Rather too many than too few."""
+    tools = json.encode(turn.tools).decode()
+    return tokens_of([Message("user", turn.instructions), Message("user", tools), *turn.messages])
+
+
+def _choice(among: Sequence[tuple[str, str]]) -> ToolSpec:
+    told = "; ".join(f"{node}: {description or node}" for node, description in among)
+    target = {"type": "string", "enum": [node for node, _ in among], "description": told}
+    return ToolSpec("choose", _CHOOSE, {"type": "object", "properties": {"target": target}, "required": ["target"]})

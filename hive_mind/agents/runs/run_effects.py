@@ -1,0 +1,167 @@
+"""Doing what a run wants: each effect becomes the event that tells what came of it. None: it waits for somebody else."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from hive_mind.agents.judging.hybrid_judge import JudgedTurn
+from hive_mind.agents.runs.budget import Budget
+from hive_mind.agents.runs.model_turn import ModelTurns
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
+from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
+from hive_mind.goals.goal import Goal
+from hive_mind.judge.item_context import fitted
+from hive_mind.judge.items import Item
+from hive_mind.judge.judgment import Judgment
+from hive_mind.model.ids import item_id
+from hive_mind.runs import effects as e
+from hive_mind.runs.compaction import told
+from hive_mind.runs.delegated import judgment_of
+from hive_mind.runs.handoff import one_line
+from hive_mind.runs.pointers import as_text
+from hive_mind.runs.state import Place, RunState
+
+_ROOM_POLL_S = 1.0
+_TITLE_CHARACTERS = 200
+
+
+class Delegation(Protocol):
+    """Runs a sub-agent; None while it waits for a person."""
+
+    async def __call__(self, state: RunState, effect: e.CallTool) -> e.ToolResult | None:
+        """Its result."""
+        ...
+
+
+class RunEffects:
+    """Of one run. `is_waiting`: wait for people, instead of leaving it parked."""
+
+    def __init__(
+        self,
+        run: str,
+        parts: RunParts,
+        tools: RunTools,
+        files: RunFiles,
+        delegate: Delegation,
+        budget: Budget,
+        *,
+        is_waiting: bool,
+        on_text: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._run, self._parts, self._tools, self._files = run, parts, tools, files
+        self._delegate, self._is_waiting = delegate, is_waiting
+        self._desk = parts.desk
+        self._turns = ModelTurns(parts, parts.model, tools, files, budget, on_text) if parts.model else None
+
+    async def perform(self, effect: e.Effect, state: RunState) -> e.Event | None:
+        """The event. Raises what ledger and disk raise."""
+        try:
+            return await self._performed(effect, state)
+        except (BackendError, ModelOutputError) as error:
+            if isinstance(effect, e.CallModel | e.Choose):
+                return e.Failed(effect.id, str(error))
+            raise
+
+    async def _performed(self, effect: e.Effect, state: RunState) -> e.Event | None:
+        match effect:
+            case e.CallModel() | e.Choose():
+                return await self._modelled(effect, state)
+            case e.CallTool():
+                return await self._called(effect, state)
+            case e.AskJudge():
+                return e.JudgeSaid(effect.id, await self._judged(effect, state))
+            case e.AskPerson():
+                return await self._asked(effect, state)
+            case e.AwaitDecision():
+                return await self._decided(effect)
+            case e.Compact() if self._files.folder is None:
+                return e.Failed(effect.id, "the conversation is longer than its context, and no files are kept to move it to")
+            case e.Compact():
+                text = told(state.places[effect.place].messages[: effect.messages])
+                await asyncio.to_thread(self._files.write, effect.file, text)
+            case e.ReadShared():
+                return e.Found(effect.id, await self._parts.shared(self._run, state.stream).read(effect.keys))
+            case e.Share():
+                return await self._shared(effect, state)
+            case e.WakeIn():
+                await asyncio.sleep(effect.ms / 1_000)
+        return e.Done(effect.id)
+
+    async def _modelled(self, effect: e.CallModel | e.Choose, state: RunState) -> e.Event:
+        if self._turns is None:
+            return e.Failed(effect.id, "there is no language model: name one with --model, or set HIVE_MIND_LLM")
+        if isinstance(effect, e.Choose):
+            return await self._turns.choose(state, effect)
+        return await self._turns.reply(state, effect)
+
+    async def _shared(self, effect: e.Share, state: RunState) -> e.Event:
+        try:
+            await self._parts.shared(self._run, state.stream).write(effect.left, effect.keys, effect.values)
+        except InvalidInput as error:
+            return e.Failed(effect.id, f"what others should share is not taken: {error}")
+        return e.Done(effect.id)
+
+    async def _called(self, effect: e.CallTool, state: RunState) -> e.Event | None:
+        node = state.spec.by_id[state.places[effect.place].node]
+        if effect.call.name == DELEGATE and node.subagents:
+            result = await self._delegate(state, effect)
+        else:
+            result = await self._tools.call(node, effect.call, effect.number)
+        return e.ToolGave(effect.id, result) if result else None
+
+    async def _judged(self, effect: e.AskJudge, state: RunState) -> Judgment:
+        if not effect.place:
+            return await self._parts.judge_of(None).evaluate(state.spec.goal, state.buffer)
+        place = state.places[effect.place]
+        node = state.spec.by_id[place.node]
+        if state.parent:
+            return judgment_of(state, place)
+        kind = state.spec.goal.kind if state.spec.goal else "general"
+        name = f"{state.spec.id}.{node.id}"
+        goal = Goal(id=name, kind=kind, success_criteria=node.success_criteria) if node.success_criteria else None
+        turn = _turn(place, node.outputs, node.attempts)
+        return await self._parts.judge_of(node).evaluate(goal, place.outputs, turn)
+
+    async def _asked(self, effect: e.AskPerson, state: RunState) -> e.Event | None:
+        """An item, the same for the same effect."""
+        shown = [(key, as_text(value)) for key, value in effect.shown.items()]
+        item = Item(
+            id=item_id(effect.kind, f"{self._run}/{effect.id}", ""),
+            kind=effect.kind,
+            agent=self._parts.agent,
+            subject=f"{self._run}/{effect.id}",
+            title=one_line(effect.title, _TITLE_CHARACTERS),
+            group=f"{state.spec.id}.{state.places[effect.place].node if effect.place else ''}",
+            opened_ms=self._parts.clock_ms(),
+            context=fitted([("why", effect.why), *shown], f"hive-mind runs show {self._run}"),
+        )
+        while not await self._desk.ask(item):
+            if not self._is_waiting:
+                return None
+            await asyncio.sleep(_ROOM_POLL_S)
+        return e.Asked(effect.id, item.id)
+
+    async def _decided(self, effect: e.AwaitDecision) -> e.Event | None:
+        view = await self._desk.view(effect.id)
+        decision = view.decision if view else None
+        if decision is None:
+            if not self._is_waiting:
+                return None
+            async for one in self._desk.decisions():
+                if one.decision.item == effect.id:
+                    decision = one.decision
+                    break
+        return e.Said(effect.id, decision.action, decision.by, decision.because, decision.edit) if decision else None
+
+
+def _turn(place: Place, outputs: object, attempts: int) -> JudgedTurn:
+    said = [message.text for message in place.messages if message.role == "assistant"]
+    return JudgedTurn(
+        text=said[-1] if said else "",
+        calls=[call.call.name for call in place.calls.values()],
+        outputs=tuple(outputs) if isinstance(outputs, list | tuple) else (),
+        iteration=place.attempt * 1_000 + place.turns,
+        attempts_left=attempts - place.tries,
+    )

@@ -1,0 +1,126 @@
+"""A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.judge.health import HealthSummary
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.ledger.base import Ledger
+from hive_mind.runs.fold import fold, folded
+from hive_mind.runs.repetition import is_circling
+from hive_mind.runs.state import RunState
+from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, step_of
+
+PRUNED = "pruned/"
+"""of the streams that say of a run that it was there: its name is not used again"""
+_JUDGEMENTS_TOLD = 5
+
+
+class RunTaken(HiveError):
+    """Another process goes on with this run."""
+
+
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+def checked_name(run: str) -> str:
+    """The name of a run, which is also that of its folder. Raises `InvalidInput` for one that leads elsewhere."""
+    if not _NAME.fullmatch(run):
+        raise InvalidInput(f"the name of a run is letters, digits, dashes and underscores, at most 63 of them, not {run[:80]!r}")
+    return run
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class RunJournal:
+    """Of one run over an open ledger, which stays its owner's. `tell` gets each step once it is durable."""
+
+    def __init__(
+        self, ledger: Ledger, run: str, clock_ms: Callable[[], int] = wall_clock_ms, tell: Callable[[Step], None] | None = None
+    ) -> None:
+        self.run, self.state, self._tell = run, RunState(), tell
+        self._ledger, self._clock_ms = ledger, clock_ms
+
+    async def load(self) -> RunState:
+        """The state it is in. Raises what a ledger raises, and `WireError` for steps of a newer version."""
+        self.state = folded(await self._ledger.read(PREFIX + self.run))
+        return self.state
+
+    async def append(self, steps: Sequence[Step]) -> None:
+        """Keep these, all or none; durable when it returns. Raises `RunTaken` where another process was first."""
+        now_ms = self._clock_ms()
+        entries = [entry_of(step, now_ms) for step in steps]
+        if not await self._ledger.append(PREFIX + self.run, self.state.seq, entries):
+            raise RunTaken(f"another process goes on with run {self.run}")
+        for entry in entries:
+            # As it is read after a restart: a tuple is a list there, and a date a text.
+            step = step_of(entry)
+            self.state = fold(self.state, step, now_ms)
+            if self._tell:
+                self._tell(step)
+
+    async def cancel(self, by: str = "") -> RunState:
+        """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
+        while (await self.load()).outcome is None:
+            try:
+                await self.append([Ended("cancelled", f"cancelled by {by}" if by else "cancelled")])
+            except RunTaken:
+                continue
+        return self.state
+
+
+async def run_called(ledger: Ledger, given: str) -> str:
+    """The one run whose id begins like this. Raises `InvalidInput` for none and for several."""
+    ids = [id for id in await run_ids(ledger) if id.startswith(given.strip())] if given.strip() else []
+    if given.strip() in ids:
+        return given.strip()
+    if len(ids) > 1:
+        raise InvalidInput(f"{given!r} begins several runs ({', '.join(ids[:5])}): give more of it")
+    if not ids and given.strip() and await ledger.read(PRUNED + given.strip()):
+        raise InvalidInput(f"run {given.strip()} has ended and was pruned; its judgements are kept")
+    if not ids:
+        raise InvalidInput(f"there is no run {given!r}; `hive-mind runs list` shows them")
+    return ids[0]
+
+
+async def run_ids(ledger: Ledger) -> list[str]:
+    """All runs but those of sub-agents, the one that changed last first."""
+    heads = sorted(await ledger.heads(PREFIX), key=lambda head: -head.pos)
+    names = [head.stream.removeprefix(PREFIX) for head in heads]
+    return [name for name in names if "." not in name]
+
+
+async def is_known(ledger: Ledger, run: str) -> bool:
+    """Whether there is a run of this name, or was one before it was pruned."""
+    return bool(await ledger.read(PREFIX + run) or await ledger.read(PRUNED + run))
+
+
+async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> HealthSummary:
+    """What a journal tells somebody who only looks. Raises what a ledger raises, and `WireError`."""
+    entries = await ledger.read(PREFIX + run)
+    state, steps = folded(entries), [step_of(entry) for entry in entries]
+    judged = [step for step in steps if isinstance(step, Judged)]
+    last = max((number for number, step in enumerate(steps) if _is_accept(step)), default=-1)
+    without = sum(isinstance(step, Replied | Returned | Judged) for step in steps[last + 1 :])
+    told = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_TOLD:]]
+    return HealthSummary(
+        agent=agent,
+        run=run,
+        steps=state.seq,
+        without_accept=without,
+        stall_ms=max(0, now_ms - state.at_ms),
+        is_idle=not state.seq or state.outcome is not None or state.is_waiting,
+        is_circling=any(is_circling(place) or place.is_warned for place in state.places.values()),
+        accepts=sum(map(_is_accept, steps)),
+        judgements=tuple(told),
+        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *told),
+    )
+
+
+def _is_accept(step: Step) -> bool:
+    return isinstance(step, Answered) or (isinstance(step, Judged) and step.action is JudgmentAction.ACCEPT)

@@ -1,0 +1,88 @@
+"""What the runs of an agent share, and the names they are kept under."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgeProtocol
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_journal import wall_clock_ms
+from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
+from hive_mind.cognition.prices import usd_of
+from hive_mind.credentials.base import Secret
+from hive_mind.errors import InvalidInput
+from hive_mind.ledger.base import Ledger
+from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.retry import RetrySettings
+from hive_mind.runs.adapt import FILE
+from hive_mind.runs.effects import Plan
+from hive_mind.runs.spec import NodeSpec, WorkerSpec
+from hive_mind.tools.base import Toolbox
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """`folder`: the agent's; None keeps no files. `judges`: judges of one's own, by the name that nodes give.
+
+    `toolbox_of` gives the tools of a run: some need its folder.
+    """
+
+    agent: str
+    ledger: Ledger
+    toolbox_of: Callable[[str, RunFiles], Toolbox]
+    judge: HybridJudge = field(default_factory=HybridJudge)
+    model: LanguageModel | None = None
+    folder: Path | None = None
+    judges: Mapping[str, JudgeProtocol] = field(default_factory=dict)
+    retry: RetrySettings = field(default_factory=RetrySettings)
+    credential: Callable[[str], Secret | None] = lambda _: None
+    fleet_values: FleetValues | None = None
+    """None: the agent belongs to no hive."""
+    clock_ms: Callable[[], int] = wall_clock_ms
+    rng: random.Random = field(default_factory=random.Random)
+
+    @property
+    def desk(self) -> LedgerDesk:
+        """Where people decide."""
+        return LedgerDesk(self.ledger, clock_ms=self.clock_ms)
+
+    def files(self, run: str, identity: str) -> RunFiles:
+        """The folder of a run; a sub-agent has one of its own, and only reads what the agent remembers."""
+        if self.folder is None:
+            return RunFiles(None)
+        is_main = "." not in run
+        return RunFiles(self.folder / "runs" / run, self.folder / FILE, identity, may_remember=is_main)
+
+    def shared(self, run: str, stream: str) -> SharedValues:
+        """What a run shares with others."""
+        return SharedValues(run, stream, self.ledger, self.clock_ms, self.fleet_values)
+
+    def judge_of(self, node: NodeSpec | None) -> HybridJudge:
+        """Who judges a node, or the whole. Raises `InvalidInput` for the name of a judge that is not there."""
+        if node is None or not node.judge:
+            return self.judge
+        if node.judge not in self.judges:
+            raise InvalidInput(f"node {node.id} is judged by {node.judge!r}, which is not there")
+        return self.judge.with_custom(self.judges[node.judge])
+
+
+def plan_of(spec: WorkerSpec, toolbox: Toolbox, *, has_model: bool) -> Plan:
+    """The worker with what a run has to know of its tools."""
+    return Plan(spec, toolbox.traits, has_model)
+
+
+def check_price(spec: WorkerSpec, parts: RunParts) -> None:
+    """Raises `InvalidInput` for a limit in dollars that nothing could be counted against."""
+    if spec.limits.usd is None or parts.model is None or usd_of(parts.model.name, Usage(1, 1, 1)) is not None:
+        return
+    raise InvalidInput(
+        f"limits.usd: no price is known for {parts.model.name}; limit tokens instead, or name it provider:model, "
+        "with genai-prices installed (extra llm)"
+    )
+
+
+def needs_model(spec: WorkerSpec) -> list[str]:
+    """Nodes that are loops."""
+    return [node.id for node in spec.nodes if node.kind == "loop"]

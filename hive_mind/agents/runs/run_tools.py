@@ -1,0 +1,169 @@
+"""The tools of a run: which a node may call, what a call gives, and the file that its result is kept in."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import msgspec
+
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.tools.used_credentials import UsedCredentials
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
+from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.plain import plain
+from hive_mind.runs.pointers import as_text, shown
+from hive_mind.runs.spec import NodeSpec
+from hive_mind.runs.wanted import REPORTING_TOOLS
+from hive_mind.tools.base import Tool, Toolbox, ToolContext
+
+DELEGATE = "delegate_to_sub_agent"
+FLEET_BYTES_MAX = 3_500
+"""of a value that every node of a hive holds"""
+OUTPUT_BYTES_MAX = 500_000
+"""A step of a run has at most a megabyte, and an output stands in the state of each run that is looked at."""
+_TEXT = {"type": "string"}
+_BUILT_IN = {
+    "set_output": ToolSpec(
+        "set_output",
+        "Set one of your outputs. The value is kept at once; setting it again replaces it.",
+        {"type": "object", "properties": {"key": _TEXT, "value": {}}, "required": ["key", "value"]},
+    ),
+    "ask_person": ToolSpec(
+        "ask_person",
+        "Ask a person and wait for the answer. Ask only what neither your tools nor your inputs tell.",
+        {"type": "object", "properties": {"question": _TEXT}, "required": ["question"]},
+    ),
+}
+_SUB_AGENT = {
+    "report_to_parent": ToolSpec(
+        "report_to_parent",
+        "Tell the agent that gave you this task how it goes. You go on at once.",
+        {"type": "object", "properties": {"message": _TEXT, "data": {"type": "object"}}, "required": ["message"]},
+    ),
+    "mark_complete": ToolSpec(
+        "mark_complete",
+        "End your task now: everything that can be found is found.",
+        {"type": "object", "properties": {"message": _TEXT}},
+    ),
+    "wait_for_response": ToolSpec(
+        "wait_for_response",
+        "Ask a person something that only a person can do or decide, and wait for the answer.",
+        {"type": "object", "properties": {"message": _TEXT}, "required": ["message"]},
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Of one run; `is_sub` for that of a sub-agent."""
+
+    run: str
+    agent: str
+    toolbox: Toolbox
+    files: RunFiles
+    is_sub: bool = False
+    credentials: UsedCredentials = field(default_factory=UsedCredentials)
+    fleet_keys: frozenset[str] = frozenset()
+    """Outputs that every node of the hive will hold."""
+
+    def offered(self, node: NodeSpec, *, is_last: bool = False) -> list[ToolSpec]:
+        """What a model sees."""
+        specs = [*self._built_in(node).values(), *(tool.spec for tool in self.toolbox.chosen(node.tools))]
+        return [one for one in specs if one.name in REPORTING_TOOLS] if is_last else specs
+
+    async def call(self, node: NodeSpec, call: ToolCall, number: int) -> ToolResult:
+        """What it gives; whatever goes wrong is a result, too, and says so."""
+        if node.kind == "loop" and call.name in self._built_in(node):
+            return await asyncio.to_thread(self._built_in_call, node, call)
+        tool = self._allowed(node, call.name)
+        if tool is None:
+            there = ", ".join(one.name for one in self.offered(node))
+            return _error(f"there is no tool {call.name!r} here; tools: {there}")
+        context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
+        timeout = asyncio.timeout(tool.timeout_s)
+        try:
+            async with timeout:
+                value = await tool.call(context, call.arguments)
+        except HiveError as error:
+            return _error(self.credentials.hidden.text(str(error)))
+        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is returned to the caller
+            # A tool may give up waiting for something else before its own time is over.
+            if timeout.expired():
+                return _error(f"{call.name} did not end within {tool.timeout_s:g} s")
+            return _error(self.credentials.hidden.text(f"{call.name} failed: {type(error).__name__}: {error}"))
+        return await asyncio.to_thread(self._kept, node, call.name, number, value)
+
+    def _kept(self, node: NodeSpec, name: str, number: int, value: Any) -> ToolResult:
+        """A loop has the text; only a node that is this one call sets its output to what came."""
+        try:
+            value = self.credentials.hidden.value(value)
+            kept = _keepable(value) if node.kind == "tool" else None
+            text = plain(as_text(value))
+            file = self.files.keep_result(name, number, text)
+        except (TypeError, ValueError, RecursionError, InvalidInput) as error:
+            return _error(f"what {name} gave can't be kept: {error}")
+        return ToolResult(shown(name, text, file), kept, file=file)
+
+    def _allowed(self, node: NodeSpec, name: str) -> Tool | None:
+        names: Sequence[str] = [node.tool] if node.kind == "tool" else node.tools
+        return next((tool for tool in self.toolbox.chosen(names) if tool.name == name), None)
+
+    def _built_in(self, node: NodeSpec) -> dict[str, ToolSpec]:
+        found = dict(_BUILT_IN) if node.may_write else {"ask_person": _BUILT_IN["ask_person"]}
+        if self.is_sub:
+            del found["ask_person"]
+            return found | _SUB_AGENT
+        return found | ({DELEGATE: _delegate(node)} if node.subagents else {})
+
+    def _built_in_call(self, node: NodeSpec, call: ToolCall) -> ToolResult:
+        given = call.arguments
+        if call.name == "set_output":
+            return self._set_output(node, given)
+        if call.name == "report_to_parent":
+            data = given.get("data")
+            return ToolResult("reported", report=(str(given.get("message", "")), data if isinstance(data, dict) else {}))
+        if call.name == "mark_complete":
+            return ToolResult(str(given.get("message") or "complete"), completes=True)
+        return _error(f"{call.name} can't be called here")
+
+    def _set_output(self, node: NodeSpec, given: Arguments) -> ToolResult:
+        key = given.get("key")
+        if not isinstance(key, str) or "value" not in given:
+            return _error("set_output needs a key and a value")
+        if key not in node.may_write:
+            allowed = ", ".join(sorted(node.may_write)) or "none"
+            return _error(f"{node.id} may not set {key!r}; it may set: {allowed}")
+        if key in self.fleet_keys and (size := len(msgspec.json.encode(plain(given["value"])))) > FLEET_BYTES_MAX:
+            return _error(f"{key} has {size:,} bytes, and what the whole fleet shares at most {FLEET_BYTES_MAX:,}; be shorter")
+        self.files.remember_output(key, given["value"])
+        return ToolResult(f"{key} is set", outputs={key: given["value"]})
+
+
+def _keepable(value: Any) -> Any:
+    """A value as a step holds it, the same now and after a restart."""
+    body = msgspec.json.encode(plain(value), enc_hook=_path)
+    if len(body) > OUTPUT_BYTES_MAX:
+        raise InvalidInput(f"it has {len(body):,} bytes, and an output has at most {OUTPUT_BYTES_MAX:,}; write it to a file")
+    return msgspec.json.decode(body)
+
+
+def _path(value: Any) -> str:
+    if isinstance(value, PathLike):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _delegate(node: NodeSpec) -> ToolSpec:
+    properties = {"name": {"type": "string", "enum": list(node.subagents)}, "task": _TEXT}
+    return ToolSpec(
+        DELEGATE,
+        "Give a task to a sub-agent, which works on it alone and reports back. Several at once work side by side.",
+        {"type": "object", "properties": properties, "required": ["name", "task"]},
+    )
+
+
+def _error(text: str) -> ToolResult:
+    return ToolResult(text, is_error=True)

@@ -1,0 +1,103 @@
+"""Values that outlive a run: kept in the agent's ledger for the runs of one stream, and told to the hive for all its agents.
+
+A read returns what was written last. A run that was killed between writing and noting that it wrote finds its own name at
+what it wrote, and does not write it again over what others wrote since.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from hive_mind.errors import InvalidInput
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry
+from hive_mind.runs.spec import Scope
+
+VALUES = "buffer/"
+"""of the streams they are kept in"""
+_SET = "set"
+
+
+class Values(Struct, frozen=True):
+    """What one node of a run wrote; `by` names both."""
+
+    by: str
+    values: Mapping[str, Any]
+
+
+class FleetValues(Protocol):
+    """What all agents of a hive share."""
+
+    async def read(self, keys: list[str]) -> Mapping[str, Any]:
+        """Those of these that anybody has set. Raises `BackendError` where the hive can't be asked."""
+        ...
+
+    async def write(self, written: Values) -> None:
+        """Tell everybody. Raises `InvalidInput` for what the hive does not take, and `BackendError`."""
+        ...
+
+
+class LedgerValues:
+    """Of one stream of an agent, in its ledger. Reading takes time with the number of times that something was written."""
+
+    def __init__(self, ledger: Ledger, name: str, clock_ms: Callable[[], int]) -> None:
+        self._ledger, self._stream, self._clock_ms = ledger, VALUES + name, clock_ms
+
+    async def read(self, keys: list[str]) -> Mapping[str, Any]:
+        """Raises what a ledger raises."""
+        known: dict[str, Any] = {}
+        for one in await self._written():
+            known |= one.values
+        return {key: known[key] for key in keys if key in known}
+
+    async def write(self, written: Values) -> None:
+        """Durable when this returns. Raises what a ledger raises."""
+        entry = Entry(_SET, msgspec.json.encode(written), self._clock_ms())
+        while True:
+            before = await self._written()
+            if any(one.by == written.by for one in before):
+                return
+            if await self._ledger.append(self._stream, len(before), [entry]):
+                return
+
+    async def _written(self) -> list[Values]:
+        return [msgspec.json.decode(entry.body, type=Values) for entry in await self._ledger.read(self._stream)]
+
+
+class SharedValues:
+    """Of one run. An agent that belongs to no hive is a fleet of its own: its ledger has those values, too."""
+
+    def __init__(
+        self, run: str, stream: str, ledger: Ledger, clock_ms: Callable[[], int], fleet: FleetValues | None = None
+    ) -> None:
+        self._run = run
+        self._scopes: Mapping[Scope, FleetValues] = {
+            "stream": LedgerValues(ledger, f"stream/{stream or run}", clock_ms),
+            "fleet": fleet or LedgerValues(ledger, "fleet", clock_ms),
+        }
+
+    async def read(self, keys: Mapping[str, Scope]) -> dict[str, Any]:
+        """Those that anybody has set. Raises `BackendError`, and what a ledger raises."""
+        found: dict[str, Any] = {}
+        for scope, values in self._scopes.items():
+            if wanted := [key for key, of in keys.items() if of == scope]:
+                found |= await values.read(wanted)
+        return found
+
+    async def write(self, place: str, keys: Mapping[str, Scope], given: Mapping[str, Any]) -> None:
+        """What a place of the run set; once, however often it is tried. Raises as `FleetValues.write` and as a ledger."""
+        for scope, values in self._scopes.items():
+            if mine := {key: value for key, value in given.items() if keys[key] == scope}:
+                await values.write(Values(f"{self._run}/{place}", mine))
+
+
+def check_named(stream: str) -> str:
+    """The name of a stream. Raises `InvalidInput` for one that is too long for a ledger."""
+    if len(stream) > _NAME_CHARACTERS or not stream.isprintable():
+        raise InvalidInput(f"the name of a stream is at most {_NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
+    return stream
+
+
+_NAME_CHARACTERS = 100

@@ -1,0 +1,1 @@
+"""Tools of runs: memory, files, incidents, the fleet."""

@@ -1,0 +1,167 @@
+"""The tools of a queen: look at the runs of a fleet, hold them up, let them go on, begin them anew, and give out work.
+
+They write steps into the journals of runs. The run's executor notices: it stops where it is, or takes the run up.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.runs.assigning import assign_to
+from hive_mind.agents.runs.run_documents import document_of
+from hive_mind.agents.runs.run_journal import RunJournal, RunTaken
+from hive_mind.agents.watcher import Opened
+from hive_mind.errors import InvalidInput
+from hive_mind.judge.capability import can_handle, chosen
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.ledger.base import Ledger
+from hive_mind.runs.effects import Plan
+from hive_mind.runs.routing import begin
+from hive_mind.runs.state import RunState
+from hive_mind.runs.steps import Continued, Ended, Paused, Started, Step
+from hive_mind.runs.writing import Writing
+from hive_mind.tools.base import Tool, ToolContext
+from hive_mind.tools.functions import tool
+
+_ANSWERS = ("resume", "restart", "cancel", "leave")
+
+
+class Fleet:
+    """`domains`: what each agent knows about, by its name. `desk`: the queen's, where tickets lie."""
+
+    def __init__(self, queen: str, desk: LedgerDesk, open_ledger: Opened, domains: Mapping[str, Sequence[str]]) -> None:
+        self.queen, self.desk, self.domains, self._open_ledger = queen, desk, domains, open_ledger
+
+    async def over(self, agent: str, work: Callable[[Ledger], Awaitable[Any]]) -> Any:
+        """What `work` makes of an agent's ledger. Raises `InvalidInput` for an agent that has none."""
+        ledger = await self._open_ledger(agent)
+        if ledger is None:
+            raise InvalidInput(f"agent {agent!r} has no runs here")
+        try:
+            return await work(ledger)
+        finally:
+            await ledger.close()
+
+    async def write(self, agent: str, run: str, step: Callable[[RunState], Step | None]) -> dict[str, Any]:
+        """Add a step to a run, beside other writers; none where there is nothing to do. The run's state then."""
+
+        async def work(ledger: Ledger) -> dict[str, Any]:
+            journal = RunJournal(ledger, run)
+            while (await journal.load()).seq:
+                wanted = step(journal.state)
+                if wanted is None:
+                    return await document_of(run, journal.state, LedgerDesk(ledger))
+                try:
+                    await journal.append([wanted])
+                except RunTaken:
+                    continue
+            raise InvalidInput(f"agent {agent!r} has no run {run!r}")
+
+        found: dict[str, Any] = await self.over(agent, work)
+        return found
+
+
+def fleet_tools(fleet: Fleet) -> Sequence[Tool]:
+    """All of them."""
+    return [*_looking(fleet), *_steering(fleet), _settling(fleet)]
+
+
+def _looking(fleet: Fleet) -> Sequence[Tool]:
+    @tool
+    async def look_at_run(agent: str, run: str) -> dict[str, Any]:
+        """See where a run of an agent is, and for whom it waits."""
+        return await fleet.write(agent, run, lambda _: None) if run else {"agent": agent, "status": "silent"}
+
+    @tool
+    async def assign(context: ToolContext, task: str, inputs: dict[str, Any], agent: str = "") -> dict[str, Any]:
+        """Give a task to the agent that fits it best, or to a named one. It runs its own worker with these inputs."""
+        name = agent or chosen(task.split(), fleet.domains.items())
+        if not name:
+            raise InvalidInput(f"nobody here can handle {task[:80]!r}: {', '.join(fleet.domains) or 'there are no agents'}")
+        fit = can_handle(task.split(), fleet.domains.get(name, ()))
+        id = await fleet.over(name, lambda ledger: assign_to(ledger, context.call, inputs))
+        return {"agent": name, "run": id, "level": str(fit.level), "why": fit.why}
+
+    return [look_at_run, assign]
+
+
+def _steering(fleet: Fleet) -> Sequence[Tool]:
+    @tool
+    async def pause(agent: str, run: str, why: str = "") -> dict[str, Any]:
+        """Hold a run up."""
+        return await _paused(fleet, agent, run, why)
+
+    @tool
+    async def resume(agent: str, run: str) -> dict[str, Any]:
+        """Let a run go on that was held up."""
+        return await _resumed(fleet, agent, run)
+
+    @tool
+    async def restart(agent: str, run: str) -> dict[str, Any]:
+        """Give a run up and begin it anew, with what it was given."""
+        return await _restarted(fleet, agent, run)
+
+    return [pause, resume, restart]
+
+
+def _settling(fleet: Fleet) -> Tool:
+    @tool
+    async def settle_ticket(ticket: dict[str, Any], decision: str) -> dict[str, Any]:
+        """Do what a person decided about a ticket: resume, restart, cancel or leave. Closes the ticket."""
+        word = decision.strip().lower()
+        if word not in _ANSWERS:
+            raise InvalidInput(f"answer with {', '.join(_ANSWERS)}, not {decision[:80]!r}")
+        agent, run = str(ticket["agent"]), str(ticket["run"])
+        done = await _settled(fleet, agent, run, word) if run else {"status": "noted"}
+        action = JudgmentAction.ESCALATE if word == "cancel" else JudgmentAction.ACCEPT
+        await fleet.desk.decide(Decision(item=str(ticket["id"]), action=action, by=fleet.queen, because=word))
+        return {"decision": word, **{key: done[key] for key in ("run", "status") if key in done}}
+
+    return settle_ticket
+
+
+async def _settled(fleet: Fleet, agent: str, run: str, word: str) -> dict[str, Any]:
+    if word == "restart":
+        return await _restarted(fleet, agent, run)
+    if word == "cancel":
+        return await fleet.write(agent, run, lambda state: _end(fleet, state))
+    if word == "resume":
+        return await _resumed(fleet, agent, run)
+    return await fleet.write(agent, run, lambda _: None)
+
+
+async def _paused(fleet: Fleet, agent: str, run: str, why: str) -> dict[str, Any]:
+    def step(state: RunState) -> Step | None:
+        return None if state.outcome or state.paused else Paused(fleet.queen, why)
+
+    return await fleet.write(agent, run, step)
+
+
+async def _resumed(fleet: Fleet, agent: str, run: str) -> dict[str, Any]:
+    return await fleet.write(agent, run, lambda state: Continued(fleet.queen) if state.paused and not state.outcome else None)
+
+
+async def _restarted(fleet: Fleet, agent: str, run: str) -> dict[str, Any]:
+    """The new run is called after the old one: begun twice, it is one."""
+    again = f"{run}-again"
+
+    async def work(ledger: Ledger) -> dict[str, Any]:
+        old, new = RunJournal(ledger, run), RunJournal(ledger, again)
+        state = await old.load()
+        if state.seq == 0:
+            raise InvalidInput(f"agent {agent!r} has no run {run!r}")
+        if (await new.load()).seq == 0:
+            writing = Writing(new.state, Plan(state.spec))
+            worker = state.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            begin(writing, Started(worker, dict(state.inputs)))
+            await new.append(writing.steps)
+        return await document_of(again, new.state, LedgerDesk(ledger))
+
+    await fleet.write(agent, run, lambda state: _end(fleet, state))
+    found: dict[str, Any] = await fleet.over(agent, work)
+    return found
+
+
+def _end(fleet: Fleet, state: RunState) -> Step | None:
+    return None if state.outcome else Ended("cancelled", f"given up by {fleet.queen}")

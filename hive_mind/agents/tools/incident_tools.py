@@ -1,0 +1,153 @@
+"""The tools of the bundled worker: read a folder of notes, learn them, find what contradicts, settle it, and report with sources.
+
+None of it needs a language model. What the gate would not let out of the agent's memory does not stand in the report either.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hive_mind.agents.learning import LearningSteps
+from hive_mind.agents.loop import turn
+from hive_mind.agents.tools.memory_tools import source_of, told
+from hive_mind.cognition.reader import Reader
+from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.base import Memory
+from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.model.content import Candidate, Content
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit
+from hive_mind.tools.base import Tool
+from hive_mind.tools.functions import tool
+
+ReadText = Callable[[Path], str | None]
+"""The text of a file; None where it has none that can be read."""
+_FILES_MAX = 500
+_FACTS_MAX = 500
+_CONFIDENCE = 0.9
+
+Told = dict[str, Any]
+
+
+def incident_tools(memory: Memory, reader: Reader, run: str, read_text: ReadText) -> Sequence[Tool]:
+    """All five, for one run."""
+    return [_list_notes(read_text), _learn_notes(memory, reader, read_text), *_judging(memory, run)]
+
+
+def _list_notes(read_text: ReadText) -> Tool:
+    @tool
+    def list_notes(folder: str) -> Told:
+        """Look which notes a folder has. Gives files that can be read, and those that can't."""
+        root = Path(folder)
+        if not root.is_dir():
+            raise InvalidInput(f"{folder!r} is no folder; give one with notes")
+        paths = sorted(path for path in root.rglob("*") if path.is_file())
+        readable = [path for path in paths[:_FILES_MAX] if read_text(path)]
+        left_out = [str(path.relative_to(root)) for path in paths if path not in readable]
+        if not readable:
+            raise InvalidInput(f"{folder!r} has no notes that can be read")
+        return {"folder": folder, "files": [str(path.relative_to(root)) for path in readable], "left_out": left_out}
+
+    return list_notes
+
+
+def _learn_notes(memory: Memory, reader: Reader, read_text: ReadText) -> Tool:
+    @tool(timeout_s=3_600)
+    async def learn_notes(notes: Told) -> Told:
+        """Learn each note. Gives what may be shown of the facts; the rest is counted."""
+        shown: list[Told] = []
+        held: dict[str, int] = {}
+        for name in notes["files"]:
+            text = await asyncio.to_thread(read_text, Path(notes["folder"]) / name)
+            learned = await turn(LearningSteps(memory, reader), Content(text or "", name, is_whole=True))
+            for fact in learned.facts:
+                decision = decide(fact, PromotionSettings())
+                if decision.is_shared:
+                    shown.append(told(fact))
+                else:
+                    held[decision.reason] = held.get(decision.reason, 0) + 1
+        return {"facts": shown[:_FACTS_MAX], "count": len(shown), "held_back": held}
+
+    return learn_notes
+
+
+def _judging(memory: Memory, run: str) -> Sequence[Tool]:
+    @tool(timeout_s=3_600)
+    async def compare(learned: Told) -> list[Told]:
+        """Find what contradicts the facts that were learned, here and in the hive."""
+        pairs = [await _conflicts(memory, fact) for fact in learned["facts"]]
+        found = {frozenset((one["id"], one["rival_id"])): one for pair in pairs for one in pair}
+        return list(found.values())
+
+    @tool
+    async def settle(conflicts: list[Told], decision: str) -> list[Told]:
+        """Do what a person decided about each: "notes", "memory" or "both", or one word for each conflict in their order."""
+        words = decision.lower().replace(",", " ").split()
+        if not words or not set(words) <= {"notes", "memory", "both"} or len(words) not in (1, len(conflicts)):
+            raise InvalidInput(f'answer with "notes", "memory" or "both", once or {len(conflicts)} times, not {decision[:80]!r}')
+        chosen = words * len(conflicts) if len(words) == 1 else words
+        return [await _settled(memory, run, one, word) for one, word in zip(conflicts, chosen, strict=True)]
+
+    @tool
+    async def write_report(learned: Told, conflicts: list[Told], settled: list[Told] | None = None) -> str:
+        """A report in Markdown; each line that states something names its source."""
+        return report_of(learned, conflicts, settled or [])
+
+    return [compare, settle, write_report]
+
+
+async def _conflicts(memory: Memory, fact: Told) -> list[Told]:
+    hits: Sequence[Hit] = await memory.search_facts(fact["text"], 20)
+    rivals = next((hit.rivals for hit in hits if hit.fact.id == fact["id"]), ())
+    others = [
+        rival for rival in rivals if set(rival.sources) != set(fact["sources"]) and decide(rival, PromotionSettings()).is_shared
+    ]
+    return [_conflict(fact, rival) for rival in others]
+
+
+def _conflict(fact: Told, rival: Fact) -> Told:
+    about = {"rival_id": rival.id, "rival": rival.content, "rival_sources": list(rival.sources)}
+    return {"id": fact["id"], "notes": fact["text"], "sources": fact["sources"], **about}
+
+
+async def _settled(memory: Memory, run: str, one: Told, word: str) -> Told:
+    """Only what this agent keeps itself can change; what others say stays theirs."""
+    told_so = one | {"decision": word}
+    loser = _loser(told_so)
+    known = await memory.get_fact(loser) if word != "both" else None
+    if known is None:
+        return told_so | {"changed": False}
+    # Called again after a crash, it finds that it did so before.
+    if known.is_current:
+        winner = one["notes"] if word == "notes" else one["rival"]
+        await memory.supersede(loser, Candidate(winner, known.concept, _CONFIDENCE), source_of(run))
+    return told_so | {"changed": True}
+
+
+def _loser(settled: Told) -> str:
+    return str(settled["rival_id"] if settled["decision"] == "notes" else settled["id"])
+
+
+def report_of(learned: Told, conflicts: Sequence[Told], settled: Sequence[Told]) -> str:
+    """What was learned, by source, and what was found to contradict it."""
+    lines = ["# Incident review"]
+    by_source: dict[str, list[str]] = {}
+    lost = {_loser(one) for one in settled if one["changed"]}
+    for fact in (one for one in learned["facts"] if one["id"] not in lost):
+        by_source.setdefault(fact["sources"][0], []).append(" ".join(fact["text"].split()))
+    for source, texts in by_source.items():
+        lines += [f"## {source}", *(f"- {text} [{source}]" for text in texts)]
+    lines += [f"## Contradictions: {len(conflicts)}"]
+    decided = {(one["id"], one["rival_id"]): one for one in settled}
+    lines += [_line(one, decided.get((one["id"], one["rival_id"]))) for one in conflicts]
+    if held := learned["held_back"]:
+        lines += ["## Kept to itself", *(f"- {counted(count, 'fact')}: {why} [the gate]" for why, count in held.items())]
+    return "\n".join(lines)
+
+
+def _line(one: Told, settled: Told | None) -> str:
+    here, there = " ".join(one["notes"].split()), " ".join(one["rival"].split())
+    said = f"- {here} [{one['sources'][0]}] against: {there} [{one['rival_sources'][0]}]"
+    return f"{said} — a person decided: {settled['decision']}" if settled else said

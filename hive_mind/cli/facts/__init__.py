@@ -1,0 +1,1 @@
+"""Commands on what an agent knows."""

@@ -1,0 +1,158 @@
+"""`hive-mind erase`: forget a subject, a source, an agent or a fact for good, everywhere, and sign who has."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.facts.fact_ids import fact_called
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.cli.running import FAILED, command
+from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
+from hive_mind.model.erasure import Erasure, erasure_of
+from hive_mind.runtime.agent_files import is_kept
+from hive_mind.runtime.erasure.erasing_at_home import Erased, erase_from_agents, erase_from_copies, look_for_residue
+from hive_mind.runtime.erasure.receipts import Receipt, kept, now_ms, signed
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import kept_facts
+
+_SHOWN = 10
+
+Subject = Annotated[str, typer.Option("--subject", help="Whatever names it, word for word: a person, a place, a project.")]
+Source = Annotated[str, typer.Option("--source", help="Whatever only this source said: a file, a feed, a person.")]
+ErasedAgent = Annotated[str, typer.Option("--agent", "-a", help="Whatever this agent learned or said.")]
+FactId = Annotated[str, typer.Option("--fact", help="One fact, by its id or the beginning of it.")]
+Confirmed = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "erase",
+        epilog=examples('hive-mind erase --subject "Ada Lovelace"', "hive-mind erase --source mail/2024-03.txt --yes"),
+    )(erase)
+
+
+@command
+async def erase(
+    subject: Subject = "",
+    source: Source = "",
+    agent: ErasedAgent = "",
+    fact: FactId = "",
+    yes: Confirmed = False,
+    fleet: fleets.Fleet = "",
+    timeout_s: fleets.Timeout = 60.0,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Forget something for good: facts, texts, vectors, graphs, journals, backups, on every member of a fleet that runs here.
+
+    It is refused from then on, by digests: nothing of it is kept. Members that are away hear of it when they are back, before
+    anything else. The receipt says who has confirmed and who is still owed; while somebody is, this fails: run it again.
+    """
+    settings = settings_for(home, embed="none")
+    wanted = [await _wanted(settings, subject, source, agent, fact)]
+    erased = Erased(texts={subject} - {""})
+    running = await _erased_from_fleets(settings, fleet, wanted, erased, timeout_s=timeout_s, is_dry=not yes)
+    await erase_from_agents(settings, _agents_but(settings, running), wanted, erased, is_dry=not yes)
+    await erase_from_copies(settings.home, wanted, erased, is_dry=not yes)
+    if not yes:
+        _show_dry(erased, output)
+        return
+    look_for_residue(settings.home, erased)
+    receipt = signed(
+        settings.home,
+        Receipt(tuple(one.key for one in wanted), tuple(erased.confirmed), tuple(erased.owed), now_ms()),
+    )
+    _show(receipt, kept(settings.home, receipt), output)
+    if not receipt.is_complete:
+        raise typer.Exit(FAILED)
+
+
+async def _wanted(settings: Settings, subject: str, source: str, agent: str, fact: str) -> Erasure:
+    given = [name for name in (subject, source, agent, fact) if name]
+    if len(given) != 1:
+        raise InvalidInput("say what is to be erased: one of --subject, --source, --agent and --fact")
+    if fact:
+        return erasure_of("fact", await _fact_id(settings, fact))
+    return erasure_of("subject" if subject else "source" if source else "agent", given[0])
+
+
+async def _fact_id(settings: Settings, given: str) -> str:
+    """In full, as some agent of this home has it; one that is given in full need not be here."""
+    try:
+        erasure_of("fact", given)
+    except InvalidInput:
+        return (await fact_called(_Kept(settings), given)).id
+    return given
+
+
+class _Kept:
+    """The facts of all agents of a home, in a fleet or not."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def facts_with_prefix(self, prefix: str) -> "list[_Id]":
+        found = (fact.id for agent in _agents_of(self._settings) for fact in kept_facts(self._settings, agent))
+        return [_Id(id) for id in sorted(set(found)) if id.startswith(prefix)]
+
+
+class _Id:
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+
+async def _erased_from_fleets(
+    settings: Settings, fleet: str, wanted: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
+) -> set[str]:
+    """Let every fleet of the home that runs erase it; the agents that are theirs."""
+    theirs: set[str] = set()
+    for name in [fleet] if fleet else fleets.fleets_in(settings.home):
+        from hive_mind.control.erasing import erase_from_fleet
+
+        async with fleets.opened(settings.home, name) as controller:
+            theirs |= await erase_from_fleet(controller, wanted, erased, timeout_s=timeout_s, is_dry=is_dry)
+    return theirs
+
+
+def _agents_of(settings: Settings) -> list[str]:
+    folder = settings.home / "agents"
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return [name for name in names if is_kept(settings, name)]
+
+
+def _agents_but(settings: Settings, running: set[str]) -> list[str]:
+    return [name for name in _agents_of(settings) if name not in running]
+
+
+def _show_dry(erased: Erased, output: Format) -> None:
+    if output is Format.JSON:
+        show_json({"would_erase": list(dict.fromkeys(erased.facts)), "from": plain(erased.confirmed), "owed": plain(erased.owed)})
+        return
+    for one in erased.confirmed:
+        show(f"{one.who}: {counted(one.facts, 'fact')}, {counted(one.episodes, 'text')}")
+    contents = list(dict.fromkeys(erased.facts))
+    for content in contents[:_SHOWN]:
+        show(f"  {content}")
+    if len(contents) > _SHOWN:
+        show(f"  and {len(contents) - _SHOWN:,} more")
+    for owed in erased.owed:
+        show(f"can't be done here: {owed.who}: {owed.why}")
+    say("nothing was changed: add --yes to erase it for good")
+
+
+def _show(receipt: Receipt, path: Path, output: Format) -> None:
+    if output is Format.JSON:
+        show_json(plain(receipt) | {"file": str(path), "is_complete": receipt.is_complete})
+        return
+    for one in receipt.confirmed:
+        show(f"erased: {one.who}: {counted(one.facts, 'fact')}, {counted(one.episodes, 'text')}")
+    for owed in receipt.owed:
+        show(f"owed: {owed.who}: {owed.why}")
+    show(f"receipt: {path}")

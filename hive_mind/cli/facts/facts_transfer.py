@@ -1,0 +1,165 @@
+"""`hive-mind facts export` and `import`: a whole memory as JSON Lines, to keep, to move, to read in an editor."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.learning.file_lines import FileLines, lines_of
+from hive_mind.cli.learning.files import STDIN, refuse_replacing
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
+from hive_mind.cli.output import Report, progress, show, show_json
+from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.transfer.exporting import write_records
+from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
+from hive_mind.memory.transfer.unindexed import Unindexed
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.erasure.copies import note_copy
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import opened_store, unindexed
+from hive_mind.store.base import FactStore
+
+Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
+Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add both commands."""
+    group.command("export", epilog=examples("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz"))(
+        export
+    )
+    group.command("import", epilog=examples("hive-mind facts import memory.jsonl --agent copy"))(import_)
+
+
+@command
+async def export(
+    file: Target = STDIN,
+    force: options.Force = False,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Write everything as JSON Lines.
+
+    What was learned word for word, its facts with their sources, and the links between them.
+    """
+    if file == STDIN and output is Format.JSON:
+        raise InvalidInput(
+            "standard output is taken by the export, which is JSON Lines already: name a FILE, or leave --output away"
+        )
+    if file != STDIN:
+        refuse_replacing(Path(file), force=force)
+    settings = for_copying(settings_for(home), agent)
+    if file != STDIN and settings.store != "memory":
+        note_copy(settings.home, Path(file), "facts", agent)
+    async with opened_store(settings, agent) as store:
+        export = _Export(store)
+        if file == STDIN:
+            await _to_stdout(export.lines())
+            return
+        lines = await _to_file(export.lines(), Path(file))
+    if output is Format.JSON:
+        show_json({"file": file, "facts": export.facts, "lines": lines})
+    else:
+        show(f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})")
+
+
+@command
+def import_(
+    file: Origin,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> Coroutine[Any, Any, None]:
+    """Take in what `export` wrote.
+
+    All of it, or nothing when a line is bad. Facts that are known already gain the sources of the file; nothing is forgotten.
+    Interrupted, it goes on where it stopped the next time.
+    """
+    return _import(file, lines_of(file), settings_for(home, embed, model), agent, output)
+
+
+async def _import(file: str, lines: FileLines, settings: Settings, agent: str, output: Format) -> None:
+    with lines, progress("lines") as report:
+        async with unindexed(settings, agent) as target:
+            try:
+                done = await _taken_in(target, lines, report)
+            except InvalidInput as error:
+                # What is wrong is in the file and not in the call.
+                raise CommandError(f"{file}: {error}") from error
+    if not done.lines:
+        raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
+    if output is Format.JSON:
+        show_json({"file": file, "agent": agent, "facts": done.facts, "added": done.added, "skipped_lines": done.skipped_lines})
+        return
+    earlier = f" (the first {counted(done.skipped_lines, 'line')} were taken in before)" if done.skipped_lines else ""
+    show(f"{file}: {counted(done.facts, 'fact')}, {done.added:,} of them new to agent {agent!r}{earlier}")
+
+
+async def _taken_in(target: Unindexed, lines: FileLines, report: Report) -> Imported:
+    """Raises `Stopped`, saying how far it came, when it is cancelled."""
+    reached = 0, 0
+
+    def tell(done: int, total: int, what: str) -> None:
+        nonlocal reached
+        reached = (done, total) if total else reached
+        report(done, total, what)
+
+    batch = BATCH_EMBEDDED if target.embeds else BATCH_RECORDS
+    try:
+        return await import_all(lines, target.keep, target.meta, batch_records=batch, progress=tell)
+    except asyncio.CancelledError:
+        done, total = reached
+        far = f"{done:,} of {counted(total, 'line')} are kept" if done else "nothing was imported yet"
+        raise Stopped(f"stopped; {far}: import the same again to go on") from None
+
+
+class _Export:
+    """What a database holds as lines, and how many current facts there were."""
+
+    def __init__(self, store: FactStore) -> None:
+        self._store, self.facts = store, 0
+
+    def lines(self) -> AsyncIterator[str]:
+        return write_records(self._store, self._counted())
+
+    async def _counted(self) -> AsyncIterator[Sequence[Fact]]:
+        async for facts in self._store.facts():
+            self.facts += sum(fact.is_current for fact in facts)
+            yield facts
+
+
+async def _to_stdout(lines: AsyncIterator[str]) -> None:
+    async for line in lines:
+        sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def _to_file(lines: AsyncIterator[str], path: Path) -> int:
+    """Written beside it first, so that an interruption leaves no half a file under the name. Returns the lines."""
+    # A name nobody else has: neither a second export nor a file of somebody's own.
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    count = 0
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+            async for line in lines:
+                file.write(line + "\n")
+                count += 1
+            # An export is the second copy of a memory: on disk before it gets its name.
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        raise CommandError(f"{path}: can't be written ({error.strerror}); give another name") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count

@@ -1,0 +1,179 @@
+"""`hive-mind graph`: explore how an agent's facts hang together, also while the agent runs."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import indent
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.facts.graph_picture import as_dot, as_svg
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
+from hive_mind.cli.output import plain, progress, short_id, show, show_document, show_json, show_table
+from hive_mind.cli.running import command
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.wiring import open_graph
+from hive_mind.store.graph import TABLES, Edge, Graph, Neighbourhood, Thing
+
+
+class Form(StrEnum):
+    """How a part of the graph is given."""
+
+    TEXT = "text"
+    JSON = "json"
+    DOT = "dot"
+    SVG = "svg"
+
+
+Name = Annotated[str, typer.Argument(metavar="THING", help="An entity's name, or the id of a fact or its first characters.")]
+Output = Annotated[
+    Form, typer.Option("--output", "-o", help="text for people, json for programs, dot for Graphviz, svg to look at.")
+]
+
+group = typer.Typer(
+    name="graph", help="Explore how facts hang together: around one, between two, or by a query.", no_args_is_help=True
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'))
+
+
+@group.command(
+    "show", epilog=examples('hive-mind graph show "Pump D4"', "hive-mind graph show 4f1a2b3c --depth 2 -o svg > d4.svg")
+)
+@command
+async def show_around(
+    thing: Name,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="How many edges far.")] = 1,
+    limit: options.Limit = 50,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: Output = Form.TEXT,
+) -> None:
+    """Show what lies around a fact, an episode or an entity."""
+    async with _graph_of(agent, home) as graph:
+        found = await graph.neighbourhood(thing, depth, limit)
+    if output is not Form.TEXT:
+        _give(found.things, found.edges, output, plain(found))
+        return
+    show(found.centre.text, style="bold")
+    show(f"{found.centre.kind} {found.centre.id} {found.centre.state}".rstrip(), style="dim")
+    show_table(["", "", ""], _branches(found))
+    if found.is_cut:
+        show(f"\nmore lies around it than {limit}: see it with --limit", style="dim")
+
+
+@group.command(epilog=examples('hive-mind graph path "Pump D4" "Hall 2"', "hive-mind graph path 4f1a2b3c Ines --max-length 6"))
+@command
+async def path(
+    start: Annotated[str, typer.Argument(metavar="FROM", help="An entity's name, or the id of a fact.")],
+    end: Annotated[str, typer.Argument(metavar="TO", help="The same.")],
+    max_length: Annotated[int, typer.Option(min=1, max=6, help="At most this many edges.")] = 4,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="At most this many paths.")] = 3,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: Output = Form.TEXT,
+) -> None:
+    """Show the shortest ways between two things, through facts."""
+    async with _graph_of(agent, home) as graph:
+        paths = await graph.path(start, end, max_length, limit)
+    things = {thing.id: thing for one in paths for thing in one.things}
+    if output is not Form.TEXT:
+        _give(things.values(), dict.fromkeys(edge for one in paths for edge in one.edges), output, plain(paths))
+        return
+    if not paths:
+        show(f"No path of up to {max_length} edges.")
+    for number, one in enumerate(paths):
+        if number:
+            show()
+        for thing, edge in zip_longest(one.things, one.edges):
+            show(f"{_called(thing)}  {thing.text}")
+            if edge:
+                show(f"  {_arrow(edge, thing)}", style="dim")
+
+
+@group.command(
+    epilog=examples('hive-mind graph query "MATCH (f:Fact)-[:MENTIONS]->(e) RETURN e.name, count(f)"')
+    + indent(f"\n\nTables:\n{TABLES}", "  ")
+)
+@command
+async def query(
+    cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="What to look for; it can only read.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most this many rows.")] = 1000,
+    timeout_s: Annotated[float, typer.Option("--timeout", min=0.1, max=3600, help="Seconds it may take.")] = 10.0,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Ask in Cypher, as Kuzu speaks it."""
+    async with _graph_of(agent, home) as graph:
+        rows = await graph.query(cypher, limit, timeout_s)
+    if output is Format.JSON:
+        show_json(plain(rows))
+        return
+    show_table(rows.columns, [[_cell(value) for value in row] for row in rows.rows])
+    if rows.cut:
+        show(f"\n{rows.cut}", style="dim")
+
+
+@asynccontextmanager
+async def _graph_of(agent: str, home: Path | None) -> AsyncIterator[Graph]:
+    settings = for_copying(settings_for(home, embed="none"), agent)
+    with progress("") as report:
+        async with open_graph(settings, agent, report) as graph:
+            yield graph
+
+
+def _give(things: Iterable[Thing], edges: Iterable[Edge], form: Form, value: object) -> None:
+    if form is Form.JSON:
+        show_json(value)
+    elif not things:
+        raise InvalidInput("there is nothing to draw: the two are not joined, or only by a longer way (--max-length)")
+    else:
+        show_document((as_dot if form is Form.DOT else as_svg)(tuple(things), tuple(edges)))
+
+
+def _branches(found: Neighbourhood) -> Iterator[tuple[str, str, str]]:
+    """One row for each edge: what it leads to, below the thing it was found from."""
+    things = {thing.id: thing for thing in found.things}
+    known = {found.centre.id}
+    below: dict[str, list[tuple[Edge, Thing, bool]]] = {}
+    for edge in found.edges:
+        near, far = (edge.from_id, edge.to_id) if edge.from_id in known else (edge.to_id, edge.from_id)
+        below.setdefault(near, []).append((edge, things[far], far not in known))
+        known.add(far)
+
+    def rows(thing: Thing, margin: str) -> Iterator[tuple[str, str, str]]:
+        for edge, other, is_new in below.get(thing.id, ()):
+            yield f"{margin}{_arrow(edge, thing)}", _called(other), other.text
+            if is_new:
+                yield from rows(other, margin + "  ")
+
+    return rows(found.centre, "")
+
+
+def _arrow(edge: Edge, thing: Thing) -> str:
+    return f"→ {edge.relation}" if edge.from_id == thing.id else f"← {edge.relation}"
+
+
+def _called(thing: Thing) -> str:
+    state = "" if thing.state in ("", "current") else f", {thing.state}"
+    return f"{thing.kind} {short_id(thing.id)}{state}"
+
+
+def _cell(value: object) -> str:
+    match value:
+        case str():
+            return value
+        case {"_label": str(label), **rest}:
+            return f"{label} {rest.get('content') or rest.get('name') or rest.get('title') or rest.get('id') or ''}".rstrip()
+        case None:
+            return ""
+        case _:
+            return str(value)

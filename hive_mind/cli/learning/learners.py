@@ -1,0 +1,121 @@
+"""Who learns: an agent whose database is here, or one of a fleet, which runs in a process of its own."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from hive_mind.agents.learning import Progress
+from hive_mind.cli.fleet.agents import FleetAgent
+from hive_mind.cognition.reader import LeftOut
+from hive_mind.model.content import Content
+
+# At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.
+_PART_CHARACTERS = 200_000
+
+
+class LearnedFigures(Protocol):
+    """What learning did, as far as known."""
+
+    @property
+    def facts(self) -> Sequence[object]:
+        """`Fact`s, or their ids of an agent that runs elsewhere."""
+        ...
+
+    @property
+    def added(self) -> int:
+        """How many are new."""
+        ...
+
+    @property
+    def confirmed(self) -> int:
+        """How many another source had said before."""
+        ...
+
+    @property
+    def skipped(self) -> int:
+        """How many were too unsure to keep."""
+        ...
+
+    @property
+    def missing(self) -> str:
+        """What there was no getting, "" for nothing."""
+        ...
+
+    @property
+    def former(self) -> int:
+        """How many the source said before and says no longer."""
+        ...
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """How often something was left out for each reason."""
+        ...
+
+    @property
+    def left_out(self) -> Sequence[LeftOut]:
+        """What was left out, where that is known."""
+        ...
+
+
+class Learner(Protocol):
+    """Takes in content: an agent, or one that runs elsewhere."""
+
+    async def learn_from_content(self, content: Content, progress: Progress, /) -> LearnedFigures:
+        """Durable when this returns. `progress` gets how much of it is, of how much."""
+        ...
+
+
+class RemoteLearned(NamedTuple):
+    """What an agent elsewhere said that it did."""
+
+    facts: Sequence[str]
+    added: int
+    confirmed: int
+    skipped: int
+    missing: str = ""
+    former: int = 0
+    episode: str = ""
+    reasons: Mapping[str, int] = {}
+    left_out: Sequence[LeftOut] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLearner:
+    """An agent of a fleet that runs, as one that learns."""
+
+    agent: FleetAgent
+
+    async def learn_from_content(self, content: Content, progress: Progress, /) -> RemoteLearned:
+        """Durable when this returns; what is worth sharing is with the hive soon."""
+        parts, done = parts_of(content.text), list[RemoteLearned]()
+        for part in parts:
+            done.append(await self._learn_part(part, content, is_whole=content.is_whole and len(parts) == 1))
+            progress(len(done), len(parts))
+        facts = [fact for one in done for fact in one.facts]
+        added, confirmed, skipped = (sum(column) for column in zip(*(one[1:4] for one in done), strict=True))
+        missing = dict.fromkeys(one.missing for one in done if one.missing)
+        former = done[0].former if len(parts) == 1 or not content.is_whole else await self._replace(content.source, done)
+        reasons = sum((Counter(one.reasons) for one in done), Counter[str]())
+        return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing), former, reasons=reasons)
+
+    async def _learn_part(self, text: str, content: Content, *, is_whole: bool) -> RemoteLearned:
+        told = {"text": text, "source": content.source, "said_at": content.said_at, "title": content.title}
+        reply = await self.agent.call("learn", **told, **({"whole": True} if is_whole else {}))
+        done = (reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
+        return RemoteLearned(*done, reply.get("former", 0), reply.get("episode", ""), reply.get("left_out", {}))
+
+    async def _replace(self, source: str, parts: Sequence[RemoteLearned]) -> int:
+        """All parts together are the whole: none of them takes the place of another."""
+        reply = await self.agent.call("replace", source=source, episodes=[part.episode for part in parts])
+        return int(reply["former"])
+
+
+def parts_of(text: str) -> list[str]:
+    """A text in parts that fit a request, each of whole lines where a line is not longer than a part."""
+    parts, start = list[str](), 0
+    while len(text) - start > _PART_CHARACTERS:
+        end = text.rfind("\n", start, start + _PART_CHARACTERS) + 1 or start + _PART_CHARACTERS
+        parts.append(text[start:end])
+        start = end
+    return [*parts, text[start:]]

@@ -1,0 +1,1 @@
+"""Commands on rules, the inbox and the judge."""

@@ -1,0 +1,184 @@
+"""`hive-mind inbox`: what agents want a person to decide. The first decision counts, by any person; later ones are comments."""
+
+from collections.abc import Coroutine
+from typing import Annotated, Any
+
+import typer
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.cli import options
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import say, short_id, show, show_json
+from hive_mind.cli.review.inbox_deciding import ALL_BUT_QUESTIONS, QUESTIONS, WITH_VALUE, decide, others_like, value_of, wish_of
+from hive_mind.cli.review.inbox_desk import Agent, desk_of, item_called, person
+from hive_mind.cli.review.inbox_shown import document_of, show_item, show_lines, show_views
+from hive_mind.cli.running import command
+from hive_mind.counted import counted
+from hive_mind.errors import DatabaseUnreadable, WireError
+from hive_mind.judge.items import ItemView, grouped
+from hive_mind.judge.judgment import JudgmentAction
+
+ItemId = Annotated[str, typer.Argument(metavar="ID", help="An item's id, or its first characters (6 or more).")]
+Because = Annotated[str, typer.Option("--because", help="Why; kept with the decision.")]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides.", show_default="your login")]
+Alike = Annotated[bool, typer.Option("--all", help="Decide all that wait for the same cause.")]
+
+group = typer.Typer(name="inbox", help="What agents ask of people: look at it, and decide.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, epilog=examples("hive-mind inbox list", 'hive-mind inbox reject 4f1a2b3c --because "seal was replaced"'))
+
+
+@group.command("list", epilog=examples("hive-mind inbox list", "hive-mind inbox list --all -n 50"))
+@command
+async def list_items(
+    every: Annotated[bool, typer.Option("--all", help="Also what is decided, one by one; what changed last first.")] = False,
+    limit: options.Limit = 20,
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """List what waits for a decision.
+
+    What waits longest comes first, and what has one cause is one line.
+    """
+    async with desk_of(home, agent) as desk:
+        views = await _latest(desk, agent, limit) if every else await desk.open(agent=agent)
+    if output is Format.JSON:
+        show_json([document_of(view) for view in views[:limit]])
+    elif not views:
+        show("Nothing was ever asked here." if every else "Nothing waits for you.")
+    elif every:
+        show_views(views)
+    else:
+        lines = grouped(views)
+        show_lines(lines[:limit])
+        if len(lines) > limit:
+            say(f"{limit} of {counted(len(lines), 'line')}: more with --limit")
+
+
+@group.command("show", epilog=examples("hive-mind inbox show 4f1a2b3c"))
+@command
+async def show_one(
+    id_: ItemId,
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show an item: what it is about, what each signal says, what was decided."""
+    async with desk_of(home, agent) as desk:
+        view = await item_called(desk, id_)
+        alike = len(await others_like(desk, view))
+    if output is Format.JSON:
+        show_json(document_of(view))
+    else:
+        show_item(view, alike)
+
+
+@group.command(epilog=examples("hive-mind inbox approve 4f1a2b3c", "hive-mind inbox approve 4f1a2b3c --all --as on-call"))
+@command
+async def approve(
+    id_: ItemId,
+    because: Because = "",
+    alike: Alike = False,
+    name: As = "",
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Let it pass as it is."""
+    wish = wish_of(JudgmentAction.ACCEPT, name, because=because, is_for_all=alike, kinds=ALL_BUT_QUESTIONS)
+    await decide(home, agent, id_, wish, output)
+
+
+@group.command(epilog=examples('hive-mind inbox reject 4f1a2b3c --because "seal was replaced" --wrong 9c0d1e2f'))
+@command
+async def reject(
+    id_: ItemId,
+    because: Because = "",
+    wrong: Annotated[list[str] | None, typer.Option("--wrong", metavar="FACT", help="A fact it relies on that is false.")] = None,
+    alike: Alike = False,
+    name: As = "",
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Do not let it pass."""
+    wish = wish_of(JudgmentAction.ESCALATE, name, because=because, is_for_all=alike, wrong=wrong or ())
+    await decide(home, agent, id_, wish, output)
+
+
+@group.command(epilog=examples('hive-mind inbox answer 4f1a2b3c "Since 2019."', "hive-mind inbox answer 4f1a2b3c - < answer.txt"))
+@command
+def answer(
+    id_: ItemId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads standard input.")],
+    because: Because = "",
+    name: As = "",
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> Coroutine[Any, Any, None]:
+    """Answer a question."""
+    wish = wish_of(JudgmentAction.ACCEPT, name, because=because, edit=value_of(text), kinds=QUESTIONS)
+    return decide(home, agent, id_, wish, output)
+
+
+@group.command(
+    epilog=examples('hive-mind inbox edit 4f1a2b3c "It leaves at ten."', "hive-mind inbox edit 4f1a2b3c - --json < value.json")
+)
+@command
+def edit(
+    id_: ItemId,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="What to use instead; - reads standard input.")],
+    is_json: Annotated[bool, typer.Option("--json", help="VALUE is JSON and not a text.")] = False,
+    because: Because = "",
+    name: As = "",
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> Coroutine[Any, Any, None]:
+    """Let it pass with another value."""
+    instead = value_of(value, is_json=is_json)
+    wish = wish_of(JudgmentAction.ACCEPT, name, because=because, edit=instead, kinds=WITH_VALUE)
+    return decide(home, agent, id_, wish, output)
+
+
+@group.command(epilog=examples('hive-mind inbox reopen 4f1a2b3c --because "there is a new report"'))
+@command
+async def reopen(
+    id_: ItemId,
+    because: Because = "",
+    name: As = "",
+    agent: Agent = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Let it be decided again.
+
+    What followed from the first decision is not undone.
+    """
+    async with desk_of(home, agent) as desk:
+        view = await item_called(desk, id_)
+        is_new = await desk.reopen(view.item.id, person(name), because)
+        view = await desk.view(view.item.id) or view
+    if output is Format.JSON:
+        show_json(document_of(view))
+    else:
+        show(f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}")
+
+
+async def _latest(desk: LedgerDesk, agent: str, limit: int) -> list[ItemView]:
+    views: list[ItemView] = []
+    for item_id in await desk.ids():
+        if len(views) == limit:
+            break
+        try:
+            view = await desk.view(item_id)
+        except (DatabaseUnreadable, WireError) as error:
+            say(f"left out: {error}", style="yellow")
+        else:
+            views += [view] if view and agent in ("", view.item.agent) else []
+    return views

@@ -1,0 +1,100 @@
+"""The desk that commands of `inbox` mean: opened shared, so that several people may decide; and its items by id."""
+
+import getpass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.cli.facts.fact_ids import PREFIX_CHARACTERS_MIN
+from hive_mind.cli.fleet.desks import desks_in
+from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.options import DEFAULT_AGENT, settings_for
+from hive_mind.cli.running import CommandError
+from hive_mind.errors import DatabaseLocked, InvalidInput
+from hive_mind.judge.items import ItemView
+from hive_mind.ledger.base import Ledger
+from hive_mind.runtime.agent_files import ledger_path
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
+
+_SHOWN = 5
+
+
+Agent = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        "-a",
+        help="What this agent asks.",
+        show_default="all that is asked, where a fleet is judged here; else default",
+        autocompletion=agent_names,
+    ),
+]
+
+
+@asynccontextmanager
+async def desk_of(home: Path | None, agent: str) -> AsyncIterator[LedgerDesk]:
+    """Where people decide for an agent, or for the fleet of the home folder; what nobody decided in time is decided first.
+
+    Looking at an agent that asked nothing makes no file.
+    """
+    settings = settings_for(home, embed="none")
+    ledger = await ledger_of(settings, _whose(settings.home, agent))
+    try:
+        desk = LedgerDesk(ledger)
+        await desk.expire()
+        yield desk
+    finally:
+        await ledger.close()
+
+
+def _whose(home: Path, agent: str) -> str:
+    desks = desks_in(home)
+    if agent:
+        return desks.get(agent, agent)
+    several = sorted(set(desks.values()))
+    if len(several) > 1:
+        raise InvalidInput(f"several fleets ask people here: say which with --agent ({', '.join(several)})")
+    return several[0] if several else DEFAULT_AGENT
+
+
+async def item_called(desk: LedgerDesk, given: str) -> ItemView:
+    """The one item whose id begins like this. Raises `InvalidInput` for none and for several."""
+    prefix = given.strip().lower()
+    ids = [id for id in await desk.ids() if id.startswith(prefix)] if len(prefix) >= PREFIX_CHARACTERS_MIN else []
+    if len(ids) > 1:
+        raise InvalidInput(f"{given!r} begins several ids ({', '.join(ids[:_SHOWN])}): give more of it")
+    view = await desk.view(ids[0]) if ids else None
+    if view is None:
+        least = f"the first {PREFIX_CHARACTERS_MIN} characters of an id, or more"
+        raise InvalidInput(f"there is no item {given!r}: give {least}; `hive-mind inbox list --all` shows them")
+    return view
+
+
+def person(name: str) -> str:
+    """Who decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
+    try:
+        found = name.strip() or getpass.getuser()
+    except (KeyError, OSError):
+        found = ""
+    if not found:
+        raise InvalidInput("nobody is logged in here under a name: say who decides with --as NAME")
+    return found
+
+
+async def ledger_of(settings: Settings, agent: str) -> Ledger:
+    """An agent's ledger, shared; an empty one in memory where there is none. Raises `CommandError` and what a ledger raises."""
+    if not ledger_path(settings, agent).exists():
+        empty: Ledger = await backends.load("ledger", "memory").open()
+        return empty
+    try:
+        return await open_ledger(settings, agent, is_shared=True)
+    except DatabaseLocked as error:
+        who = f"process {error.holder_pid}" if error.holder_pid else "another process"
+        message = f"{who} keeps the inbox of agent {agent!r} to itself while it runs; decide when it has ended"
+        raise CommandError(message) from error

@@ -1,0 +1,147 @@
+"""`hive-mind judge`: how the judge of an agent's facts does, at any time; and forgetting what it learned.
+
+All of it is read from the agent's ledger, which may be in use meanwhile.
+"""
+
+import time
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hive_mind.agents.judging.judge_learning import reset
+from hive_mind.agents.judging.judge_record import JudgeRecord, record_of
+from hive_mind.cli import options
+from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.output import say, show, show_json, show_table
+from hive_mind.cli.review.inbox_desk import ledger_of
+from hive_mind.cli.running import command
+from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.agent_files import ledger_path
+
+Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Whose judge.", autocompletion=agent_names)]
+
+
+class _Shows(TyperGroup):
+    """What is no command is an agent, or an option of `show`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """With `show` before it, where nothing else is called."""
+        is_called = args and (args[0] in self.commands or args[0] in ("-h", "--help"))
+        return super().parse_args(ctx, args if is_called else ["show", *args])
+
+
+group = typer.Typer(name="judge", cls=_Shows, help="How the judge of an agent's facts does: how sure, how right, at what cost.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(
+        group, epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1")
+    )
+
+
+@group.command(name="show", epilog=examples("hive-mind judge show reader-1", "hive-mind judge reader-1 -o json"))
+@command
+async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """Show how often it asks people, how often rules decide, how sure and how right it is, and what it costs.
+
+    How right it is follows from what people answered to its questions and to audits, each audit counting for as many facts as it
+    stands for.
+    """
+    ledger = await ledger_of(settings_for(home, embed="none"), agent)
+    try:
+        found = await record_of(ledger)
+    finally:
+        await ledger.close()
+    if output is Format.JSON:
+        show_json({"agent": agent} | document_of(found))
+    elif not found.figures.judged:
+        show(f"Nothing was judged for {agent} yet: `judge: {{facts: model}}` in a manifest has a model do it.")
+    else:
+        show_table(["", "", ""], _rows(found), right=[1])
+        _show_confidence(found)
+
+
+@group.command(name="reset", epilog=examples("hive-mind judge reset reader-1"))
+@command
+async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
+    """Forget how sure it has to be: the manifest says it again, and what people decided before does not count.
+
+    A running agent does so before it judges the next facts.
+    """
+    settings = settings_for(home, embed="none")
+    if not ledger_path(settings, agent).exists():
+        raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists who there is")
+    ledger = await ledger_of(settings, agent)
+    try:
+        await reset(ledger, time.time_ns() // 1_000_000)
+    finally:
+        await ledger.close()
+    say(f"{agent}: the threshold of the manifest holds again")
+
+
+def document_of(found: JudgeRecord) -> dict[str, Any]:
+    """As JSON has it."""
+    figures, cost, calibration = found.figures, found.cost, found.calibration
+    return {
+        "judged": figures.judged,
+        "escalated": figures.escalated,
+        "by_rule": figures.by_rule,
+        "unattended": figures.unattended,
+        "escalation_rate": figures.escalation_rate,
+        "rule_match_rate": figures.rule_match_rate,
+        "by_confidence": _keyed(figures.by_confidence),
+        "accept_accuracy_by_confidence": _keyed(calibration.accept_accuracy_by_confidence),
+        "retry_success_rate": calibration.retry_success_rate,
+        "recommended_threshold": calibration.recommended_threshold,
+        "threshold_by_goal_type": calibration.threshold_by_goal_type,
+        "threshold": found.threshold.value if found.threshold.is_learned else None,
+        "is_threshold_learned": found.threshold.is_learned,
+        "compared": found.compared,
+        "audits": found.audits,
+        "models": found.models,
+        "asked": cost.asked,
+        "tokens": cost.tokens,
+        "usd": cost.usd,
+        "unpriced": cost.unpriced,
+    }
+
+
+def _rows(found: JudgeRecord) -> list[tuple[str, str, str]]:
+    figures, cost, threshold = found.figures, found.cost, found.threshold
+    learned = "nothing: it may not decide alone" if threshold.value is None else f"{threshold.value:.2f}"
+    recommended = found.calibration.recommended_threshold
+    return [
+        ("judged", f"{figures.judged:,}", "facts, again where something had failed"),
+        ("a person is asked", _share(figures.escalation_rate), counted(figures.escalated, "judgement")),
+        ("a rule decides", _share(figures.rule_match_rate), counted(figures.by_rule, "judgement")),
+        ("nobody attends", f"{figures.unattended:,}", "shared unjudged, as `unattended: accept` says"),
+        ("audits", f"{found.audits:,}", "of what it let pass"),
+        ("answers", f"{found.compared:,}", "of people about what it would share"),
+        ("recommended", "–" if recommended is None else f"{recommended:.2f}", "threshold by these answers; –: none, or too few"),
+        ("threshold", learned if threshold.is_learned else "manifest's", "at work"),
+        ("tokens", f"{cost.tokens:,}", ", ".join(found.models) or "no model was asked"),
+        ("money", f"${cost.usd:,.4f}", f"without {cost.unpriced:,} of unknown price" if cost.unpriced else ""),
+    ]
+
+
+def _show_confidence(found: JudgeRecord) -> None:
+    right = found.calibration.accept_accuracy_by_confidence
+    rows = [
+        (f"{sure:.1f}", f"{count:,}", _share(right[sure]) if sure in right else "–")
+        for sure, count in found.figures.by_confidence.items()
+    ]
+    if rows:
+        show()
+        show_table(["sure", "judgements", "people agree"], rows, right=[0, 1, 2])
+
+
+def _keyed(by_confidence: dict[float, Any]) -> dict[str, Any]:
+    return {f"{confidence:g}": value for confidence, value in by_confidence.items()}
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"

@@ -1,0 +1,214 @@
+"""`hive-mind rules`: begin rules, check them, try them on what an agent knows, and learn them from what people decided."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.form_commands import FileKind, add_form_commands
+from hive_mind.cli.form_files import write_first
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
+from hive_mind.cli.review.rules_deciding import add_to
+from hive_mind.cli.running import command
+from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.forms.form import Form
+    from hive_mind.judge.mining import RuleProposal
+    from hive_mind.judge.rule_file import RuleFile
+    from hive_mind.judge.trial import Trial
+
+_HELP = "Begin rules, check them, try them, and learn them from what people decided."
+
+NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
+RuleFiles = Annotated[
+    list[Path] | None, typer.Argument(metavar="FILE", help="Files with rules.", show_default="those at work in the fleet")
+]
+On = Annotated[str, typer.Option("--on", metavar="FILE", help="Facts that `facts export` wrote, instead of an agent's.")]
+AtLeast = Annotated[int, typer.Option("--at-least", min=2, max=10_000, help="Decisions that a rule has to follow.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them there, on trial.", show_default=False)]
+
+group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group)
+
+
+@group.callback(
+    epilog=examples("hive-mind rules try rules/prices.yaml --agent harbour", "hive-mind rules propose --out rules/learned.yaml")
+)
+def rules() -> None:
+    """Begin rules, check them, try them, and learn them from what people decided.
+
+    A rule decides about a fact before others learn of it: it is shared, stays home, or waits for a person.
+    """
+
+
+@group.command(epilog=examples("hive-mind rules init", "hive-mind rules init rules/prices.yaml"))
+@command
+async def init(file: NewFile = Path("rules.yaml")) -> None:
+    """Write commented rules to go on from. A file that is there stays as it is."""
+    from hive_mind.judge.rule_file import FIRST
+
+    if write_first(file, FIRST):
+        say(f"{file} is written. Next: hive-mind rules validate {file}")
+
+
+@group.command("list", epilog=examples("hive-mind rules list", "hive-mind rules list --fleet town -o json"))
+@command
+async def list_rules(fleet: Fleet = "", home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """List the rules at work in a fleet, in the order in which they are asked."""
+    from hive_mind.cli.review.rules_found import at_work
+    from hive_mind.cli.review.rules_shown import show_rules
+
+    found = await at_work(settings_for(home).home, fleet)
+    if output is Format.JSON:
+        show_json([rule.model_dump(mode="json", by_alias=True) for rule in found])
+    elif not found:
+        show("No rules are at work here.")
+    else:
+        show_rules(found)
+
+
+@group.command("show", epilog=examples("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json"))
+@command
+async def show_rule(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show a rule that is at work, as a file would have it, and how often people decided as it says."""
+    from hive_mind.cli.review.rules_found import at_work, review_of, trials_by_people
+    from hive_mind.cli.review.rules_shown import agreed, plainly
+    from hive_mind.judge.rule_file import text_of_rules
+
+    where = settings_for(home).home
+    found = [one for one in await at_work(where, fleet) if one.id == rule]
+    if not found:
+        raise InvalidInput(f"there is no rule {rule!r} at work: hive-mind rules list shows them")
+    (trial,) = await trials_by_people(found, where, review_of(where, fleet).desk.agent)
+    if output is Format.JSON:
+        show_json(plainly(found[0], trial.record))
+        return
+    show(text_of_rules(found).rstrip())
+    say(agreed(trial.record), style="dim")
+
+
+@group.command(
+    "try",
+    epilog=examples("hive-mind rules try --agent harbour", "hive-mind rules try rules/*.yaml --on facts.jsonl -o json"),
+)
+@command
+async def try_rules(
+    files: RuleFiles = None,
+    on: On = "",
+    agent: Agent = "",
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Tell what each rule would do to what an agent knows, and how often people decided otherwise. Nothing is changed.
+
+    Rules on trial and retired ones are tried, too. "first" are the facts that no rule before it decides.
+    """
+    from hive_mind.cli.review.rules_found import at_work, cases_in, cases_of, read_files
+    from hive_mind.judge.trial import tried
+
+    where = settings_for(home)
+    wanted = read_files(files) if files else await at_work(where.home, fleet)
+    cases = cases_in(on) if on else await cases_of(where, fleet, agent)
+    trials = tried(wanted, cases)
+    if output is Format.JSON:
+        show_json({"facts": len(cases), "rules": [_plain(trial) for trial in trials]})
+        return
+    _show_trials(trials, len(cases))
+
+
+@group.command(epilog=examples("hive-mind rules propose", "hive-mind rules propose --at-least 20 --out rules/learned.yaml"))
+@command
+async def propose(
+    at_least: AtLeast = 10,
+    out: Out = None,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="What this agent asked.", show_default="all that was asked")] = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Propose rules that people's decisions about facts follow already.
+
+    They begin on trial (`mode: shadow`) and decide nothing: try them, then let them into the hive (`rules approve --from FILE`).
+    One decision that contradicts removes a proposal.
+    """
+    from hive_mind.cli.review.rules_found import decided_facts
+    from hive_mind.judge.mining import mine
+    from hive_mind.judge.rule_file import text_of_rules
+
+    decided = await decided_facts(home, agent)
+    found = mine(decided, at_least)
+    if out is not None and found:
+        write_first(out, text_of_rules([one.proposed_rule for one in found]))
+    if output is Format.JSON:
+        show_json([_proposal(one) for one in found])
+    elif not found:
+        show(f"No rule follows from {counted(len(decided), 'decision')}: {at_least} alike are needed, and none that contradicts.")
+    else:
+        _show_proposals(found)
+        say(f"{out} is written. Next: hive-mind rules approve --from {out}" if out else "--out FILE writes them, on trial")
+
+
+def _show_trials(trials: "list[Trial]", facts: int) -> None:
+    rows = [
+        (t.rule.id, t.rule.action, t.rule.mode, *map(str, (t.matched, t.first, t.rightly, t.wrongly, t.broken))) for t in trials
+    ]
+    show_table(
+        ["id", "action", "mode", "matched", "first", "people agreed", "decided otherwise", "broken"], rows, right=range(3, 8)
+    )
+    for trial in trials:
+        for example in trial.examples:
+            show_prose(f"{trial.rule.id}: {example}")
+        if trial.broken:
+            say(f"{trial.rule.id} can't be put to {counted(trial.broken, 'fact')}: {trial.why}", style="yellow")
+    say(f"tried on {counted(facts, 'fact')}; nothing was changed", style="dim")
+
+
+def _show_proposals(found: "list[RuleProposal]") -> None:
+    for one in found:
+        rule = one.proposed_rule
+        show(f"{rule.id}: {rule.action} where {rule.condition}", style="bold")
+        show_prose(f"follows {counted(one.coverage, 'decision')}, {one.confidence:.0%} of those it matches")
+        for title, cases in (("as in", one.examples), ("but not", one.near_misses)):
+            for case in cases:
+                show_prose(f"{title}: {case}")
+
+
+def _plain(trial: "Trial") -> dict[str, Any]:
+    fields: dict[str, Any] = {name: getattr(trial, name) for name in ("matched", "first", "rightly", "wrongly", "broken", "why")}
+    return {"id": trial.rule.id, **fields, "examples": trial.examples}
+
+
+def _proposal(one: "RuleProposal") -> dict[str, Any]:
+    rule = one.proposed_rule.model_dump(mode="json", by_alias=True)
+    told = {"confidence": one.confidence, "coverage": one.coverage, "examples": one.examples, "nearMisses": one.near_misses}
+    return {"rule": rule, **{name: plain(value) for name, value in told.items()}}
+
+
+def _form() -> "Form[RuleFile]":
+    from hive_mind.judge.rule_file import RULES
+
+    return RULES
+
+
+def _read(text: str) -> object:
+    from hive_mind.judge.rule_file import rules_of
+
+    return rules_of(text)
+
+
+add_to(group)
+add_form_commands(group, FileKind("rules", "a file with rules", "spec.rules.condition", _form, _read))

@@ -1,0 +1,184 @@
+"""`hive-mind rules approve|shadow|retire`: what a rule of the whole hive may decide, without touching a manifest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import Fleet
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import show, show_json
+from hive_mind.cli.running import CommandError, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.judge.hive_rules import Mode
+    from hive_mind.judge.rollout import Record
+    from hive_mind.judge.rules import EvaluationRule
+    from hive_mind.judge.trial import Trial
+
+Ids = Annotated[list[str] | None, typer.Argument(metavar="RULE", help="Ids of rules.", show_default="all in --from")]
+From = Annotated[
+    Path | None, typer.Option("--from", metavar="FILE", help="Rules that the hive does not have yet.", show_default=False)
+]
+Share = Annotated[
+    float | None, typer.Option("--of", min=0.01, max=1, help="The share of all cases.", show_default="the next of 0.1, 0.5 and 1")
+]
+By = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides this.", show_default="who is logged in")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    mode: "Mode"
+    by: str
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    rule: "EvaluationRule"
+    record: "Record"
+
+
+def add_to(group: typer.Typer) -> None:
+    """Add the three commands."""
+    group.command(
+        epilog=examples(
+            "hive-mind rules approve --from rules/learned.yaml",
+            "hive-mind rules approve no_prices",
+            "hive-mind rules approve no_prices --of 1 --as ruth",
+        )
+    )(approve)
+    group.command(epilog=examples("hive-mind rules shadow no_prices", "hive-mind rules shadow --from rules/new.yaml"))(shadow)
+    group.command(epilog=examples("hive-mind rules retire no_prices"))(retire)
+
+
+@command
+async def approve(
+    ids: Ids = None,
+    source: From = None,
+    share: Share = None,
+    by: By = "",
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Let rules decide in the whole hive: a tenth of the cases at first, more each time that they are approved again.
+
+    The next step takes 20 decisions of people that agree with the rule; --of takes any. It holds at every agent within seconds,
+    and each looks again at all it has. A rule that people then decide against is on trial again by itself.
+    """
+    from hive_mind.cli.review.inbox_desk import person
+
+    await _decide(_Wish("active", person(by), share), ids or [], source, fleet, home, output)
+
+
+@command
+async def shadow(
+    ids: Ids = None,
+    source: From = None,
+    by: By = "",
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Put rules of the hive on trial: they look at every fact and decide nothing. What they held back is shared."""
+    from hive_mind.cli.review.inbox_desk import person
+
+    await _decide(_Wish("shadow", person(by)), ids or [], source, fleet, home, output)
+
+
+@command
+async def retire(
+    ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")],
+    by: By = "",
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Let rules of the hive rest. What they held back is shared."""
+    from hive_mind.cli.review.inbox_desk import person
+
+    await _decide(_Wish("retired", person(by)), ids, None, fleet, home, output)
+
+
+async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: str, home: Path | None, output: Format) -> None:
+    from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
+    from hive_mind.cli.review.rules_found import desk_agent, read_files, review_of, rules_in, trials_by_people
+    from hive_mind.cli.review.rules_shown import plainly
+    from hive_mind.judge.hive_rules import known
+
+    settings = settings_for(home)
+    if is_stopped(settings.home, chosen_fleet(settings.home, fleet)):
+        raise CommandError("this fleet is stopped, so the rule can't be sent: hive-mind rollout restart starts it again")
+    review = review_of(settings.home, fleet)
+    if review.facts == "off":
+        raise InvalidInput("this fleet's facts are not judged: give its manifest `judge: {facts: rules}` first")
+    given = {rule.id: rule for rule in (read_files([source]) if source else ())}
+    async with desk_agent(settings.home, fleet, review) as desk:
+        there = known(await rules_in(desk))
+        wanted = _wanted(ids or list(given), there | given, {str(rule.get("id")) for rule in review.rules})
+        trials = await trials_by_people(wanted, settings.home, desk.name)
+        # All are looked at before the first is changed.
+        found = [_moved(trial, wish, there.get(trial.rule.id)) for trial in trials]
+        for one in found:
+            await desk.call("rule", rule=one.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    if output is Format.JSON:
+        show_json([plainly(one.rule, one.record) for one in found])
+    else:
+        for one in found:
+            show(_told(one))
+
+
+def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manifest: set[str]) -> "list[EvaluationRule]":
+    """Raises `InvalidInput` for one that is not there, or that the manifest decides about."""
+    if not ids:
+        raise InvalidInput("say which: ids of rules, or --from FILE")
+    for rule_id in ids:
+        if rule_id in of_manifest:
+            raise InvalidInput(f"rule {rule_id} stands in the manifest: change it there, then hive-mind apply")
+        if rule_id not in rules:
+            hint = "hive-mind rules list shows them, and --from FILE brings new ones"
+            raise InvalidInput(f"there is no rule {rule_id!r} in the hive: {hint}")
+    return [rules[rule_id] for rule_id in dict.fromkeys(ids)]
+
+
+def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Moved:
+    """`there` is the rule as the hive has it. Raises `InvalidInput` where people decided otherwise, or not enough yet."""
+    from hive_mind.judge.hive_rules import moved
+
+    rule, record = trial.rule, trial.record
+    now = there.rollout if there is not None and there.mode == "active" else 0.0
+    share = rule.rollout if wish.mode != "active" else wish.share or _next(rule, now, record)
+    return _Moved(moved(rule, wish.mode, share, wish.by), record)
+
+
+def _next(rule: "EvaluationRule", now: float, record: "Record") -> float:
+    from hive_mind.cli.review.rules_shown import agreed
+    from hive_mind.judge.calibration import TARGET
+    from hive_mind.judge.judgment import JudgmentAction
+    from hive_mind.judge.rollout import DECISIONS_MIN, STEPS, next_share
+
+    # One that asks people is never contradicted by what they say.
+    asks = rule.action is JudgmentAction.ESCALATE
+    if not asks and record.is_refuted(TARGET):
+        raise InvalidInput(f"{rule.id}: {agreed(record)}: nothing was changed; --of SHARE approves it all the same")
+    if now == 0.0 or asks:
+        return next((step for step in STEPS if step > now), 1.0)
+    after = next_share(now, record, TARGET)
+    if after == now < 1.0:
+        told = f"{rule.id} decides {now:.0%} of all cases, and the next step takes {DECISIONS_MIN} decisions that agree"
+        raise InvalidInput(f"{told} ({agreed(record)}): nothing was changed; --of SHARE takes it all the same")
+    return after
+
+
+def _told(one: _Moved) -> str:
+    from hive_mind.cli.review.rules_shown import agreed
+
+    rule = one.rule
+    if rule.mode == "active":
+        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(one.record)})"
+    return f"{rule.id} is on trial: it decides nothing" if rule.mode == "shadow" else f"{rule.id} is retired"

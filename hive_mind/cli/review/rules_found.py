@@ -1,0 +1,129 @@
+"""What `hive-mind rules` works with: rules at work and in files, facts of an agent or of an export, what people decided."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from hive_mind.agents.judging.decided_facts import action_of, case_of, decided, shown
+from hive_mind.agents.judging.fact_items import FACT
+from hive_mind.agents.judging.fact_names import names_of
+from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
+from hive_mind.cli.fleet.fleets import chosen_fleet
+from hive_mind.cli.learning.file_lines import lines_of
+from hive_mind.cli.options import DEFAULT_AGENT, for_copying
+from hive_mind.cli.output import say
+from hive_mind.cli.review.inbox_desk import desk_of
+from hive_mind.cli.running import CommandError
+from hive_mind.control.state import FleetFolder
+from hive_mind.errors import BackendError, InvalidInput, RuleError
+from hive_mind.forms.reading import text_of
+from hive_mind.judge.hive_rules import together
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.rule_file import RULES, rules_of
+from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.trial import Trial, Tried, tried
+from hive_mind.memory.transfer.transfer import record_of
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.judging.reviewing import rules_of as rules_of_config
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import opened_store
+from hive_mind.runtime.workers.config import ReviewConfig, read_config
+
+
+def review_of(home: Path, fleet: str) -> ReviewConfig:
+    """The review settings of a fleet, from its processes' configuration. Raises `InvalidInput` where there is no fleet."""
+    folder = FleetFolder(home, chosen_fleet(home, fleet))
+    configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
+    return configs[0].review if configs else ReviewConfig()
+
+
+async def at_work(home: Path, fleet: str) -> list[EvaluationRule]:
+    """The rules of its manifest, with those of its hive while it runs. Raises `InvalidInput` where there is no fleet."""
+    review = review_of(home, fleet)
+    rules = rules_of_config(review)
+    if not review.desk.agent:
+        return list(rules.rules)
+    try:
+        async with desk_agent(home, fleet, review) as desk:
+            found = together(rules.rules, await rules_in(desk))
+    except (CommandError, BackendError) as error:
+        say(f"those of its hive are not shown: {error}", style="yellow")
+        return list(rules.rules)
+    if found.unreadable:
+        say(found.unreadable, style="yellow")
+    return list(found.rules.rules)
+
+
+@asynccontextmanager
+async def desk_agent(home: Path, fleet: str, review: ReviewConfig) -> AsyncIterator[FleetAgent]:
+    """The agent that speaks for people in the hive. Raises `CommandError` where the fleet does not run."""
+    async with fleet_agent(home, chosen_fleet(home, fleet), review.desk.agent) as running:
+        # One whose fleet is named is there, or refused.
+        assert running is not None  # noqa: S101
+        yield running
+
+
+async def rules_in(desk: FleetAgent) -> dict[str, Any]:
+    """The rules of its hive, by key."""
+    found: dict[str, Any] = (await desk.call("rules"))["rules"]
+    return found
+
+
+def read_files(files: Sequence[Path]) -> list[EvaluationRule]:
+    """The rules of all of them. Raises `RuleError` or `InvalidInput`."""
+    found: list[EvaluationRule] = []
+    for file in files:
+        text, problems = text_of(file, RULES)
+        if problems:
+            raise RuleError(problems, str(file))
+        found += rules_of(text, str(file))
+    return list(RuleSet(found).rules)
+
+
+def cases_in(file: str) -> list[Tried]:
+    """The facts of an export. Raises `CommandError` for a malformed line."""
+    with lines_of(file) as lines:
+        try:
+            return _cases(_facts(line.decode() for line in lines() if line.strip()), "", {})
+        except (InvalidInput, UnicodeDecodeError) as error:
+            raise CommandError(f"{file}: {error}; give a file that `facts export` wrote") from error
+
+
+async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
+    """What an agent knows now, with what people decided about it."""
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            name, lines = running.name, (await running.call("export"))["lines"]
+            facts = list(_facts(lines))
+        else:
+            name = agent or DEFAULT_AGENT
+            async with opened_store(for_copying(settings, name), name) as store:
+                facts = [fact async for some in store.facts() for fact in some]
+    async with desk_of(settings.home, name) as desk:
+        said = {view.item.subject: action_of(view) async for view in decided(desk, name)}
+    return _cases(facts, name, said)
+
+
+async def decided_facts(home: Path | None, agent: str) -> list[Precedent]:
+    """What people decided about facts."""
+    async with desk_of(home, agent) as desk:
+        return [
+            Precedent(person=action_of(view), kind=FACT, result=shown(view), case=view.item.title)
+            async for view in decided(desk, agent)
+        ]
+
+
+async def trials_by_people(rules: Iterable[EvaluationRule], home: Path, desk: str) -> list[Trial]:
+    """Rules, put to what people decided at the desk of this agent."""
+    async with desk_of(home, desk) as people:
+        return tried(rules, [case_of(view) async for view in decided(people)])
+
+
+def _facts(lines: Iterable[str]) -> Iterable[Fact]:
+    return (record for line in lines if isinstance(record := record_of(line), Fact))
+
+
+def _cases(facts: Iterable[Fact], agent: str, decided: dict[str, JudgmentAction]) -> list[Tried]:
+    return [Tried(names_of(fact, agent), fact.content, decided.get(fact.id)) for fact in facts if fact.is_current]

@@ -1,0 +1,165 @@
+"""`hive-mind run`: start a worker, follow what it does, and stop where it has ended or waits for a person."""
+
+import asyncio
+import secrets
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.tools.base import McpServer
+
+_EPILOG = examples(
+    "hive-mind run incident-review --input notes=incidents/",
+    "hive-mind run workers/review.yaml --name june --input question=@question.txt --wait",
+    "hive-mind run incident-review --input notes=incidents/ -o json",
+)
+_VALUE_BYTES_MAX = 500_000
+
+WorkerName = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER",
+        help="A file of kind Worker, or one that comes with the program.",
+        show_default="that of an agent of a fleet",
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option("--input", "-i", metavar="KEY=VALUE", help="What the run is given; KEY=@FILE takes the text of a file."),
+]
+Name = Annotated[str, typer.Option("--name", help="What the run is called.", show_default="eight random digits")]
+Mcp = Annotated[
+    list[str] | None,
+    typer.Option("--mcp", metavar="NAME=COMMAND", help="An MCP server to start; workers name its tools mcp:NAME/TOOL."),
+]
+Stream = Annotated[
+    str,
+    typer.Option(
+        "--stream", metavar="NAME", help="Runs of one stream share the values of that scope.", show_default="this run alone"
+    ),
+]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait for people's decisions, instead of coming back when only they can go on.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(run)
+
+
+@command
+async def run(
+    worker: WorkerName = "",
+    inputs: Inputs = None,
+    name: Name = "",
+    stream: Stream = "",
+    wait: Wait = False,
+    mcp: Mcp = None,
+    agent: Agent = "",
+    fleet: Fleet = "",
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Run a worker until it has ended, or waits for a person.
+
+    Where a fleet runs in the home folder, one of its agents runs it, and resumes when somebody decides, watched or not.
+    Each step is kept before the next: what is stopped or killed goes on with `hive-mind runs resume`. People decide with
+    `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
+    """
+    from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.cli.runs.run_in_fleet import run_in_fleet
+    from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
+
+    given, settings = inputs_of(inputs or ()), settings_for(home, embed, model)
+    named = worker_named(worker) if worker else None
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            await run_in_fleet(running, named, given, _named(name), output, stream=stream, is_waiting=wait)
+            return
+    if not worker:
+        raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
+    agent = agent or DEFAULT_AGENT
+    async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
+        parts = opened.parts
+        spec = worker_named(worker, parts)
+        told = teller(output)
+        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=told, on_text=told and told.words)
+        await executor.start(spec, given, stream=stream)
+        await driven(executor, agent, output)
+
+
+async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
+    """To its end, or to where it waits, and what that came to."""
+    from hive_mind.cli.runs.run_shown import show_run
+
+    try:
+        state = await executor.drive()
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
+        raise Stopped(f"stopped; go on with: hive-mind runs resume {executor.run}{which}") from None
+    await show_run(executor, agent, output)
+    if state.outcome not in (None, "accepted"):
+        raise typer.Exit(FAILED)
+
+
+def teller(output: Format) -> Any:
+    """What tells each step as it comes, for people."""
+    from hive_mind.cli.runs.run_shown import Teller
+
+    return Teller() if output is Format.TEXT else None
+
+
+def inputs_of(given: Sequence[str]) -> dict[str, Any]:
+    """Values by key. Raises `InvalidInput`."""
+    found: dict[str, Any] = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not (key and equals):
+            raise InvalidInput(f"--input is KEY=VALUE, not {one[:60]!r}")
+        found[key] = _text_of(value[1:]) if value.startswith("@") else value
+    return found
+
+
+def servers_of(given: Sequence[str]) -> list["McpServer"]:
+    """MCP servers by name. Raises `InvalidInput`."""
+    from hive_mind.tools.base import McpServer
+
+    found = []
+    for one in given:
+        name, equals, command = one.partition("=")
+        if not (name and equals and command.strip()):
+            raise InvalidInput(f"--mcp is NAME=COMMAND, not {one[:60]!r}")
+        is_url = command.startswith(("http://", "https://"))
+        found.append(McpServer(name, () if is_url else tuple(shlex.split(command)), command if is_url else ""))
+    return found
+
+
+def _named(name: str) -> str:
+    from hive_mind.agents.runs.run_journal import checked_name
+
+    return checked_name(name) if name else secrets.token_hex(4)
+
+
+def _text_of(name: str) -> str:
+    path = Path(name)
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {name!r} to take an input from")
+    if (size := path.stat().st_size) > _VALUE_BYTES_MAX:
+        raise InvalidInput(
+            f"{name} has {size:,} bytes: an input has at most {_VALUE_BYTES_MAX:,}; give the name of the file instead"
+        )
+    return path.read_text("utf-8", "replace")

@@ -1,0 +1,148 @@
+"""What people see of a run: its steps as they come, where it is, what it came to, and why."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hive_mind.agents.runs.run_documents import document_of
+from hive_mind.cli.options import DEFAULT_AGENT, Format
+from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.runs import steps as s
+from hive_mind.runs.handoff import one_line
+
+if TYPE_CHECKING:
+    from hive_mind.agents.runs.executor import RunExecutor
+
+_VALUE_CHARACTERS = 200
+
+
+class Teller:
+    """One line, on stderr, for each step that somebody who waits wants to know."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, str] = {}
+        self._speaking = ""
+
+    def __call__(self, step: s.Step) -> None:
+        """Tell it, if it is news."""
+        was_heard = bool(self._speaking)
+        self._end_line()
+        if was_heard and isinstance(step, s.Replied) and not step.calls:
+            return
+        if line := step_told(step, self._nodes):
+            say(line, style="dim")
+
+    @property
+    def words(self) -> Callable[[str, str], None] | None:
+        """What shows a model's words as they come; None where nobody watches."""
+        return self._word if sys.stderr.isatty() else None
+
+    def _word(self, node: str, text: str) -> None:
+        if node != self._speaking:
+            self._end_line()
+            sys.stderr.write(f"{node}: ")
+        self._speaking = node
+        sys.stderr.write("\n".join(map(printable, text.split("\n"))))
+        sys.stderr.flush()
+
+    def _end_line(self) -> None:
+        if self._speaking:
+            sys.stderr.write("\n")
+        self._speaking = ""
+
+
+def step_told(step: s.Step, nodes: dict[str, str]) -> str:
+    """What a step says; "" for what is no news. `nodes` learns which node each place is."""
+    match step:
+        case s.Entered():
+            nodes[step.place] = step.node
+            return f"{step.node} begins"
+        case s.Resumed():
+            return "taken up again"
+        case s.Replied(is_model=True):
+            calls = ", ".join(call.name for call in step.calls)
+            return f"{_node(nodes, step)}: {calls or one_line(step.text)}"
+        case s.Returned(is_error=True):
+            return f"{_node(nodes, step)}: error: {one_line(step.text)}"
+        case s.Judged(action=JudgmentAction.ACCEPT):
+            return ""
+        case s.Judged():
+            return f"{_node(nodes, step)}: {step.action}: {one_line(step.reasoning)}"
+        case s.Parked():
+            return f"{_node(nodes, step)}: a person is asked ({short_id(step.item)})"
+        case s.Answered():
+            return f"{step.by} decided: {step.action}"
+        case s.Warned() | s.Reported():
+            return f"{_node(nodes, step)}: {one_line(step.text)}"
+        case s.Paused():
+            return f"held up by {step.by}"
+        case s.Continued():
+            return f"{step.by} lets it go on"
+        case s.Ended():
+            return f"ended: {step.outcome}: {step.reason}"
+        case s.Compacted():
+            return f"{_node(nodes, step)}: conversation moved to {step.file}"
+    return ""
+
+
+async def show_run(executor: "RunExecutor", agent: str, output: Format) -> None:
+    """Where it is, or what it came to."""
+    document = await document_of(executor.run, executor.state, executor.parts.desk)
+    if output is Format.JSON:
+        show_json(document)
+        return
+    show_document(document, agent)
+    files = executor.parts.files(executor.run, "")
+    if names := files.data_files():
+        say(f"{len(names)} files in {files.folder}", style="dim")
+
+
+def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = False) -> None:
+    """The same in lines. `goes_on`: by itself, when somebody decides."""
+    reason = f" — {document['reason']}" if document["reason"] else ""
+    show(f"run {document['run']}: {document['status']}{reason}", style="bold")
+    for key, value in document["outputs"].items():
+        show(f"{key}:", style="bold")
+        show_indented(printable(value if isinstance(value, str) else one_line(value, 2_000)))
+    which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
+    for item in document["waiting"]:
+        show(f"waits for a person: {item['title']}", style="yellow")
+        how = f'answer {short_id(item["id"])} "…"' if item["kind"] == "question" else f"approve {short_id(item['id'])}"
+        show(f"  hive-mind inbox show {short_id(item['id'])}{which}")
+        show(f"  hive-mind inbox {how}{which}")
+    if document["waiting"] and not goes_on:
+        show(f"  hive-mind runs resume {document['run']}{which}")
+    if trouble := document.get("trouble"):
+        show(f"it can't go on: {trouble}", style="red")
+
+
+def show_table_of(documents: list[dict[str, Any]]) -> None:
+    """One line each."""
+    rows = [
+        (one["run"], one["worker"], one["status"], ", ".join(one["at"]) or "-", str(one["steps"]), one["changed"])
+        for one in documents
+    ]
+    show_table(["run", "worker", "status", "at", "steps", "changed"], rows, right=[4])
+
+
+def reasons_of(steps: list[s.Step]) -> Iterator[str]:
+    """Why it came so: judgements and decisions, in their order."""
+    nodes: dict[str, str] = {}
+    for step in steps:
+        told = step_told(step, nodes)
+        match step:
+            case s.Judged():
+                which = f" (judgement {short_id(step.judgment)})" if step.judgment else ""
+                why = one_line(step.reasoning, _VALUE_CHARACTERS)
+                yield f"{_node(nodes, step)}: {step.action} by {step.cause or 'judge'}: {why}{which}"
+            case s.Answered():
+                yield f"{step.by} decided {step.action}" + (f": {step.because}" if step.because else "")
+            case s.Parked() | s.Warned():
+                yield told
+            case s.Ended():
+                yield f"ended: {step.outcome}: {step.reason}"
+
+
+def _node(nodes: dict[str, str], step: Any) -> str:
+    return nodes.get(step.place, step.place) or "the whole"

@@ -1,0 +1,225 @@
+"""`hive-mind runs`: which runs there are, where each is and why, and to go on with one or give it up."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.output import say, show, show_document, show_json
+from hive_mind.cli.review.inbox_desk import ledger_of, person
+from hive_mind.cli.running import command
+from hive_mind.cli.runs.run import Mcp, Wait, driven, servers_of, teller
+from hive_mind.counted import counted
+from hive_mind.errors import HiveError
+
+if TYPE_CHECKING:
+    from hive_mind.ledger.base import Ledger
+
+_HELP = "See the runs of an agent, go on with them, give them up."
+
+_DAY_MS = 86_400_000
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
+
+group = typer.Typer(name="runs", help=_HELP, no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"))
+
+
+@group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
+@command
+async def list_runs(
+    limit: options.Limit = 20,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """List runs, the one that changed last first."""
+    from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.agents.runs.run_documents import document_of
+    from hive_mind.agents.runs.run_journal import RunJournal, run_ids
+    from hive_mind.cli.runs.run_shown import show_table_of
+
+    async with _ledger(home, agent) as ledger:
+        ids = await run_ids(ledger)
+        documents = []
+        for run in ids[:limit]:
+            try:
+                documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
+            except HiveError as error:
+                say(f"run {run} can't be read: {error}", style="red")
+    if output is Format.JSON:
+        show_json(documents)
+    elif not documents:
+        show(f"Agent {agent!r} has no runs: hive-mind run incident-review --input notes=FOLDER")
+    else:
+        show_table_of(documents)
+        if len(ids) > limit:
+            say(f"{limit} of {counted(len(ids), 'run')}: more with --limit")
+
+
+@group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
+@command
+async def show_one(
+    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Show a run: where it is, what it set, for whom it waits."""
+    from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.agents.runs.run_journal import run_called
+    from hive_mind.agents.runs.run_parts import RunParts
+    from hive_mind.cli.runs.run_shown import show_run
+    from hive_mind.runtime.agent_files import database_path
+    from hive_mind.tools.base import Toolbox
+
+    async with _ledger(home, agent) as ledger:
+        folder = database_path(settings_for(home, embed="none"), agent).parent
+        executor = RunExecutor(await run_called(ledger, run), RunParts(agent, ledger, lambda *_: Toolbox(), folder=folder))
+        await executor.journal.load()
+        await show_run(executor, agent, output)
+
+
+@group.command(epilog=examples("hive-mind runs why 4f1a2b3c", "hive-mind runs why 4f1a2b3c -o json"))
+@command
+async def why(
+    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Say why a run came to what it came to: judgements and people's decisions, in their order."""
+    from hive_mind.agents.runs.run_journal import run_called
+    from hive_mind.cli.runs.run_shown import reasons_of
+    from hive_mind.runs.steps import PREFIX, step_of
+
+    async with _ledger(home, agent) as ledger:
+        steps = [step_of(entry) for entry in await ledger.read(PREFIX + await run_called(ledger, run))]
+    lines = list(reasons_of(steps))
+    if output is Format.JSON:
+        show_json(lines)
+        return
+    for line in lines or ["Nothing was judged yet."]:
+        show(line)
+
+
+@group.command(epilog=examples("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step"))
+@command
+async def watch(
+    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
+) -> None:
+    """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
+    from hive_mind.agents.runs.run_journal import run_called
+    from hive_mind.cli.runs.run_shown import step_told
+    from hive_mind.runs.steps import PREFIX, Ended, step_of
+
+    nodes: dict[str, str] = {}
+    async with _ledger(home, agent) as ledger:
+        stream = PREFIX + await run_called(ledger, run)
+        async for entry in ledger.follow(0, stream):
+            if entry.stream == stream:
+                step = step_of(entry)
+                if output is Format.JSON:
+                    show_document(entry.body.decode())
+                elif line := step_told(step, nodes):
+                    show(line)
+                if isinstance(step, Ended):
+                    break
+
+
+@group.command(epilog=examples("hive-mind runs resume 4f1a2b3c", "hive-mind runs resume 4f1a2b3c --wait --worker review.yaml"))
+@command
+async def resume(
+    run: RunId,
+    wait: Wait = False,
+    mcp: Mcp = None,
+    worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Go on with a newer definition.")] = "",
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Go on with a run that was stopped or killed, or that waited for a person who has decided.
+
+    Whatever was done is not done again; a call that may have happened, and must not happen twice, asks a person.
+    """
+    from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.agents.runs.run_journal import run_called
+    from hive_mind.cli.runs.run_in_fleet import look_on
+    from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
+
+    async with _ledger(home, agent) as ledger:
+        run = await run_called(ledger, run)
+    async with fleet_agent(settings_for(home).home, "", agent) as running:
+        if running is not None and running.name == agent:
+            await running.call("run_resumed", run=run)
+            await look_on(running, run, output, is_waiting=wait)
+            return
+    async with open_goal_seeking(settings_for(home, embed, model), agent, mcp=servers_of(mcp or ())) as opened:
+        told = teller(output)
+        executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=told, on_text=told and told.words)
+        await executor.resume(worker_named(worker, opened.parts) if worker else None)
+        await driven(executor, agent, output)
+
+
+@group.command(epilog=examples("hive-mind runs cancel 4f1a2b3c"))
+@command
+async def cancel(
+    run: RunId,
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Who cancels it.", show_default="your login")] = "",
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+) -> None:
+    """Give a run up. A process that is at it stops; what was done stays done."""
+    from hive_mind.agents.runs.run_journal import RunJournal, run_called
+
+    async with _ledger(home, agent) as ledger:
+        journal = RunJournal(ledger, await run_called(ledger, run))
+        state = await journal.cancel(person(name))
+        show(f"run {journal.run}: {state.outcome} — {state.reason}")
+
+
+@group.command(epilog=examples("hive-mind runs prune --dry-run", "hive-mind runs prune --days 90 --keep 20 --agent keeper"))
+@command
+async def prune(
+    days: Annotated[float, typer.Option("--days", min=0, help="Those that ended longer ago than this.")] = 30,
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Keep this many of the most recently ended runs, however old.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    agent: options.Agent = DEFAULT_AGENT,
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Remove old runs that have ended, with their files. Judgements stay, and of each run that it was there.
+
+    A run that waits or is under way is never removed. A process that has the agent may go on meanwhile.
+    """
+    from hive_mind.agents.runs.pruning import old_runs
+    from hive_mind.agents.runs.pruning import prune as pruned
+    from hive_mind.agents.runs.run_journal import wall_clock_ms
+    from hive_mind.runtime.agent_files import database_path
+
+    async with _ledger(home, agent) as ledger:
+        found = await old_runs(ledger, wall_clock_ms() - round(days * _DAY_MS), keep)
+        if not dry_run:
+            folder = database_path(settings_for(home, embed="none"), agent).parent / "runs"
+            found = await pruned(ledger, folder, found, wall_clock_ms)
+    if output is Format.JSON:
+        show_json([{"run": one.run, "outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps} for one in found])
+        return
+    for one in found:
+        show(f"{one.run}: {one.outcome}, {counted(one.steps, 'step')}")
+    show(f"{counted(len(found), 'run')} {'would go' if dry_run else 'removed'}.")
+
+
+@asynccontextmanager
+async def _ledger(home: Path | None, agent: str) -> AsyncIterator["Ledger"]:
+    """An agent's ledger; an empty one where it has none, so that looking makes no file."""
+    ledger = await ledger_of(settings_for(home, embed="none"), agent)
+    try:
+        yield ledger
+    finally:
+        await ledger.close()

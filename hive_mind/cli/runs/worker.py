@@ -1,0 +1,82 @@
+"""`hive-mind worker`: look at workers, check them, draw them, and ask what can stand in one. None of it runs anything."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.form_commands import FileKind, add_form_commands
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import show, show_json, show_table
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.forms.form import Form
+    from hive_mind.runs.worker_file import WorkerFile
+
+_HELP = "Look at workers, check them, draw them."
+
+Named = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or one that comes with the program.")]
+
+group = typer.Typer(name="worker", help=_HELP, no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group)
+
+
+@group.callback(epilog=examples("hive-mind worker list", "hive-mind worker graph incident-review"))
+def worker() -> None:
+    """Look at workers, check them, draw them.
+
+    A worker is a graph: nodes that do something (a model with tools, one call, a question to a person), and edges between them.
+    """
+
+
+@group.command("list", epilog=examples("hive-mind worker list"))
+@command
+async def list_workers(output: options.Output = Format.TEXT) -> None:
+    """List the workers that come with the program."""
+    from hive_mind.agents.workers import bundled
+    from hive_mind.runtime.workers.runs import worker_named
+
+    found = [worker_named(name) for name in bundled()]
+    if output is Format.JSON:
+        show_json([{"id": one.id, "version": one.version, "description": one.description} for one in found])
+    else:
+        show_table(["worker", "what for"], [(one.id, one.description) for one in found])
+
+
+@group.command("show", epilog=examples("hive-mind worker show incident-review > review.yaml"))
+@command
+async def show_worker(name: Named) -> None:
+    """Print the file of a worker that comes with the program, to go on from."""
+    from hive_mind.agents.workers import text_of
+
+    show(text_of(name).rstrip())
+
+
+@group.command(epilog=examples("hive-mind worker graph incident-review", "hive-mind worker graph review.yaml > review.mmd"))
+@command
+async def graph(name: Named) -> None:
+    """Draw a worker as a Mermaid flowchart."""
+    from hive_mind.runs.drawing import mermaid
+    from hive_mind.runtime.workers.runs import worker_named
+
+    show(mermaid(worker_named(name)))
+
+
+def _form() -> "Form[WorkerFile]":
+    from hive_mind.runs.worker_file import WORKER
+
+    return WORKER
+
+
+def _read(text: str) -> object:
+    from hive_mind.runs.worker_file import worker_of
+
+    return worker_of(text)
+
+
+add_form_commands(group, FileKind("worker", "a worker", "spec.nodes", _form, _read))

@@ -1,0 +1,1 @@
+"""A fleet as one file, and back."""

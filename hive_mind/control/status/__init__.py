@@ -1,0 +1,1 @@
+"""What is observed of a fleet, and what people are shown of it."""

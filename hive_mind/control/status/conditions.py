@@ -1,0 +1,266 @@
+"""From what was observed to how the fleet is: phase, conditions, and a line for every process and agent.
+
+Who is expected comes from what was applied last, so an agent whose process is gone is shown as missing and never left out, and
+nothing is green as long as one is. Only decides; the present time is an argument.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from hive_mind.control.platforms.base import Running
+from hive_mind.control.state import FleetState, Restarts
+from hive_mind.control.status.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
+from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
+from hive_mind.control.waiting import behind as late_nodes
+from hive_mind.counted import counted
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
+
+View = ProcessView | AgentView
+
+_BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
+_NAMED_MAX = 5
+# What is False while agents answer, and has to be mended all the same.
+_TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
+
+
+def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) -> FleetStatus:
+    """How the fleet is."""
+    expected = {} if state.is_stopped else state.allocation
+    views = {name: process_view(name, running.get(name), state) for name in sorted({*expected, *_there(running)})}
+    agents = tuple(sorted(_agents(expected, running, views), key=lambda one: one.name))
+    processes = tuple(views.values())
+    conditions = _conditions(expected, processes, agents, running)
+    return FleetStatus(
+        name=fleet,
+        phase=_phase(state, processes, agents, conditions),
+        topology=state.hive.topology if state.hive else "",
+        generation=state.generation,
+        revision=state.revision,
+        conditions=conditions,
+        processes=processes,
+        agents=agents,
+        facts=sum(agent.facts for agent in agents),
+        pending=sum(agent.pending for agent in agents),
+        lag=sum(node.lag for process in processes for node in process.nodes),
+        messages=sum(process.messages for process in processes),
+        restarts=sum(process.restarts for process in processes),
+        last_error=next((one.last_error for one in _views(processes, agents) if one.last_error), ""),
+    )
+
+
+def process_view(name: str, seen: Running | None, state: FleetState) -> ProcessView:
+    """How one process is."""
+    restarts = state.restarts.get(name, Restarts())
+    if seen is None or not seen.is_alive:
+        if name in state.drained:
+            phase, error = "drained", "it was drained; hive-mind rollout restart brings it back"
+        else:
+            phase, error = "missing", seen.error if seen and seen.error else "it does not run"
+        return ProcessView(name, phase, restarts=restarts.count, since_ms=restarts.last_ms, last_error=error)
+    if seen.status is None:
+        phase, since_ms = "silent" if seen.error else "starting", int(seen.started * 1000)
+        used = seen.memory_bytes
+        return ProcessView(name, phase, seen.pid, False, used, seen.cpu_s, 0, restarts.count, since_ms, seen.error)
+    status = seen.status
+    return ProcessView(
+        name=name,
+        phase=status.phase,
+        pid=seen.pid,
+        is_ready=status.is_ready,
+        memory_bytes=seen.memory_bytes or status.memory_bytes,
+        cpu_s=seen.cpu_s or status.cpu_s,
+        messages=sum(node.messages for node in status.nodes),
+        restarts=restarts.count,
+        since_ms=status.since_ms,
+        last_error=status.error or seen.error or next((node.error for node in status.nodes if node.error), ""),
+        nodes=status.nodes,
+        notices=status.notices,
+    )
+
+
+def _views(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> list[View]:
+    return [*processes, *agents]
+
+
+def _there(running: Mapping[str, Running]) -> Iterable[str]:
+    return (name for name, seen in running.items() if seen.is_alive)
+
+
+def _agents(
+    expected: Mapping[str, Mapping[str, tuple[str, ...]]], running: Mapping[str, Running], views: Mapping[str, ProcessView]
+) -> Iterable[AgentView]:
+    for process, nodes in expected.items():
+        seen = running.get(process)
+        status = seen.status if seen else None
+        told = {agent.name: agent for agent in status.agents} if status else {}
+        configured = {agent.name: agent for agent in seen.config.agents} if seen and seen.config else {}
+        for node, names in nodes.items():
+            for name in names:
+                known = configured.get(name)
+                default = AgentStatus(name, node, known.domain if known else "", known.group if known else "")
+                yield agent_view(told.get(name, default), views[process], name in told)
+
+
+def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> AgentView:
+    """How one agent is; `is_told`: whether its process said so itself."""
+    node = next((one for one in process.nodes if one.name == agent.node), NodeStatus(agent.node))
+    phase: str = agent.phase if is_told else process.phase if process.phase != "ready" else "starting"
+    is_served = not process.nodes or node.is_ready
+    is_ready = is_told and agent.phase in ("ready", "asleep") and process.phase == "ready" and is_served
+    since_ms = (agent.since_ms if is_told else 0) or process.since_ms
+    if phase in ("ready", "asleep") and not is_served:
+        # It could answer, and nobody would hear it.
+        phase = "waiting" if node.is_connected else "disconnected"
+    if is_told:
+        since_ms = max(since_ms, node.ready_since_ms if is_ready or phase == "waiting" else 0)
+        since_ms = node.connected_since_ms or since_ms if phase == "disconnected" else since_ms
+    error = agent.error or node.error or process.last_error
+    return AgentView(
+        name=agent.name,
+        phase=phase,
+        is_ready=is_ready,
+        process=process.name,
+        group=agent.group or node.group,
+        domain=agent.domain,
+        facts=agent.facts,
+        pending=agent.pending,
+        lag=node.lag,
+        last_error=error,
+        restarts=process.restarts,
+        since_ms=since_ms,
+        pid=process.pid,
+        conditions=(
+            _condition("Ready", is_ready, "Ready" if is_ready else phase.capitalize(), error, since_ms),
+            _condition("Running", process.pid > 0, "Running" if process.pid else "NoProcess", "", process.since_ms),
+            _condition("Shared", is_told and agent.pending == 0, *_shared(agent, is_told), is_known=is_told),
+        ),
+    )
+
+
+def _shared(agent: AgentStatus, is_told: bool) -> tuple[str, str]:
+    if not is_told:
+        return "NotKnown", "it does not answer"
+    if not agent.pending:
+        return "AllConfirmed", ""
+    return "Pending", f"{counted(agent.pending, 'fact is', 'facts are')} not confirmed"
+
+
+def _conditions(
+    expected: Mapping[str, object],
+    processes: tuple[ProcessView, ...],
+    agents: tuple[AgentView, ...],
+    running: Mapping[str, Running],
+) -> tuple[Condition, ...]:
+    nodes = tuple(node for process in processes for node in process.nodes)
+    views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes]
+    statuses = [seen.status for seen in running.values() if seen.status]
+    is_known = bool(expected) and all(seen.status for seen in running.values()) and bool(running)
+    dead = [one.name for one in processes if not one.pid]
+    waiting = [one.name for one in views if not one.is_ready]
+    astray = [node.name for node in nodes if not node.is_connected]
+    silent = sorted({name for node in nodes for name in node.silent})
+    silent += [f"{name} knows of an older membership" for name in late_nodes(running, running)]
+    ready = _since((one.is_ready, one.since_ms) for one in views if isinstance(one, AgentView) or one.phase != "ready")
+    connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
+    heard = _since((not node.silent, node.heard_since_ms) for node in nodes)
+    even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
+    failed = [one.since_ms for one in agents if one.phase == "failed"]
+    return (
+        _told("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], ready),
+        _told("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
+        _told("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
+        _told("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
+        _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
+        _told("WritesAccepted", "WritesAccepted", "WritesRefused", refused_writes(statuses), is_known=is_known),
+        _told("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),
+        _broker_memory(nodes, is_known=is_known),
+        _told("ClockSkew", "ClocksAgree", "ClockOff", wrong_clocks(nodes), is_known=is_known),
+        _identity(nodes, is_known=is_known),
+        _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
+        _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
+    )
+
+
+def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
+    """Whether the broker has room for what is published; not known of one that doesn't say."""
+    asked = [node for node in nodes if node.broker_limit_bytes]
+    if not asked:
+        return Condition("BrokerMemory", "Unknown", "NotTold", "this bus does not say how much it holds")
+    return _told("BrokerMemory", "Enough", "NearlyFull", full_brokers(asked), is_known=is_known)
+
+
+def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
+    """Whether everybody is whom it says it is; not known where nobody has to prove it."""
+    asked = [node for node in nodes if node.identity != "off"]
+    if not asked:
+        return Condition("Identity", "Unknown", "NotRequired", "any client that may write to the bus is trusted")
+    against = [f"{node.name} heard {count:,} {why}" for node in asked for why, count in sorted(node.unproven.items())]
+    if any(node.identity == "warn" for node in asked) and not against:
+        return _condition("Identity", True, "ProvenSoFar", "nobody has to prove it yet", is_known=is_known)
+    return _told("Identity", "Proven", "NotProven", against, is_known=is_known)
+
+
+def _since(parts: Iterable[tuple[bool, int]]) -> int:
+    """Since when all hold, or one does not, of (whether it holds, since when); 0 where that is not known."""
+    known = list(parts)
+    broken = [since_ms for holds, since_ms in known if not holds]
+    return min(broken) if broken else max((since_ms for _, since_ms in known), default=0)
+
+
+def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
+    """Of a fleet that is to be stopped: the reason, and what still runs."""
+    return ("NotEnded", [one.name for one in processes]) if processes else ("ProcessMissing", ["no process"])
+
+
+def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
+    """What is on its way."""
+    sending = [f"{node.name}: {node.lag} behind, {node.outbox} to send" for node in nodes if node.lag or node.outbox]
+    return [*sending, *(f"{agent.name}: {agent.pending} pending" for agent in agents if agent.pending)]
+
+
+def _untaught(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> list[str]:
+    """Agents that failed by themselves; those of a process that has failed have not come to learning."""
+    able = {one.name for one in processes if one.phase == "ready"}
+    return [f"{one.name}: {one.last_error}" for one in agents if one.phase == "failed" and one.process in able]
+
+
+def _told(type: str, good: str, bad: str, against: list[str], since_ms: int = 0, *, is_known: bool = True) -> Condition:
+    """True when nothing speaks against it; what does is named, as far as a line has room."""
+    named = dict.fromkeys(against)
+    message = ", ".join([*named][:_NAMED_MAX]) + (f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else "")
+    return _condition(type, not against, bad if against else good, message, since_ms, is_known=is_known or bool(against))
+
+
+def _condition(type: str, holds: bool, reason: str, message: str, since_ms: int = 0, *, is_known: bool = True) -> Condition:
+    status: Literal["True", "False", "Unknown"] = "Unknown" if not is_known else "True" if holds else "False"
+    return Condition(type, status, reason if is_known else "NotKnown", message, since_ms)
+
+
+def _too_large(running: Iterable[Running]) -> list[str]:
+    """Processes that take more memory than their agents may together; one without a limit lifts that of its process."""
+    found: list[str] = []
+    for seen in running:
+        limits = [agent.memory_mb for agent in seen.config.agents] if seen.config else []
+        used_mb = seen.memory_bytes / 1_000_000
+        if limits and all(limits) and used_mb > sum(limits):
+            found.append(f"{seen.process} takes {used_mb:.0f} MB of {sum(limits)}")
+    return found
+
+
+def _phase(
+    state: FleetState, processes: tuple[ProcessView, ...], agents: tuple[AgentView, ...], conditions: tuple[Condition, ...]
+) -> FleetPhase:
+    if not any(process.pid for process in processes) and (state.is_stopped or not state.allocation):
+        return "Stopped"
+    if state.is_stopped:
+        return "Progressing"
+    late = [one.phase for one in _views(processes, agents) if not one.is_ready]
+    false = {one.type for one in conditions if one.status == "False"}
+    if not late:
+        return "Degraded" if false & _TROUBLES else "Ready"
+    # What starts is not connected yet; what has tried in vain says why.
+    is_cut_off = any(node.error and not node.is_connected for process in processes for node in process.nodes)
+    if is_cut_off or "WritesAccepted" in false:
+        return "Degraded"
+    # A process that is ready but for its nodes, or has agents that are still learning, is on its way.
+    return "Progressing" if all(phase in _BUSY for phase in late) else "Degraded"

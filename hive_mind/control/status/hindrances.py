@@ -1,0 +1,72 @@
+"""What keeps a fleet from working, or soon will, in the world around it: refused writes, full disks, a full broker, wrong clocks.
+
+Each function returns one text per trouble, with the place, the figure and what to do. Only decides.
+"""
+
+from collections.abc import Iterable
+
+from hive_mind.hive.membership.clock import HiveClockSettings
+from hive_mind.runtime.workers.room import Room
+from hive_mind.runtime.workers.status import NodeStatus, WorkerStatus
+
+# A tenth, or what SQLite may need at once for its log, for a backup and for a move, whichever is less.
+_ROOM_SHARE, _ROOM_BYTES = 0.1, 1 << 30
+_FILES_LEFT = 1_000
+# Streams are trimmed every two seconds; a burst between two trims has to fit into the rest.
+_BROKER_SHARE = 0.9
+# From here on a hive decides differently by its own time and by this clock.
+_SKEW_MS = HiveClockSettings().step_min_ms
+
+
+def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:
+    """Agents whose memory, and nodes whose journal or bus, takes nothing."""
+    found: list[str] = []
+    for status in statuses:
+        refused = [f"{node.name}: {node.refusal}" for node in status.nodes if node.refusal]
+        refused += [f"{agent.name}: {agent.refusal}" for agent in status.agents if agent.refusal]
+        if status.phase == "failed" and not refused:
+            refused.append(f"{status.process}: {status.error or 'it has failed'}")
+        found += refused
+    return found
+
+
+def short_disks(statuses: Iterable[WorkerStatus]) -> list[str]:
+    """Disks that are nearly full, or have no room for another file."""
+    return [text for status in statuses for room in status.rooms if (text := _short(room))]
+
+
+def _short(room: Room) -> str:
+    left = f"{room.path} has {_size(room.free_bytes)} of {_size(room.total_bytes)} left"
+    if 0 <= room.files_left < _FILES_LEFT:
+        return f"{room.path} has room for {room.files_left} more files (inodes): delete some, or make the file system anew"
+    if room.free_bytes < min(_ROOM_SHARE * room.total_bytes, _ROOM_BYTES):
+        return f"{left}: delete what nobody needs there, or give it a larger disk"
+    return ""
+
+
+def full_brokers(nodes: Iterable[NodeStatus]) -> list[str]:
+    """Brokers that hold nearly as much as they may."""
+    found = []
+    for node in nodes:
+        used, limit = node.broker_used_bytes, node.broker_limit_bytes
+        if limit and used >= _BROKER_SHARE * limit:
+            remedy = "raise maxmemory (CONFIG SET maxmemory), or start the members that don't read; see hive-mind bus stats"
+            found.append((used / limit, f"the broker holds {_size(used)} of {_size(limit)}: {remedy}"))
+    # All of them ask one server, at different moments.
+    return [max(found)[1]] if found else []
+
+
+def wrong_clocks(nodes: Iterable[NodeStatus]) -> list[str]:
+    """Machines whose clock is not that of the others, or of the broker."""
+    found = []
+    for node in nodes:
+        for off_ms, whose in ((node.ahead_of_members_ms, "the other members'"), (node.ahead_of_broker_ms, "the broker's")):
+            if abs(off_ms) > _SKEW_MS:
+                side = "ahead of" if off_ms > 0 else "behind"
+                found.append(f"the clock of {node.name} is {abs(off_ms) / 1000:,.0f} s {side} {whose}: set it, by NTP")
+                break
+    return found
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000_000:,.1f} GB" if count >= 10**9 else f"{count / 1_000_000:,.1f} MB"

@@ -1,0 +1,99 @@
+"""Keeping a fleet as its manifest says: look, and do what is to do, for ever.
+
+What crashed is started again, at once the first time and ever later when it crashes again and again; the counts are in the state,
+so a controller that is itself started again goes on counting. A manifest that can't be read, a process that can't be reached, a
+platform in trouble: each is reported and tried again, and none ends it. Steps that would lose facts are left to a person.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hive_mind.control.converging import Converging, Look
+from hive_mind.control.planning.plan import Action
+from hive_mind.control.platforms.base import Running
+from hive_mind.control.remembering import BACK_OFF
+from hive_mind.control.state import FleetState
+from hive_mind.control.surroundings import Report
+
+PERIOD_S = 2.0
+# One round may wait for processes that hand over; nobody else can change the fleet meanwhile.
+_ROUND_S = 60.0
+# A worker under load answers late; one that does not answer in this time hangs.
+SILENT_MAX_S = 60.0
+_WAIT_MAX_S = 300.0
+
+
+@dataclass(slots=True)
+class Watching:
+    """What a watching controller notes between two rounds, and nowhere else."""
+
+    report: Report
+    _silent_since_s: dict[str, float] = field(default_factory=dict)
+    _told: str = ""
+    _waits: dict[tuple[str, str], "_Wait"] = field(default_factory=dict)
+
+    async def round(self, converging: Converging) -> None:
+        """Look once, and do what is due."""
+        look = await converging.with_bus(await converging.look())
+        hung = self._hung(look.running, converging.around.monotonic())
+        state, now_ms = converging.remembered.state, converging.around.now_ms()
+        wanted = [*due(look, state, now_ms), *(Action("restart", name, "it does not answer") for name in hung)]
+        actions = self._patient(wanted, converging.around.monotonic())
+        problems = [f"{one.kind} {one.subject} would lose facts and is left to you" for one in look.plan.actions if one.loses]
+        if actions:
+            problems += await converging.step(look, actions, converging.around.patience(_ROUND_S))
+        elif not look.plan.actions:
+            converging.remembered.finish(look.wanted)
+        if actions or not wanted:
+            self.tell("; ".join(problems))
+
+    def tell(self, trouble: str) -> None:
+        """Report it, once as long as it stays the same."""
+        if trouble and trouble != self._told:
+            self.report(trouble)
+        self._told = trouble
+
+    def _patient(self, actions: Iterable[Action], now_s: float) -> list[Action]:
+        """Those that were not tried just before: what does not help is tried ever more seldom."""
+        wanted: dict[tuple[str, str], Action] = {(action.kind, action.subject): action for action in actions}
+        waits = {key: self._waits[key] for key in wanted if key in self._waits}
+        found = [key for key in wanted if key not in waits or waits[key].until_s <= now_s]
+        self._waits = waits | {key: _next(waits.get(key), now_s) for key in found}
+        return [wanted[key] for key in found]
+
+    def _hung(self, running: Mapping[str, Running], now_s: float) -> list[str]:
+        """Processes that have said nothing for too long."""
+        silent = {name for name, seen in running.items() if seen.is_alive and seen.status is None}
+        self._silent_since_s = {name: self._silent_since_s.get(name, now_s) for name in silent}
+        return sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > SILENT_MAX_S)
+
+
+class _Wait(NamedTuple):
+    """Until when an action is left alone that was tried and is still to do."""
+
+    until_s: float
+    s: float
+
+
+def _next(before: _Wait | None, now_s: float) -> _Wait:
+    wait_s = min(_WAIT_MAX_S, before.s * 2) if before else PERIOD_S
+    return _Wait(now_s + wait_s, wait_s)
+
+
+def due(look: Look, state: FleetState, now_ms: int) -> Iterable[Action]:
+    """What of a plan may be done now: nothing that loses facts, and no start before its time."""
+    if look.wanted.move:
+        return [action for action in look.plan.actions if action.kind == "move" and not action.loses]
+    # Further off than any wait: the clock was set back meanwhile.
+    early = {name for name, one in state.restarts.items() if now_ms < one.next_ms <= now_ms + 1000 * BACK_OFF.delay_max_s}
+    starts = ("create", "restart", "update", "replace")
+    return [one for one in look.plan.actions if not one.loses and not (one.kind in starts and one.subject in early)]
+
+
+async def pause(stop: asyncio.Event, period_s: float) -> None:
+    """Wait for the next round, or for the end."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), period_s)

@@ -1,0 +1,1 @@
+"""What a source says now, and what it said before."""

@@ -1,0 +1,108 @@
+"""What a source said before and says no longer: former, once what it says now is kept.
+
+A source that is a whole (a file) is learned again when it was changed. What it says now was stored before this is asked: one who
+is stopped in between has both, and learning it once more finishes. Only what was taken from an earlier text of the same source
+can become former here: not what was stored by hand, and not what another source says, too; of that, this source is left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.editions.edited import successors
+from hive_mind.memory.known import KnownFacts
+from hive_mind.memory.opening import Awake
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.store.base import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What to change. `replaced_by`: of what the source says no longer, what stands there now: a fact, or the text without it.
+    `returned`: of what it says although an edit had replaced it, who says so.
+    """
+
+    source: str
+    replaced_by: Mapping[str, str]
+    returned: Mapping[str, tuple[str, ...]]
+
+    @property
+    def ids(self) -> list[str]:
+        """All that change."""
+        return [*self.replaced_by, *self.returned]
+
+    def revised(self, fact: Fact) -> Fact:
+        """The fact as it is then."""
+        if fact.id in self.returned:
+            return replace(fact, superseded_by="", sources=self.returned[fact.id])
+        if not fact.is_current:
+            return fact
+        if others := tuple(source for source in fact.sources if source != self.source):
+            return replace(fact, sources=others)
+        return replace(fact, superseded_by=self.replaced_by[fact.id])
+
+    def links(self, known: KnownFacts) -> list[Link]:
+        """From each new statement to the former one."""
+        pairs = [(newer, older) for older, newer in self.replaced_by.items() if newer in known]
+        return [Link(Relation.SUPERSEDES, newer, older) for newer, older in pairs if len(known[older].sources) == 1]
+
+
+async def edits_of(awake: Awake, source: str, episodes: Sequence[str]) -> Edits:
+    """What changes when these episodes are all that a source says now. Raises `InvalidInput` for none of them."""
+    if not episodes:
+        raise InvalidInput("a source says something: name the episodes that are all it says now")
+    texts = _Texts(awake, source, frozenset(episodes))
+    known = awake.recall.facts
+    said = await texts.said_in(episodes)
+    now = {fact.id: fact for fact in said}
+    returned = {fact.id: voices for fact in said if fact.superseded_by and (voices := await texts.voices_of(fact))}
+    unsaid = [fact for fact in known.values() if source in fact.sources and fact.is_current and fact.id not in now]
+    gone = {fact.id: origins for fact in unsaid if (origins := await texts.former_of(fact.id))}
+    before = await texts.said_in(texts.latest(gone.values()))
+    places = successors(
+        [fact for fact in before if fact.id in gone or fact.id in now],
+        [fact for fact in said if fact.is_current or fact.id in returned],
+    )
+    return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in gone}, returned)
+
+
+class _Texts:
+    """The texts of one source, the earlier and the present ones, and what was taken from them."""
+
+    def __init__(self, awake: Awake, source: str, present: frozenset[str]) -> None:
+        self._store, self._known, self._source, self._present = awake.store, awake.recall.facts, source, present
+        self._found: dict[str, Episode] = {}
+
+    async def said_in(self, episodes: Iterable[str]) -> list[Fact]:
+        """The facts, in order, each once."""
+        ids = [id for one in episodes for id in await self._store.linked(Relation.DERIVES_FROM, one, backwards=True)]
+        return [fact for id in dict.fromkeys(ids) if (fact := self._known.get(id)) is not None]
+
+    async def former_of(self, fact_id: str) -> frozenset[str]:
+        """Earlier texts of the source that said it."""
+        return (await self._by_source(fact_id)).get(self._source, frozenset()) - self._present
+
+    async def voices_of(self, fact: Fact) -> tuple[str, ...]:
+        """Who says a replaced fact: this source, and those whose texts were not edited. Nobody where a person replaced it, who
+        knew better: then no source said what replaced it in other texts.
+        """
+        newer, older = await self._by_source(fact.superseded_by), await self._by_source(fact.id)
+        edited = {source for source in fact.sources if source in newer and newer[source] != older.get(source)}
+        return tuple(source for source in fact.sources if source == self._source or source not in edited) if edited else ()
+
+    def latest(self, origins: Iterable[frozenset[str]]) -> list[str]:
+        """The texts that said it last, the oldest first."""
+        age = {id: episode.learned_at_us for id, episode in self._found.items()}
+        return sorted({max(some, key=age.__getitem__) for some in origins}, key=age.__getitem__)
+
+    async def _by_source(self, id: str) -> dict[str, frozenset[str]]:
+        """Texts that said it, by their source; of a text itself, that."""
+        ids = {id, *await self._store.linked(Relation.DERIVES_FROM, id)}
+        if unread := ids - self._found.keys():
+            self._found |= await self._store.episodes(unread)
+        texts = defaultdict[str, set[str]](set)
+        for one in ids & self._found.keys():
+            texts[self._found[one].source].add(one)
+        return {source: frozenset(some) for source, some in texts.items()}

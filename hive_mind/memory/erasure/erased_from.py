@@ -1,0 +1,34 @@
+"""Erasing from a memory that somebody uses: what may be stored meanwhile is judged by the new rule already."""
+
+from collections.abc import Sequence
+
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.erasure.erasing import Found, erase, found_in
+from hive_mind.memory.opening import Awake
+from hive_mind.model.erasure import Erasure, Erasures
+
+
+async def lacking(memory: CognitiveMemory, wanted: Sequence[Erasure]) -> Sequence[Erasure]:
+    """Those that were not erased from it yet."""
+    async with memory.awake() as awake:
+        return [one for one in wanted if one not in awake.erasures]
+
+
+async def would_erase(memory: CognitiveMemory, wanted: Sequence[Erasure], *, everything: bool = False) -> Found:
+    """What `erase_from` would take; nothing is changed."""
+    async with memory.awake() as awake:
+        return await found_in(awake.store, Erasures(wanted), everything=everything)
+
+
+async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+    """Let go of what is meant for good, and refuse it from now on. No byte of it is left in the file when this returns."""
+
+    async def work(awake: Awake) -> Found:
+        for one in wanted:
+            awake.erasures.add(one)
+        found = await erase(awake.store, wanted, at_us, everything=everything)
+        # Nothing is put aside of what is in RAM: it still has what was erased.
+        awake.recall.tokenized = 0
+        return found
+
+    return await memory.overhaul(work)

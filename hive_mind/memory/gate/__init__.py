@@ -1,0 +1,1 @@
+"""What an agent shares and what stays home."""

@@ -1,0 +1,131 @@
+"""The gate: which facts leave home. Decides and says why, in words for a person; touches nothing.
+
+What is held back stays a fact of its agent, found by it as before. A gate that is unsure keeps the fact home: what has left can't
+be called back from those who read it. Facts the hive knows already pass like any other, because they confirm.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hive_mind.memory.gate.instructions import instruction_in
+from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
+from hive_mind.memory.gate.small_talk import is_small_talk
+from hive_mind.model.fact import KEPT_HOME, Fact
+
+_TAG = re.compile(r"<[^<>]{1,500}>")
+_WORD = re.compile(r"[^\W_]+")
+# Scripts written without spaces: each character is about half a word.
+_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionSettings:
+    """What a fact must have to be shared."""
+
+    confidence_min: float = 0.3
+    """Raise it and less of doubtful worth is shared; others then confirm less, too."""
+    words_min: int = 2
+    """Shorter texts mean nothing without their context. Raise it and terse facts ("Pump 3: red") stay home."""
+    letters_share_min: float = 0.5
+    """Share of letters and digits in what is not white space. Raise it and formulas stay home, lower it and markup leaves."""
+    hold_back_secrets: bool = True
+    """Keys, tokens, passwords, connection strings."""
+    hold_back_personal: bool = True
+    """E-mail addresses, telephone, card, bank account and identity numbers; names are fine."""
+    hold_back_instructions: bool = True
+    """What is made to be obeyed, or speaks in another's name, by the rules of `memory.gate.instructions`."""
+    allowed_instructions: tuple[str, ...] = ()
+    """Names of rules that don't count here."""
+    is_open: bool = False
+    """Everything passes, secrets too: for measuring topologies against one another, not for use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a fact is shared; if not, `reason` says why, as a clause: "its text holds an e-mail address"."""
+
+    is_shared: bool
+    reason: str = ""
+
+
+SHARED = Decision(True)
+
+
+def decide(fact: Fact, settings: PromotionSettings) -> Decision:
+    """The gate's decision on a fact as it is now."""
+    if fact.held_back == KEPT_HOME:
+        return Decision(False, KEPT_HOME)
+    if settings.is_open:
+        return SHARED
+    reason = (
+        _too_private(fact, settings) or _too_bossy(fact, settings) or _too_doubtful(fact, settings) or _too_poor(fact, settings)
+    )
+    return Decision(False, reason) if reason else SHARED
+
+
+def _too_doubtful(fact: Fact, settings: PromotionSettings) -> str:
+    if fact.confidence >= settings.confidence_min:
+        return ""
+    return f"its confidence {fact.confidence:.2f} is below {settings.confidence_min:.2f}"
+
+
+def _too_poor(fact: Fact, settings: PromotionSettings) -> str:
+    said = _TAG.sub(" ", fact.content.removeprefix(f"{fact.speaker}: "))
+    words = _WORD.findall(said)
+    if not any(c.isalpha() for c in said):
+        return "its text has no words"
+    solid = sum(not c.isspace() for c in said)
+    if sum(map(len, words)) + _marks(said) < settings.letters_share_min * solid or len(said) < len(fact.content) / 3:
+        return "its text is mostly symbols or markup"
+    # A word said three times says no more than once.
+    if len({word.casefold() for word in words}) + len(_WITHOUT_SPACES.findall(said)) // 2 < settings.words_min:
+        return "its text is too short to say something to others"
+    if is_small_talk(words):
+        return "its text is small talk"
+    return ""
+
+
+def _marks(text: str) -> int:
+    """Vowel signs and accents that are characters of their own: they belong to words, though no pattern calls them so."""
+    return 0 if text.isascii() else sum(unicodedata.category(c).startswith("M") for c in text)
+
+
+def _too_private(fact: Fact, settings: PromotionSettings) -> str:
+    for what, text in _travelling(fact):
+        plain = _plain(text)
+        if settings.hold_back_secrets and (kind := credential_in(plain)):
+            return f"{what} holds {kind}"
+        if settings.hold_back_personal and (kind := personal_data_in(plain)):
+            return f"{what} holds {kind}"
+    return ""
+
+
+def _too_bossy(fact: Fact, settings: PromotionSettings) -> str:
+    """A model that is given it might do what it says."""
+    if not settings.hold_back_instructions:
+        return ""
+    for what, text in _travelling(fact):
+        said = text.removeprefix(f"{fact.speaker}: ") if fact.speaker else text
+        if rule := instruction_in(_plain(said), settings.allowed_instructions):
+            return f"{what} looks like an instruction (rule {rule})"
+    return ""
+
+
+def _travelling(fact: Fact) -> Iterable[tuple[str, str]]:
+    """All that others would get to read, with what to call it."""
+    yield "its text", fact.content
+    yield "the text before it", fact.before
+    yield "its topic", fact.concept
+    # Line by line, so that no two of them make a third.
+    yield "a name it mentions", "\n".join((fact.speaker, fact.said_at, *fact.entities, *fact.labels))
+    yield "its source", "\n".join(fact.sources)
+
+
+def _plain(text: str) -> str:
+    """Without disguise: full-width characters as usual ones, invisible ones left out, one kind of dash and one of space."""
+    if text.isascii():
+        return text
+    folded = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return "".join("-" if unicodedata.category(c) == "Pd" else " " if unicodedata.category(c) == "Zs" else c for c in folded)

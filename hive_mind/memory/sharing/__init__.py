@@ -1,0 +1,1 @@
+"""What an agent and its hive have in common."""

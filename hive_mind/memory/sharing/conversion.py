@@ -1,0 +1,69 @@
+"""A fact as it travels to a hive, and one that comes from there. Pure.
+
+Each source of a fact is a root of its own: two agents that read the same file are one piece of evidence, wherever they say it.
+"""
+
+from collections.abc import Iterable
+
+from hive_mind.counted import counted
+from hive_mind.hive.effects import Promotion
+from hive_mind.memory.vectors import Vector
+from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.query import Hit, Voices
+
+
+def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> list[Promotion]:
+    """A promotion: the statement, once for each root that vouches for it."""
+    statement = statement_of(fact, model, vector)
+    return [Promotion(statement, agent, root, fact.confidence) for root in roots]
+
+
+def statement_of(fact: Fact, model: str, vector: Vector | None) -> Statement:
+    """What a fact says, with its vector where it has one."""
+    return Statement(
+        content=fact.content,
+        concept=fact.concept,
+        said_at=fact.said_at,
+        speaker=fact.speaker,
+        before=fact.before,
+        entities=fact.entities,
+        labels=fact.labels,
+        model="" if vector is None else model,
+        vector=b"" if vector is None else vector.astype("<f2").tobytes(),
+    )
+
+
+def fact_of(found: HiveFact) -> Fact:
+    """A fact of the hive as an agent's own would look."""
+    said = found.statement
+    return Fact(
+        id=found.id,
+        content=said.content,
+        concept=said.concept,
+        confidence=found.confidence,
+        sources=tuple(dict.fromkeys(evidence.root for evidence in found.provenance)),
+        learned_at_us=1000 * min((evidence.stamp.ms for evidence in found.provenance), default=0),
+        said_at=said.said_at,
+        speaker=said.speaker,
+        before=said.before,
+        entities=said.entities,
+        labels=said.labels,
+        sharing=Sharing.SHARED,
+    )
+
+
+def voices_of(found: HiveFact) -> Voices:
+    """Who vouches for it, by when they did."""
+    said = sorted(found.provenance, key=lambda evidence: evidence.stamp)
+    return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), found.trust)
+
+
+def voices_told(hit: Hit) -> str:
+    """The same in words, for a model or a person; "" for what this memory learned itself."""
+    if hit.voices is None or not hit.voices.agents:
+        return ""
+    first, *others = hit.voices.agents
+    agreed = f" and {counted(len(others), 'other')}" if others else ""
+    trusted = "" if hit.voices.trust >= 1 else f", trusted {hit.voices.trust:.1f} of 1"
+    return f"from {first}{agreed}{trusted}"

@@ -1,0 +1,209 @@
+"""An agent's pending changes for its hive, found by comparing each fact's actual with its desired state.
+
+A current fact that passes the gate should be promoted, for each of its sources; any other should not be there. Nothing is
+remembered besides the facts themselves: how far each has gone is recorded before and after each promotion, so whatever was
+interrupted is found again on waking; promoting twice is harmless.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.hive.effects import Held, Promotion
+from hive_mind.memory.base import Hive
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.review import AWAITING, Review
+from hive_mind.memory.opening import Awake
+from hive_mind.memory.sharing.conversion import promotions_of
+from hive_mind.memory.sharing.sharing import (
+    REASONS,
+    answered,
+    is_due,
+    is_too_much,
+    proposed,
+    proposed_again,
+    reason_to_take_back,
+    roots_to_offer,
+    taken_back,
+)
+from hive_mind.model.fact import Fact, Sharing
+
+_log = logging.getLogger(__name__)
+
+# Facts told at a time: two writes here and one there, however many it is. More of them hold up a fact stored in between.
+_BATCH_FACTS = 500
+
+
+class Outbox:
+    """Brings the hive up to date on the facts of one agent. `note` every fact that changes; `settle` when it should happen."""
+
+    def __init__(self, local: CognitiveMemory, hive: Hive, agent: str, gate: PromotionSettings) -> None:
+        self._local, self._hive, self._agent, self._gate = local, hive, agent, gate
+        self.review: Review | None = None
+        """Who judges what the gate lets through; None: nobody."""
+        self._due: dict[str, None] = {}
+        # Said to be shared before it was written down here that the hive has them.
+        self._shared_early: set[str] = set()
+        # Told before: the hive hears nothing new of them but how they are found.
+        self._again: set[str] = set()
+        # One at a time: a waiting call often finds its facts already sent with those of others.
+        self._turn = asyncio.Lock()
+        self._has_failed = False
+        self._is_closed = False
+
+    def note(self, fact: Fact) -> None:
+        """The fact is durable in this state."""
+        if is_due(fact):
+            self._due[fact.id] = None
+        else:
+            self._due.pop(fact.id, None)
+
+    async def settle(self) -> None:
+        """Send what is due to the hive. Where that fails, or our own disk is full, it is sent later; one log line says so."""
+        if self._due:
+            await self._settle(self._due)
+
+    async def settle_all(self) -> None:
+        """Look at every fact again, also those the gate held back or of which the hive was not sure."""
+        async with self._local.awake() as awake:
+            facts = list(awake.recall.facts.values())
+        for fact in facts:
+            self.note(fact)
+        again = [fact.id for fact in facts if fact.is_current and fact.sharing is not Sharing.SHARED]
+        await self._settle({**self._due, **dict.fromkeys(again)})
+
+    async def reconsider(self, fact_ids: Iterable[str]) -> None:
+        """Ask the gate and the review again about these, whatever was decided before."""
+        await self._settle(fact_ids)
+
+    async def shared(self, fact_ids: Sequence[str]) -> None:
+        """The hive says that these are held where others ask. One that sleeps or is closed asks the hive when it wakes again."""
+        if self._local.facts is None:
+            return
+        try:
+            async with self._local.awake() as awake:
+                facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
+                self._shared_early.update(fact.id for fact in facts if fact.sharing is Sharing.PROPOSED)
+                await self._note_shared(awake, [fact.id for fact in facts if fact.sharing is Sharing.HELD])
+        except InvalidInput:
+            if not self._is_closed:
+                raise
+        except BackendError as error:
+            # They are held, and the hive is asked again.
+            self._report(error, len(fact_ids))
+
+    async def tell_again(self, fact_ids: Iterable[str] | None = None) -> None:
+        """What the hive has of these, or of everything, once more: how it is found has changed, or it was said again."""
+        async with self._local.awake() as awake:
+            known = awake.recall.facts
+            facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
+            told = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
+            # A source of which the hive has not heard says something new.
+            self._again.update(fact_id for fact_id in told if set(known[fact_id].sources) == set(known[fact_id].offered))
+            for start in range(0, len(told), _BATCH_FACTS):
+                await self._local.revise(awake, told[start : start + _BATCH_FACTS], proposed_again)
+        await self.settle()
+
+    async def close(self) -> None:
+        """Finish what is under way and begin nothing more."""
+        self._is_closed = True
+        async with self._turn:
+            pass
+
+    async def _settle(self, fact_ids: Iterable[str]) -> None:
+        # First the turn, then the memory: a call that waits for a turn must not keep the memory awake, as a call that puts it to
+        # sleep keeps all others from using it, and so also the one whose turn it is.
+        async with self._turn:
+            ids = list(fact_ids)
+            for start in range(0, len(ids), _BATCH_FACTS):
+                if self._is_closed:
+                    return
+                try:
+                    await self._settle_batch(ids[start : start + _BATCH_FACTS])
+                except BackendError as error:
+                    self._report(error, len(ids) - start)
+                    return
+            if ids and self._has_failed:
+                _log.info("everything was sent to the hive again")
+                self._has_failed = False
+
+    async def _settle_batch(self, fact_ids: Sequence[str]) -> None:
+        async with self._local.awake() as awake:
+            facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
+            refusals = self._refusals([fact for fact in facts if fact.is_current])
+            await self._take_back(awake, [fact for fact in facts if is_too_much(fact, refusals)])
+            offers = await self._proposed(awake, [fact.id for fact in facts if fact.id in refusals], refusals)
+            promotions = [self._promotions_of(awake, fact) for fact in offers]
+            if promotions:
+                await self._promote(awake, promotions)
+
+    def _refusals(self, facts: Sequence[Fact]) -> dict[str, str]:
+        """What holds each back, or ""; what the review does not know yet it is asked to find out."""
+        found = {fact.id: decide(fact, self._gate).reason for fact in facts}
+        if self.review is None or self._gate.is_open:
+            return found
+        unknown = []
+        for fact in facts:
+            if not found[fact.id]:
+                ruling = self.review.ruling(fact)
+                found[fact.id] = (AWAITING if ruling is None else ruling).refusal
+                unknown += [fact] if ruling is None else []
+        if unknown:
+            self.review.want(unknown)
+        return found
+
+    async def _take_back(self, awake: Awake, facts: Sequence[Fact]) -> None:
+        for why in REASONS:
+            ids = [fact.id for fact in facts if reason_to_take_back(fact) == why]
+            if ids:
+                replies = await self._hive.retract(ids, self._agent, why)
+                refused = {reply.fact_id: reply.refused for reply in replies if reply.refused}
+                await self._local.revise(awake, [fact_id for fact_id in ids if fact_id not in refused], taken_back)
+                self._give_up(refused)
+
+    async def _proposed(self, awake: Awake, fact_ids: Sequence[str], refusals: Mapping[str, str]) -> list[Fact]:
+        """The facts to promote, recorded as proposed; the others, with what held them back."""
+
+        def decided(fact: Fact) -> Fact:
+            if not fact.is_current or (fact.offered and refusals[fact.id]):
+                return fact
+            return replace(fact, held_back=refusals[fact.id]) if refusals[fact.id] else proposed(fact, roots_to_offer(fact))
+
+        is_told = {fact_id: bool(roots_to_offer(awake.recall.facts[fact_id])) for fact_id in fact_ids}
+        facts = await self._local.revise(awake, fact_ids, decided)
+        return [fact for fact in facts if fact.is_current and not fact.held_back and is_told[fact.id]]
+
+    def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
+        vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
+        said = promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
+        is_again = fact.sharing is Sharing.HELD or fact.id in self._again
+        return [replace(one, is_again=is_again) for one in said]
+
+    async def _note_shared(self, awake: Awake, fact_ids: Sequence[str]) -> None:
+        await self._local.revise(awake, fact_ids, lambda fact: answered(fact, [Held(fact.id, is_shared=True)]))
+
+    async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
+        self._shared_early.clear()
+        answers = iter(await self._hive.promote([one for some in promotions for one in some]))
+        told = [[next(answers) for _ in some] for some in promotions]
+        by_id = {held[0].fact_id: held for held in told}
+        self._again.difference_update(by_id)
+        await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
+        if early := self._shared_early.intersection(by_id):
+            await self._note_shared(awake, sorted(early))
+
+    def _give_up(self, refused: Mapping[str, str]) -> None:
+        """Until the next waking: to ask the same again with every write would change nothing."""
+        for fact_id in refused:
+            self._due.pop(fact_id, None)
+        if refused:
+            _log.warning("the hive did not take back %d facts: %s", len(refused), next(iter(refused.values())))
+
+    def _report(self, error: BackendError, facts: int) -> None:
+        """One line for the first failure."""
+        if not self._has_failed:
+            _log.warning("%d facts could not be sent to the hive (%s); they are sent with the next write", facts, error)
+        self._has_failed = True

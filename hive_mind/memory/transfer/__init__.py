@@ -1,0 +1,1 @@
+"""A record as lines of JSON, and back."""

@@ -1,0 +1,147 @@
+"""A record of a memory as a line of JSON and back: to keep, to move, to read in an editor.
+
+One object a line, `type` first: "episode", "fact" or "link". Nothing in a line is believed: ids are computed from content again
+and every field is checked. What many lines together must be is asked by `examining`; `exporting` and `importing` move them.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.intake import NAME_CHARACTERS_MAX, STATEMENT_CHARACTERS_MAX
+from hive_mind.model.content import Episode
+from hive_mind.model.fact import Fact, Relation, Sharing
+from hive_mind.model.ids import canonical, episode_id, fact_id
+from hive_mind.store.base import Link
+
+Record = Fact | Episode | Link
+
+# A message may quote the line, and a line may be of any length.
+_PROBLEM_CHARACTERS_MAX = 300
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARACTERS_MAX)]
+NameOrNone = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS_MAX)]
+Text = Annotated[str, msgspec.Meta(max_length=STATEMENT_CHARACTERS_MAX)]
+Id = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+# From 1970 to the year 9999.
+Microseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
+
+
+class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fields=True, omit_defaults=True):
+    content: Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_CHARACTERS_MAX)]
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    sources: Annotated[list[Name], msgspec.Meta(min_length=1)]
+    learned_at_us: Microseconds
+    id: str = ""
+    concept: Text = ""
+    said_at: NameOrNone = ""
+    speaker: NameOrNone = ""
+    before: Text = ""
+    entities: list[Name] = []
+    labels: list[Name] = []
+    sharing: Sharing = Sharing.PRIVATE
+    superseded_by: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
+    held_back: NameOrNone = ""
+
+
+class _EpisodeLine(msgspec.Struct, tag_field="type", tag="episode", forbid_unknown_fields=True, omit_defaults=True):
+    text: str
+    source: Name
+    learned_at_us: Microseconds
+    id: str = ""
+    said_at: str = ""
+    speaker: str = ""
+    title: str = ""
+    summary: str = ""
+
+
+class _LinkLine(msgspec.Struct, tag_field="type", tag="link", forbid_unknown_fields=True):
+    relation: Relation
+    from_id: Id
+    to_id: Id
+
+
+_Line = _FactLine | _EpisodeLine | _LinkLine
+_decoder = msgspec.json.Decoder(_Line)
+
+
+def record_of(line: bytes | str) -> Record:
+    """What a line holds. Raises `InvalidInput` that says what is wrong with it."""
+    try:
+        read: _Line = _decoder.decode(line.encode() if isinstance(line, str) else line)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        why = str(error) if isinstance(line, str) or _is_text(line) else "is no UTF-8: save it as UTF-8"
+        raise InvalidInput(why[:_PROBLEM_CHARACTERS_MAX]) from error
+    match read:
+        case _FactLine():
+            return _fact(read)
+        case _EpisodeLine():
+            return _episode(read)
+        case _LinkLine():
+            return Link(read.relation, read.from_id, read.to_id)
+
+
+def line_of(record: Record) -> str:
+    """The line of a record, without a line end; the same record gives the same line."""
+    match record:
+        case Fact():
+            line: _Line = _fact_line(record)
+        case Episode():
+            line = msgspec.convert(msgspec.to_builtins(record) | {"type": "episode"}, _EpisodeLine)
+        case Link():
+            line = _LinkLine(record.relation, record.from_id, record.to_id)
+    return msgspec.json.encode(line).decode()
+
+
+def _fact_line(fact: Fact) -> _FactLine:
+    fields: dict[str, object] = msgspec.to_builtins(fact)
+    # What this agent has told its hive is between the two of them, and nothing a reader of the lines could rely on.
+    del fields["offered"]
+    if not fact.is_retracted:
+        del fields["sharing"]
+    return msgspec.convert(fields | {"type": "fact"}, _FactLine)
+
+
+def _fact(line: _FactLine) -> Fact:
+    content = canonical(line.content)
+    identity = _matched(line.id, fact_id(content))
+    if not any(character.isalnum() for character in content):
+        raise InvalidInput("a fact needs words: `content` has neither letters nor digits")
+    # How far a fact had gone into another hive is nothing this memory can vouch for; that it was taken back is.
+    sharing = Sharing.RETRACTED if line.sharing is Sharing.RETRACTED else Sharing.PRIVATE
+    return Fact(
+        id=identity,
+        content=content,
+        concept=line.concept,
+        confidence=line.confidence,
+        sources=tuple(dict.fromkeys(line.sources)),
+        learned_at_us=line.learned_at_us,
+        said_at=line.said_at,
+        speaker=line.speaker,
+        before=line.before,
+        entities=tuple(line.entities),
+        labels=tuple(line.labels),
+        sharing=sharing,
+        superseded_by=line.superseded_by,
+        held_back=line.held_back,
+    )
+
+
+def _episode(line: _EpisodeLine) -> Episode:
+    identity = _matched(line.id, episode_id(line.text, line.source))
+    return Episode(identity, line.text, line.source, line.said_at, line.learned_at_us, line.speaker, line.title, line.summary)
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _matched(given: str, computed: str) -> str:
+    if given and given != computed:
+        raise InvalidInput(f"`id` is not that of this content ({computed}): leave it out, it is computed")
+    return computed

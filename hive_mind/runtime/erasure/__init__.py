@@ -1,0 +1,1 @@
+"""Erasing everywhere: in memories, journals, copies; and the receipt."""

@@ -1,0 +1,94 @@
+"""Carries out at one node what its hive is to forget: in the memories of its agents and in its journal, and confirms it.
+
+The registry says what is to be forgotten, and is exchanged before anything else: a member that was away hears of it when it is
+back. A memory remembers what was erased from it, so one that is restored from a backup is cleaned again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from hive_mind.errors import BackendUnavailable, HiveError
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.rights import erased_key
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.erasure.erased_from import lacking
+from hive_mind.memory.erasure.erasing import Found
+from hive_mind.model.erasure import Erasure, Erasures, read_key
+
+_log = logging.getLogger(__name__)
+
+
+class Memory(Protocol):
+    """What an agent keeps."""
+
+    @property
+    def local(self) -> CognitiveMemory:
+        """Where it keeps it."""
+        ...
+
+    async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+        """Let go of what is meant."""
+        ...
+
+
+class Runner(Protocol):
+    """What runs the node."""
+
+    async def scrub(self) -> None:
+        """Leave no byte in the journal of what the node let go of."""
+        ...
+
+    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
+        """Write registry entries; why each was refused."""
+        ...
+
+
+class Eraser:
+    """Of one node. Call `look` often: it costs nothing while there is nothing to do."""
+
+    def __init__(self, node: str, runner: Runner) -> None:
+        self._node, self._runner = node, runner
+        self._done: set[Erasure] = set()
+        self._turn = asyncio.Lock()
+        self._told = ""
+
+    async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int) -> None:
+        """Carry out what was not carried out yet in this boot, and confirm it. What fails is tried at the next look."""
+        wanted = [one for one in erasures_of(registry) if one not in self._done]
+        if not wanted or self._turn.locked():
+            return
+        async with self._turn:
+            try:
+                await self._carry_out(registry, wanted, agents, now_ms)
+            except HiveError as error:
+                if str(error) != self._told:
+                    _log.warning("%s can't erase what it should, and tries again: %s", self._node, error)
+                self._told = str(error)
+            else:
+                self._told = ""
+                self._done.update(wanted)
+
+    async def _carry_out(self, registry: Registry, wanted: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int) -> None:
+        facts = episodes = 0
+        for name, memory in agents.items():
+            for one in await lacking(memory.local, wanted):
+                found = await memory.erase([one], now_ms * 1000, everything=Erasures([one]).covers_agent(name))
+                facts, episodes = facts + len(found.facts), episodes + len(found.episodes)
+        unconfirmed = [one for one in wanted if registry.get(erased_key(self._node, one)) is None]
+        if not unconfirmed:
+            return
+        await self._runner.scrub()
+        value = msgspec.json.encode({"agents": sorted(agents), "facts": facts, "episodes": episodes, "at_ms": now_ms}).decode()
+        refusals = await self._runner.write([(erased_key(self._node, one), value) for one in unconfirmed], self._node)
+        if reason := next(filter(None, refusals), ""):
+            raise BackendUnavailable(self._node, f"its confirmation was not taken: {reason}")
+
+
+def erasures_of(registry: Registry) -> list[Erasure]:
+    """What is to be erased, as far as a registry knows."""
+    keys = (read_key(key.partition("/")[2]) for key in registry.in_force("erasure"))
+    return [one for one in keys if one is not None]

@@ -1,0 +1,94 @@
+"""Erasing from the agents of a home that nobody runs, and from the copies that were made of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from hive_mind import backends
+from hive_mind.errors import HiveError
+from hive_mind.memory.erasure.erasing import Found, erase, found_in
+from hive_mind.model.erasure import Erasure, Erasures
+from hive_mind.runtime.erasure.copies import Copied, copies
+from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
+from hive_mind.runtime.erasure.residue import has_residue, residue
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import opened_store
+from hive_mind.sqlite.lock import lock_path
+from hive_mind.store.base import FactStore
+
+_ADVICE = {
+    "facts": "delete it, or write it anew: hive-mind facts export",
+    "archive": "delete it, or write it anew: hive-mind export",
+    "backup": "delete it, or write it anew: hive-mind backup",
+}
+
+
+@dataclass(slots=True)
+class Erased:
+    """What was found, who let go of it, who has not. `texts` are what is looked for in the end."""
+
+    confirmed: list[Confirmed] = field(default_factory=list)
+    owed: list[Owed] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    texts: set[str] = field(default_factory=set)
+
+    def note(self, who: str, found: Found) -> None:
+        """Somebody has let go of this, or would."""
+        self.confirmed.append(Confirmed(who, len(found.facts), len(found.episodes), now_ms()))
+        self.facts += [fact.content for fact in found.facts]
+        self.texts.update(fact.content for fact in found.facts)
+
+
+async def erase_from_agents(
+    settings: Settings, agents: Sequence[str], wanted: Sequence[Erasure], erased: Erased, *, is_dry: bool
+) -> None:
+    """Each agent's record, closed when this returns. One that can't be opened is owed."""
+    for agent in agents:
+        everything = Erasures(wanted).covers_agent(agent)
+        try:
+            async with opened_store(settings, agent) as store:
+                erased.note(f"agent {agent}", await _done(store, wanted, everything=everything, is_dry=is_dry))
+        except HiveError as error:
+            erased.owed.append(Owed(f"agent {agent}", str(error)))
+
+
+async def erase_from_copies(home: Path, wanted: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
+    """Backups are written anew in their place; of other copies those that have it are named."""
+    for one in copies(home):
+        if one.kind != "backup":
+            _name_if_it_has(one, erased)
+            continue
+        everything = Erasures(wanted).covers_agent(one.of)
+        try:
+            erased.note(f"backup {one.path}", await _in_backup(Path(one.path), wanted, everything=everything, is_dry=is_dry))
+        except HiveError as error:
+            erased.owed.append(Owed(one.path, f"{error}; {_ADVICE['backup']}"))
+
+
+def look_for_residue(home: Path, erased: Erased) -> None:
+    """Name every file of a home that still has a byte of it."""
+    for path in residue(home, erased.texts):
+        erased.owed.append(Owed(str(path), "still has a text that was erased: delete it, or what quotes it, and erase again"))
+
+
+async def _in_backup(path: Path, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> Found:
+    store = cast(FactStore, await backends.load("store", "sqlite").open(path))
+    try:
+        return await _done(store, wanted, everything=everything, is_dry=is_dry)
+    finally:
+        await store.close()
+        lock_path(path).unlink(missing_ok=True)
+
+
+async def _done(store: FactStore, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> Found:
+    if is_dry:
+        return await found_in(store, Erasures(wanted), everything=everything)
+    return await erase(store, wanted, now_ms() * 1000, everything=everything)
+
+
+def _name_if_it_has(one: Copied, erased: Erased) -> None:
+    """An archive is compressed: what it has can't be seen from outside, and it is named in any case."""
+    path = Path(one.path)
+    if one.kind == "archive" or has_residue(path, erased.texts):
+        erased.owed.append(Owed(one.path, f"may have what was erased: {_ADVICE[one.kind]}"))

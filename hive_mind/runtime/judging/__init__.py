@@ -1,0 +1,1 @@
+"""The judge at an agent's gate, and the desk at which people decide."""

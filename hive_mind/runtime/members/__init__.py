@@ -1,0 +1,1 @@
+"""Members of a hive in this process, and their hive's next generation."""

@@ -1,0 +1,220 @@
+"""From one generation of a hive to the next: its facts, read from the journals of nodes that rest, become the journals of others.
+
+The former journals stay as they are. The new ones are made in a folder of another name, which gets its own as the last step: who
+is killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hive_mind import backends
+from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput
+from hive_mind.hive.effects import Put
+from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot
+from hive_mind.hive.replication.resettlement import Journal, Resettlement, attached_to, facts_of
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.spec import SINGLE, Founding, is_shared, spec_of
+from hive_mind.model.evidence import HiveFact
+from hive_mind.runtime.members.nodes import fresh_chance
+from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.workers.config import HiveConfig
+
+UNFINISHED, REPLACED = ".partial", ".replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How much the new generation begins with. `untold`: things said to nodes that are no more, which nobody will hear."""
+
+    facts: int = 0
+    assertions: int = 0
+    registry: int = 0
+    untold: int = 0
+
+
+def founded(hive: HiveConfig) -> Topology | None:
+    """The topology a hive begins with; None for one that is "single". Raises `InvalidInput`."""
+    if hive.topology == SINGLE:
+        return None
+    founding = Founding(hive.founders, hive.domains, hive.broadcast_threshold, replicas=hive.replicas, partitions=hive.partitions)
+    return spec_of(hive.topology).build(founding)
+
+
+async def move(
+    home: Path,
+    old: HiveConfig,
+    old_nodes: Sequence[str],
+    new: HiveConfig,
+    attached: Mapping[str, str],
+    tuning: HiveSettings,
+    *,
+    replace: bool = False,
+    allow_loss: bool = False,
+    seal: Seal = UNSEALED,
+) -> Moved:
+    """Make the journals of `new` out of those of `old`. `attached` are new nodes by agent.
+
+    `replace`: also where they were made before, if no node ever began with them. `allow_loss`: also where a journal is missing
+    whose node is known to have written what no other journal has. `seal`: of who moves them, for a hive of sealed facts.
+
+    Raises `HiveError`, and has changed nothing then.
+    """
+    if old.id == new.id:
+        raise InvalidInput(f"a new generation needs another id than {old.id!r}")
+    if founded(new) is None or not is_shared(old.topology):
+        return Moved()
+    estate = await estate_of(home, old, old_nodes, tuning)
+    if estate.lost and not allow_loss:
+        raise _lost(estate.lost)
+    return await settle(home, estate, new, attached, tuning, former=_group_of(old), replace=replace, seal=seal)
+
+
+async def settle(
+    home: Path,
+    estate: JournalSnapshot,
+    new: HiveConfig,
+    attached: Mapping[str, str],
+    tuning: HiveSettings,
+    *,
+    former: Mapping[str, str] | None = None,
+    replace: bool = False,
+    seal: Seal = UNSEALED,
+) -> Moved:
+    """The journals of a hive that begins with an estate. `former` are groups by node, of nodes that are no more."""
+    if (topology := founded(new)) is None:
+        return Moved()
+    if unknown := sorted(set(attached.values()) - set(topology.nodes)):
+        raise InvalidInput(f"agents are attached to nodes that hive {new.id!r} has not: {', '.join(unknown)}")
+    folder = home / "hives" / new.id
+    _refuse_used(folder, replace=replace)
+    heirs = {group: min(nodes) for group, nodes in new.founders.items() if nodes}
+    node_of = attached_to(topology, attached, former or {}, heirs)
+    work = Resettlement(estate, topology, node_of, tuning, fresh_chance(), system_clock(), seal)
+    unfinished = folder.with_name(folder.name + UNFINISHED)
+    try:
+        await _write(unfinished, work)
+        await asyncio.to_thread(_put_in_place, unfinished, folder)
+    except OSError as error:
+        raise BackendError("hive", f"{folder}: {error.strerror or error}; nothing was changed: check the disk") from error
+    finally:
+        await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
+    facts = await asyncio.to_thread(facts_of, estate, tuning, fresh_chance(), system_clock())
+    return Moved(len(facts), len(estate.vouched), len(estate.entries), work.untold)
+
+
+async def held(
+    home: Path, hive: HiveConfig, nodes: Sequence[str], tuning: HiveSettings | None = None, *, while_open: bool = False
+) -> tuple[HiveFact, ...]:
+    """The facts that the journals of a hive hold together, oldest first. `while_open`: also while its nodes run."""
+    settings = tuning or HiveSettings()
+    estate = await estate_of(home, hive, nodes, settings, while_open=while_open)
+    return await asyncio.to_thread(facts_of, estate, settings, fresh_chance(), system_clock())
+
+
+async def estate_of(
+    home: Path, hive: HiveConfig, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False
+) -> JournalSnapshot:
+    """What the journals of a hive hold together, those of nodes that nobody names too. A missing one is fine, a damaged one not.
+
+    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
+    """
+    folder = home / "hives" / hive.id
+    reading = JournalMerger(tuning.standing.moderators)
+    names = {*nodes, *(path.stem for path in folder.glob("*.sqlite"))}
+    async for name, records in _journals(folder, sorted(names), while_open=while_open):
+        try:
+            await asyncio.to_thread(reading.take, name, records)
+        except ValueError as error:
+            path = folder / f"{name}.sqlite"
+            raise DatabaseUnreadable("sqlite", f"{path} holds what no node writes ({error}). Nothing was changed") from error
+    return await asyncio.to_thread(reading.estate)
+
+
+async def _journals(folder: Path, names: Iterable[str], *, while_open: bool) -> AsyncIterator[tuple[str, list[Put]]]:
+    read = backends.load("journal", "sqlite").read
+    for name in names:
+        path = folder / f"{name}.sqlite"
+        # A log without its file is no missing journal: it is half of one.
+        if path.exists() or path.with_name(path.name + "-wal").exists():
+            yield name, await read(path, while_open=while_open)
+
+
+async def _write(folder: Path, work: Resettlement) -> None:
+    """Every journal, durable."""
+    await asyncio.to_thread(_emptied, folder)
+    sqlite: Any = backends.load("journal", "sqlite")
+    journals = work.journals()
+    while (made := await asyncio.to_thread(next, journals, None)) is not None:
+        await _write_one(sqlite, folder, made)
+
+
+async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
+    path = folder / f"{made.node}.sqlite"
+    journal = await sqlite.open(path)
+    try:
+        await journal.write(made.records)
+    finally:
+        await journal.close()
+    # What a node that opens it leaves behind; so it is seen whether one ever did.
+    _lock_of(path).unlink(missing_ok=True)
+
+
+def _emptied(folder: Path) -> None:
+    """Leftovers of somebody who was killed are of no use."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+
+
+def _put_in_place(unfinished: Path, folder: Path) -> None:
+    """Everything on disk, and then under its name, in one step."""
+    for path in sorted(unfinished.iterdir()):
+        _sync(path)
+    _sync(unfinished)
+    replaced = folder.with_name(folder.name + REPLACED)
+    shutil.rmtree(replaced, ignore_errors=True)
+    if folder.exists():
+        folder.rename(replaced)
+    unfinished.rename(folder)
+    _sync(folder.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_used(folder: Path, *, replace: bool) -> None:
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    if used := sorted(path.name for path in folder.glob("*.sqlite") if _lock_of(path).exists()):
+        raise InvalidInput(f"{folder} belongs to a hive that has run ({used[0]}): give the new generation another id")
+    if not replace:
+        raise InvalidInput(f"{folder} is there already: remove it, or give the new generation another id")
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def _group_of(hive: HiveConfig) -> dict[str, str]:
+    return {node: group for group, nodes in hive.founders.items() for node in nodes}
+
+
+def _lost(lost: Mapping[str, int]) -> BackendRejected:
+    named = ", ".join(f"{node} ({count})" for node, count in sorted(lost.items()))
+    return BackendRejected(
+        "hive",
+        f"these nodes have written what no journal that is there has: {named}. "
+        "Put their journals back, or allow that loss; nothing was changed",
+    )

@@ -1,0 +1,103 @@
+"""What an agent's memory lost, given back as far as the hives of its home can.
+
+What an agent shared is in its node's journal and in those of the nodes beside it, in one home.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hive_mind import backends
+from hive_mind.errors import DatabaseUnreadable
+from hive_mind.hive.replication.journal_snapshot import Vouched
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.members.generations import REPLACED, UNFINISHED, estate_of
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import opened_store
+from hive_mind.runtime.workers.config import HiveConfig
+from hive_mind.store.base import AddFact, FactStore
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """`facts` were missing and are there again, of `known` that the agent shared and nobody took back; `hives` were read."""
+
+    facts: int
+    known: int
+    hives: tuple[str, ...]
+
+
+async def give_back(settings: Settings, agent: str) -> GivenBack:
+    """Add to an agent's memory what its hives have of it, also while their nodes run.
+
+    Where nothing of the memory can be read, it begins anew with that; an older version's file stays where it is. Raises
+    `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
+    """
+    folders = sorted(path for path in (settings.home / "hives").glob("*") if path.is_dir() and not _is_leftover(path))
+    vouched = [one for folder in folders for one in await _vouched(settings.home, folder.name, agent)]
+    facts = _facts(vouched)
+    path = database_path(settings, agent)
+    try:
+        async with opened_store(settings, agent) as store:
+            added = await _add(store, facts)
+    except DatabaseUnreadable:
+        if path.exists():
+            raise
+        added = await _begin(path, facts)
+    return GivenBack(added, len(facts), tuple(folder.name for folder in folders))
+
+
+def _is_leftover(folder: Path) -> bool:
+    return folder.name.endswith((UNFINISHED, REPLACED))
+
+
+async def _vouched(home: Path, hive: str, agent: str) -> list[Vouched]:
+    estate = await estate_of(home, HiveConfig(hive), (), HiveSettings(), while_open=True)
+    return [one for one in estate.vouched if one.assertion.agent == agent]
+
+
+def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:
+    """One for each statement; the sources it was shared for are its roots, and it is as old as the first of them."""
+    found: dict[str, Fact] = {}
+    for one in sorted((each.assertion for each in vouched), key=lambda assertion: assertion.stamp):
+        said, roots = one.statement, (one.root,)
+        fact = found.get(one.fact_id) or Fact(
+            id=one.fact_id,
+            content=said.content,
+            concept=said.concept,
+            confidence=one.confidence,
+            sources=(),
+            learned_at_us=one.stamp.ms * 1000,
+            said_at=said.said_at,
+            speaker=said.speaker,
+            before=said.before,
+            entities=said.entities,
+            labels=said.labels,
+            sharing=Sharing.SHARED,
+        )
+        sources = tuple(dict.fromkeys((*fact.sources, *roots)))
+        found[one.fact_id] = replace(fact, sources=sources, offered=sources)
+    return list(found.values())
+
+
+async def _add(store: FactStore, facts: Sequence[Fact]) -> int:
+    known = await store.find(fact.id for fact in facts)
+    missing = [fact for fact in facts if fact.id not in known]
+    await store.write([AddFact(fact) for fact in missing])
+    return len(missing)
+
+
+async def _begin(path: Path, facts: Sequence[Fact]) -> int:
+    """A memory in place of one that can't be read, whole or not at all."""
+    unborn = path.with_name(path.stem + "-given-back" + path.suffix)
+    unborn.unlink(missing_ok=True)
+    store = await backends.load("store", "sqlite").open(unborn)
+    try:
+        added = await _add(store, facts)
+    finally:
+        await store.close()
+    unborn.with_name(unborn.name + ".lock").unlink(missing_ok=True)
+    unborn.replace(path)
+    return added

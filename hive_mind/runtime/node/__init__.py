@@ -1,0 +1,1 @@
+"""One node of a hive over its journal and a bus."""

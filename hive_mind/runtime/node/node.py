@@ -1,0 +1,105 @@
+"""What a runner runs, and what can be set about how."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol
+
+from hive_mind.bus.base import Subscription
+from hive_mind.hive.effects import Effect, Event, Kept, Now
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.model.messages import SearchReply, SearchRequest
+from hive_mind.runtime.node.outgoing import OutgoingSettings
+
+Clock = Callable[[], Now]
+
+
+class Node(Protocol):
+    """A protocol machine: `hive.node.HiveNode`, or something around one."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the hive."""
+        ...
+
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+        """Take back what the journal kept. Once."""
+        ...
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """What is to be done about an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
+        ...
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search the replica; None where there is nothing to say."""
+        ...
+
+    def index_some(self, now: Now) -> bool:
+        """Do a little of what the next search would otherwise wait for. Whether more is left."""
+        ...
+
+    def wake_at_ms(self, now: Now) -> int:
+        """Monotonic time at which a `Tick` has something to do."""
+        ...
+
+
+HIVE = "hive"
+"""What a hive is called where nobody names it."""
+_SUBSCRIPTION = Subscription(HIVE, "")
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """`ask_deadline_ms`: an answer comes by then, complete or not. Raise it for slow members; every silent one costs that long.
+
+    The rest is what `bus.base.Subscription` says.
+    """
+
+    hive: str = HIVE
+    ask_deadline_ms: int = ScatterSettings().deadline_ms
+    fetch_deadline_ms: int = ScatterSettings().deadline_ms
+    outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
+    waiting_max: int = _SUBSCRIPTION.waiting_max
+    inflight_max: int = _SUBSCRIPTION.inflight_max
+    attempts_max: int = _SUBSCRIPTION.attempts_max
+    ack_wait_s: float = _SUBSCRIPTION.ack_wait_s
+    start: Literal["new", "earliest"] = _SUBSCRIPTION.start
+
+    def subscription(self, name: str) -> Subscription:
+        """What a node of this name subscribes to."""
+        return Subscription(
+            self.hive,
+            name,
+            self.waiting_max,
+            self.inflight_max,
+            attempts_max=self.attempts_max,
+            ack_wait_s=self.ack_wait_s,
+            start=self.start,
+        )
+
+
+class Figures(NamedTuple):
+    """Counts of a runner since it was started."""
+
+    sends_lost: int
+    """Messages the bus did not take."""
+    waiting: int
+    """Deliveries in hand, not acknowledged yet."""
+    answers_late: int
+    """Questions of others whose time was over before it was their turn."""
+    foreign: int
+    """Messages of another hive; put aside."""
+    strangers: int
+    """Messages from somebody who is no member, as far as the node knows: one who joins, perhaps, or has just left."""
+    refused: Mapping[str, int]
+    """Messages the node could not take, by type; put aside."""
+    echoes: int = 0
+    """Messages in the node's own name that it had not sent, or not lately; passed over."""
+    unproven: Mapping[str, int] = MappingProxyType({})
+    """Messages not proven to be from whom they say, by reason."""
+
+
+def system_clock() -> Now:
+    """The machine's clocks."""
+    return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)

@@ -1,0 +1,372 @@
+"""Runs one node of a hive: takes events, lets the node decide, and carries out what it wants, over a journal and a bus.
+
+The node says what must happen and in which order; this file only obeys. Nothing is sent, answered or acknowledged before what it
+promises is durable. Searches alone don't wait for that: they promise nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, get_args
+
+from hive_mind import tracing
+from hive_mind.bus.base import DRAIN_S, BusHealth, EventBus, Inbox
+from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
+from hive_mind.hive.effects import (
+    Ask,
+    Done,
+    Effect,
+    Event,
+    Fetch,
+    Listing,
+    Now,
+    Outcome,
+    Persist,
+    Received,
+    Reconnected,
+    SetAside,
+    Tick,
+)
+from hive_mind.hive.replication.damage import sifted
+from hive_mind.identity.envelopes import Signing
+from hive_mind.journal.base import Journal
+from hive_mind.model.messages import Message, SearchReply, SearchRequest
+from hive_mind.runtime.node.effect_executor import Carrier, SharedListener, Work
+from hive_mind.runtime.node.group_commit import Barrier
+from hive_mind.runtime.node.intake import Intake
+from hive_mind.runtime.node.node import Clock, Figures, Node, RunnerSettings, system_clock
+from hive_mind.runtime.node.requests import Requests
+from hive_mind.runtime.node.timer import Alarm
+from hive_mind.runtime.node.wake_event import Bell
+from hive_mind.runtime.routes import Lines
+
+__all__ = ["Node", "NodeRunner", "RunnerSettings", "system_clock"]
+
+_log = logging.getLogger(__name__)
+
+_QUESTIONS = frozenset(get_args(SearchRequest))
+_SEARCHES = _QUESTIONS.union(get_args(SearchReply))
+
+# Questions of others that are answered before anybody else has a turn: some milliseconds.
+_ANSWERS_AT_ONCE = 8
+
+_LOOK_EVERY_MS = 200
+
+
+class NodeRunner(Requests):
+    """The hive as agents of this process see it. Begins with `start`; belongs to one event loop; owns its journal, not the bus.
+
+    When the journal can't be written the runner stops: waiting callers get the error, and nothing more is acknowledged. Start
+    another one over the same journal when that is mended. A bus that is gone stops nothing. `knows` says who is a member;
+    `signing` proves who sent what, where that is wanted.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        journal: Journal,
+        bus: EventBus,
+        *,
+        clock: Clock = system_clock,
+        settings: RunnerSettings | None = None,
+        knows: Callable[[str], bool] = lambda _: True,
+        signing: Signing | None = None,
+    ) -> None:
+        self._settings = settings = settings or RunnerSettings()
+        super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
+        self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
+        self._barrier = Barrier(journal, release=self._released, fail=self._fail)
+        self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
+        self._carrier = Carrier(node.name, settings.hive, self._outgoing, self, signing)
+        self._intake = Intake(node.name, settings.hive, self._carrier, self._handle, knows, self.timings, signing)
+        self._alarm = Alarm(self._on_time)
+        self._reconnects, self._look_at_ms = 0, 0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closing: asyncio.Task[None] | None = None
+        self._idle = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._is_ending = False
+        self.damaged = 0
+        """Records of its journal that were set aside when it was started."""
+        self._bell = Bell()
+        self._tick_is_due = False
+        self._may_wake_sooner = True
+
+    # ── what hosts ask ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_shared(self, listener: SharedListener) -> Callable[[], None]:
+        """Call `listener` with fact ids once others keep them too. Returns what ends that."""
+        self._carrier.listeners.append(listener)
+        return lambda: self._carrier.listeners.remove(listener)
+
+    async def ping(self, message: Message, *, timeout_s: float = 10.0) -> None:
+        """See that a message to itself comes back over the bus; the node does not hear of it. Raises `BackendError`."""
+        envelope = self._carrier.envelope((self._node.name,), message, self._clock())
+        back = self._intake.expected[envelope.id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._bus.publish([envelope], timeout_s=timeout_s)
+            await asyncio.wait_for(back, timeout_s)
+        except TimeoutError:
+            text = f"what {self._node.name} sends to itself does not come back within {timeout_s:g} s; see what reads this bus"
+            raise BackendTimeout("bus", text) from None
+        finally:
+            self._intake.expected.pop(envelope.id, None)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something it has begun is not done yet."""
+        return self._has_work or bool(len(self._outgoing))
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it stopped, None while it did not."""
+        return self._failure
+
+    @property
+    def figures(self) -> Figures:
+        """What it counted so far."""
+        carrier, counts = self._carrier, self._intake.counts
+        return Figures(
+            self._outgoing.lost,
+            len(carrier.deliveries),
+            carrier.answers_late,
+            counts.foreign,
+            counts.strangers,
+            counts.refused,
+            counts.echoes,
+            counts.unproven,
+        )
+
+    @property
+    def health(self) -> BusHealth:
+        """How its bus does."""
+        return self._bus.health
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing that it sends is taken; "" while it is."""
+        return self._outgoing.refusal
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start(self) -> None:
+        """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
+        kept = sifted(await self._journal.load())
+        inbox = await self._bus.subscribe(self._settings.subscription(self._node.name), self.ring)
+        self._reconnects = self._bus.health.reconnects
+        self._begin(f"node {self._node.name}", self._run(inbox))
+        self._begin(f"sends of {self._node.name}", self._outgoing.run())
+        request = next(self._ids)
+        # In the write of whatever follows from it, so that it is not forgotten why that was done.
+        aside = Persist([record for record in kept if isinstance(record, SetAside)])
+        self.damaged = len(aside.records)
+        with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
+        await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
+
+    async def scrub(self) -> None:
+        """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
+        await self._journal.scrub()
+
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
+        """Take no more requests, finish those there are, at the latest after `drain_s`; close the journal. Twice is fine."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close(drain_s))
+        await asyncio.shield(self._closing)
+
+    def _begin(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    async def _close(self, drain_s: float) -> None:
+        try:
+            if self._tasks:
+                if not self._is_ending:
+                    self._idle.clear()
+                self.ring()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._drained(), drain_s)
+                self._end()
+                await asyncio.wait(self._tasks)
+            await self._barrier.finish()
+        finally:
+            await self._journal.close()
+
+    async def _drained(self) -> None:
+        await self._idle.wait()
+        await self._outgoing.until_empty()
+
+    async def _run(self, inbox: Inbox) -> None:
+        try:
+            while not self._is_ending:
+                now = self._clock()
+                self._look_at_bus(now)
+                self._receive(inbox, now)
+                # What was rung for until here is done next, and needs no other turn.
+                self._bell.clear()
+                await self._carrier.carry_out(_ANSWERS_AT_ONCE)
+                self._set_alarm()
+                self._tell_if_idle()
+                if self._carrier.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
+                    self.ring()
+                if self._bell.is_rung:
+                    # There is more to do, but others want their turn.
+                    await asyncio.sleep(0)
+                if not self._is_ending:
+                    await self._bell.wait()
+        finally:
+            await inbox.close()
+
+    @property
+    def _has_work(self) -> bool:
+        carrier = self._carrier
+        return bool(carrier.requests or carrier.deliveries or carrier.has_work or self._barrier.is_standing)
+
+    def _tell_if_idle(self) -> None:
+        if not self._has_work:
+            self._idle.set()
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._is_ending:
+            self._failure = error
+            _log.error("node %s has stopped and acknowledges nothing more: %s", self._node.name, error, exc_info=error)
+            self._end()
+
+    def _end(self) -> None:
+        """Stop, and fail every waiting caller."""
+        self._is_ending = True
+        self._barrier.break_down()
+        self._carrier.stop(self._stopped)
+        self._intake.stop(self._stopped)
+        self._outgoing.stop()
+        self._alarm.cancel()
+        self._idle.set()
+        self.ring()
+
+    def _stopped(self) -> HiveError:
+        if self._failure is None:
+            return BackendUnavailable("hive", f"node {self._node.name} is not running; start one over its journal")
+        made = BackendError("hive", f"node {self._node.name} has stopped: {self._failure}; mend that, then start it again")
+        made.__cause__ = self._failure
+        return made
+
+    # ── events in ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
+        if not self._tasks or self._closing is not None or self._is_ending:
+            raise self._stopped()
+        return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
+
+    async def _wait_for(self, request: str, begin: Callable[[], None]) -> Outcome:
+        requests = self._carrier.requests
+        waiting: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        requests[request] = waiting
+        try:
+            begin()
+            if not waiting.done():
+                # What it waits for may move the alarm.
+                self.ring()
+            return await waiting
+        finally:
+            del requests[request]
+            if self._closing is not None:
+                self.ring()
+
+    def _look_at_bus(self, now: Now) -> None:
+        """A reader may notice that the bus was away when nothing was to be sent. Not at every turn: to ask it costs something."""
+        if now.mono_ms < self._look_at_ms:
+            return
+        self._look_at_ms = now.mono_ms + _LOOK_EVERY_MS
+        reconnects = self._bus.health.reconnects
+        if reconnects != self._reconnects:
+            self._reconnects = reconnects
+            self._reconnected()
+
+    def _reconnected(self) -> None:
+        self._tell(Reconnected(), self._clock())
+        self.ring()
+
+    def _tell(self, event: Event, now: Now) -> None:
+        """An event that nobody asked for, so nobody hears of a refusal."""
+        try:
+            self._handle(event, now)
+        except HiveError as error:
+            _log.warning("node %s: %s", self._node.name, error)
+
+    def _receive(self, inbox: Inbox, now: Now) -> None:
+        """Take what is there; while closing, only as long as somebody waits for an answer."""
+        if self._closing is not None and not self._carrier.requests:
+            return
+        self._intake.take(inbox, self._settings.inflight_max, now)
+
+    def _handle(self, event: Event, now: Now, trace: str = "", then: Sequence[Effect] = ()) -> None:
+        if self._is_ending:
+            return
+        # Others' questions, most of what comes, move nothing that the node waits for.
+        self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
+        try:
+            effects = self._carrier.prepared([*self._node.handle(event, now), *then], now, trace)
+        except HiveError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it belongs to everybody who relies on this node
+            # It may have changed half of what it wanted to: from here on it could promise what is not in the journal.
+            self._fail(error)
+            return
+        if any(type(effect) is Persist for effect in effects) or (self._barrier.is_standing and not _is_search(event)):
+            self._barrier.hold(effects)
+        else:
+            self._carrier.carry(effects)
+
+    def _released(self, effects: Sequence[Work]) -> None:
+        self._carrier.carry(effects)
+        if self._tick_is_due:
+            self._tick_is_due = False
+            self._tell(Tick(), self._clock())
+        self.ring()
+
+    def _set_alarm(self) -> None:
+        if self._may_wake_sooner and not self._is_ending:
+            self._may_wake_sooner, now = False, self._clock()
+            self._alarm.set(self._node.wake_at_ms(now), now.mono_ms)
+
+    def _on_time(self) -> None:
+        self._may_wake_sooner, now = True, self._clock()
+        if self._node.wake_at_ms(now) <= now.mono_ms:
+            if self._barrier.is_standing:
+                # One after the write, instead of more and more behind it.
+                self._tick_is_due = True
+                return
+            self._tell(Tick(), now)
+        self.ring()
+
+    # ── for the carrier ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search the node's replica. A search changes nothing, so one that fails costs only its own answer."""
+        try:
+            return self._node.search(request, now)
+        except Exception:  # noqa: BLE001
+            _log.exception("node %s could not search", self._node.name)
+            return None
+
+    def hear(self, reply: SearchReply) -> None:
+        """The node's answer to itself."""
+        self._handle(Received(self._node.name, reply), self._clock())
+
+    def now(self) -> Now:
+        """The clocks."""
+        return self._clock()
+
+    def ring(self) -> None:
+        """Wake the task: there may be something to do."""
+        self._bell.ring()
+
+
+def _is_search(event: Event) -> bool:
+    """Whether it promises nothing and so need not wait for what is being written."""
+    return isinstance(event, Ask | Fetch | Listing) or (isinstance(event, Received) and type(event.message) in _SEARCHES)

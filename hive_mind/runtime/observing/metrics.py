@@ -1,0 +1,139 @@
+"""What a process can tell Prometheus about its nodes and its bus. Nothing is counted for it: it reads, when it is asked.
+
+Needs the extra `prometheus`. Names and units follow Prometheus' conventions: seconds, and `_total` for what only grows.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hive_mind.bus.base import BusHealth
+from hive_mind.errors import BackendError, BackendNotInstalled
+from hive_mind.runtime.observing.timings import Histogram
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+    from prometheus_client.registry import Collector
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFigures:
+    """One node at one moment. Histograms are by what was done: ask, fetch, promote, retract, received (since it was sent)."""
+
+    node: str
+    facts: int
+    outbox_parcels: int
+    """Sent and not yet acknowledged by every holder."""
+    lag_dots: int
+    """Assertions that peers lacked of what this node holds, when they last compared."""
+    inbox_waiting: int
+    sends_lost: int
+    bus: BusHealth
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """What was refused of others' messages, by reason."""
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)
+
+
+Source = Callable[[], Sequence[NodeFigures]]
+
+_GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
+    ("hive_facts", "Facts this node can find.", lambda one: one.facts),
+    ("hive_outbox_parcels", "Parcels that some holder has not acknowledged.", lambda one: one.outbox_parcels),
+    ("hive_replica_lag_dots", "What peers lacked of what this node holds when they last compared.", lambda one: one.lag_dots),
+    ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda one: one.inbox_waiting),
+    ("hive_bus_connected", "1 while the bus can be reached.", lambda one: float(one.bus.is_connected)),
+)
+_COUNTERS: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
+    ("hive_sends_lost", "Messages the bus did not take; what matters is sent again.", lambda one: one.sends_lost),
+    ("hive_bus_reconnects", "How often the bus was reached anew.", lambda one: one.bus.reconnects),
+    ("hive_bus_redeliveries", "Deliveries after the first.", lambda one: one.bus.redelivered),
+    ("hive_bus_duplicates", "Deliveries of what was acknowledged already.", lambda one: one.bus.duplicates),
+    ("hive_bus_dead_letters", "Envelopes put aside.", lambda one: one.bus.dead_letters),
+)
+
+
+class HiveCollector:
+    """Register it: `prometheus_client.REGISTRY.register(HiveCollector(source))`."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def describe(self) -> "Iterable[Metric]":
+        """Nothing in advance, so that registering asks no node."""
+        return ()
+
+    def collect(self) -> "Iterable[Metric]":
+        """Everything, as it is now."""
+        core = _core()
+        nodes = self._source()
+        for name, text, value in _GAUGES:
+            yield _family(core.GaugeMetricFamily(name, text, labels=["node"]), nodes, value)
+        for name, text, value in _COUNTERS:
+            yield _family(core.CounterMetricFamily(name, text, labels=["node"]), nodes, value)
+        refused = core.CounterMetricFamily("hive_refused", "Parts of messages that were refused.", labels=["node", "reason"])
+        seconds = core.HistogramMetricFamily("hive_operation_seconds", "How long it took.", labels=["node", "operation"])
+        for one in nodes:
+            for reason, count in one.refused.items():
+                refused.add_metric([one.node, reason], count)
+            for what, histogram in one.histograms.items():
+                seconds.add_metric([one.node, what], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
+        yield refused
+        yield seconds
+
+
+def exposition(source: Source, *others: "Collector") -> bytes:
+    """Everything as text that Prometheus reads, with what other collectors have. Raises `BackendNotInstalled`."""
+    core = _core()
+    from prometheus_client import generate_latest
+
+    registry = core.CollectorRegistry()
+    for collector in (HiveCollector(source), *others):
+        registry.register(collector)
+    text: bytes = generate_latest(registry)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsServer:
+    """Answers Prometheus, until `stop` is called."""
+
+    port: int
+    stop: Callable[[], None]
+
+
+def serve(source: Source, port: int, host: str = "127.0.0.1") -> MetricsServer:
+    """Answer Prometheus at http://host:port/metrics, from a thread of its own; port 0 lets the system choose one.
+
+    Raises `BackendNotInstalled` without the extra, `BackendError` for a port that is taken.
+    """
+    core = _core()
+    from prometheus_client import start_http_server
+
+    registry = core.CollectorRegistry()
+    registry.register(HiveCollector(source))
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise BackendError("metrics", f"port {port} on {host} can't be listened on: {error}; give another one") from error
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return MetricsServer(server.server_port, stop)
+
+
+def _family(family: Any, nodes: Sequence[NodeFigures], value: Callable[[NodeFigures], float]) -> "Metric":
+    for one in nodes:
+        family.add_metric([one.node], value(one))
+    made: Metric = family
+    return made
+
+
+def _core() -> Any:
+    try:
+        from prometheus_client import core
+    except ModuleNotFoundError as error:
+        raise BackendNotInstalled("metrics", "prometheus", "prometheus") from error
+    return core

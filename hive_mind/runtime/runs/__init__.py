@@ -1,0 +1,1 @@
+"""Runs of an agent of a fleet, and what begins and watches them."""

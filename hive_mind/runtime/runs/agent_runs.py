@@ -1,0 +1,167 @@
+"""The runs of an agent of a fleet, as its worker process has them: opened when they are needed, and closed with the agent.
+
+What they ask of people lies in the agent's ledger. In a fleet with one desk it lies there, too; in a judged fleet the fact judge
+carries it to and fro, else it is done here.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import cast
+
+from hive_mind import backends
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import HiveError
+from hive_mind.ledger.base import Ledger
+from hive_mind.llm.base import LanguageModel
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runtime.agent_files import ledger_path
+from hive_mind.runtime.judging.desk_post import DeskPost
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.runs.events import events_of
+from hive_mind.runtime.runs.fleet_values import RegistryValues
+from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
+from hive_mind.runtime.runs.run_calls import RunCalls
+from hive_mind.runtime.runs.run_keeper import RunKeeper
+from hive_mind.runtime.runs.triggers import Triggers
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
+from hive_mind.runtime.workers.config import AgentConfig, DeskConfig, McpConfig, WatchConfig
+from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
+from hive_mind.tools.base import McpServer
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S = 5.0
+OpenModel = Callable[[str], Awaitable[LanguageModel]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunsConfig:
+    """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none."""
+
+    agent: AgentConfig
+    desk: DeskConfig
+    posts: bool
+    model: str
+    watch: WatchConfig
+    mcp: tuple[McpConfig, ...]
+
+
+class AgentRuns:
+    """Of one agent. Everything that is asked of its runs opens them."""
+
+    def __init__(
+        self, config: RunsConfig, settings: Settings, agent: LearningAgent, member: RunningMember | None, model: OpenModel
+    ) -> None:
+        self._config, self._settings, self._agent, self._member, self._model = config, settings, agent, member, model
+        self._keeper: RunKeeper | None = None
+        self._triggers: Triggers | None = None
+        self.watch: HealthWatch | None = None
+        """What it does beside them, once they are open."""
+        self._ledger: Ledger | None = None
+        self._post: asyncio.Task[None] | None = None
+        self._opening = asyncio.Lock()
+        self._stack = AsyncExitStack()
+
+    @property
+    def trouble(self) -> str:
+        """Why a run can't go on, or ""."""
+        found = [f"run {run} can't go on: {why}" for run, why in self._keeper.troubles.items()] if self._keeper else []
+        beside = [one.trouble for one in (self._triggers, self.watch) if one is not None and one.trouble]
+        return next(iter((*found, *beside)), "")
+
+    @property
+    def under_way(self) -> int:
+        """At how many runs something is done now."""
+        return len(self._keeper.under_way) if self._keeper else 0
+
+    async def open_if_any(self) -> None:
+        """Take up what has not ended, where the agent has a worker or ever had a run. Raises what a ledger raises."""
+        watch = self._config.watch
+        if (
+            self._config.agent.worker
+            or self._agent.name in (watch.watcher, watch.queen)
+            or (self._is_kept and ledger_path(self._settings, self._agent.name).exists())
+        ):
+            await self.calls()
+
+    async def calls(self) -> RunCalls:
+        """What can be asked of its runs. Raises what a ledger or a model raises."""
+        async with self._opening:
+            keeper = self._keeper or await self._opened()
+        return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")))
+
+    async def events(self, since: int) -> AsyncIterator[bytes]:
+        """What happens in them behind this position. Raises what a ledger raises."""
+        return events_of((await self.calls()).ledger, since)
+
+    async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
+        """The run that a hook of this name begins; None where this agent has none such."""
+        await self.calls()
+        return await self._triggers.called(name, inputs, id) if self._triggers else None
+
+    async def close(self) -> None:
+        """Stop where each run is. Closing twice is fine."""
+        if self.watch is not None:
+            await self.watch.close()
+        if self._triggers is not None:
+            await self._triggers.close()
+        if self._keeper is not None:
+            await self._keeper.close()
+        if self._post is not None:
+            self._post.cancel()
+            await asyncio.wait([self._post])
+        await self._stack.aclose()
+        if self._ledger is not None:
+            await self._ledger.close()
+
+    @property
+    def _is_kept(self) -> bool:
+        return self._settings.store != "memory"
+
+    async def _opened(self) -> RunKeeper:
+        config, agent = self._config.agent, self._agent
+        ledger = self._ledger = await self._open_ledger()
+        model = await self._model(self._config.model) if self._config.model else None
+        tools = queens_tools(self._config.watch, self._settings, agent.name, ledger)
+        served = await served_tools(self._servers(), self._stack)
+        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
+        worker = WorkerSpec.model_validate(config.worker) if config.worker else None
+        if self._member is not None:
+            parts = replace(parts, fleet_values=RegistryValues(agent.name, self._member))
+        keeper = RunKeeper(allowed(parts, config.tools), worker)
+        await keeper.open()
+        watch = self.watch = HealthWatch(self._config.watch, self._settings, agent.name, ledger, keeper, self._member)
+        watch.begin()
+        if config.triggers:
+            self._triggers = Triggers(config.triggers, keeper)
+            self._triggers.begin()
+        if self._config.posts and self._member is not None and self._config.desk.agent:
+            self._post = asyncio.create_task(self._carry(ledger, self._member), name=f"questions of the runs of {agent.name}")
+        self._keeper = keeper
+        return keeper
+
+    def _servers(self) -> Iterator[McpServer]:
+        """Those that its worker names: nobody else's processes are started for it."""
+        named = str(self._config.agent.worker)
+        for one in self._config.mcp:
+            if f"mcp:{one.name}/" in named:
+                yield McpServer(one.name, one.command, one.url, one.env, one.idempotent)
+
+    async def _open_ledger(self) -> Ledger:
+        if self._is_kept:
+            return await open_ledger(self._settings, self._agent.name, is_shared=True)
+        return cast(Ledger, await backends.load("ledger", "memory").open())
+
+    async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
+        post = DeskPost(self._agent.name, self._config.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
+        while True:
+            try:
+                await post.run()
+            except* HiveError as failed:
+                _log.error("%s: what its runs ask can't be carried to the desk: %s", self._agent.name, failed.exceptions[0])
+            await asyncio.sleep(_AGAIN_S)

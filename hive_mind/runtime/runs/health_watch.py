@@ -1,0 +1,129 @@
+"""The health judge and the queen of a fleet, as worker processes run them: each beside the runs of its own agent.
+
+The watcher periodically reads the journals of all agents of the home folder. What it finds travels to the desk of the
+fleet like any question does. The queen hears of tickets only there, and acts on each in a run of its own, so that a kill
+costs nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.runs.run_journal import is_known
+from hive_mind.agents.tools.fleet_tools import Fleet, fleet_tools
+from hive_mind.agents.watcher import Watcher
+from hive_mind.agents.workers import text_of
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.judge.health import HealthSettings
+from hive_mind.judge.items import OPENED, PREFIX, Item, item_of
+from hive_mind.ledger.base import Ledger
+from hive_mind.runs.worker_file import worker_of
+from hive_mind.runtime.agent_files import ledger_path
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.runs.run_keeper import RunKeeper
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
+from hive_mind.runtime.workers.config import WatchConfig
+from hive_mind.tools.base import Tool
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S = 5.0
+
+
+def opener(settings: Settings) -> Callable[[str], Awaitable[Ledger | None]]:
+    """Opens the ledgers of agents of this home folder, shared."""
+
+    async def opened(agent: str) -> Ledger | None:
+        if not ledger_path(settings, agent).exists():
+            return None
+        return await open_ledger(settings, agent, is_shared=True)
+
+    return opened
+
+
+def queens_tools(config: WatchConfig, settings: Settings, agent: str, ledger: Ledger) -> Sequence[Tool]:
+    """Those of the queen, for its agent; none for another."""
+    if config.queen != agent:
+        return ()
+    return fleet_tools(Fleet(agent, LedgerDesk(ledger), opener(settings), config.agents))
+
+
+class HealthWatch:
+    """What an agent does beside its runs, if it is the watcher, the queen, or both. From `begin` to `close`."""
+
+    def __init__(
+        self, config: WatchConfig, settings: Settings, agent: str, ledger: Ledger, keeper: RunKeeper, member: RunningMember | None
+    ) -> None:
+        self._config, self._agent, self._ledger, self._keeper, self._member = config, agent, ledger, keeper, member
+        self.settings = HealthSettings(config.every_s, config.warn, config.degraded, config.critical, config.stall_min)
+        self._watcher = Watcher(agent, ledger, opener(settings), self.settings)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def trouble(self) -> str:
+        """Why not all can be looked at, or ""."""
+        return next((f"the runs of {agent} can't be looked at: {why}" for agent, why in self._watcher.troubles.items()), "")
+
+    @property
+    def duties(self) -> tuple[str, ...]:
+        """What this agent is there for: "watcher", "queen"."""
+        found = (("watcher", self._config.watcher), ("queen", self._config.queen))
+        return tuple(duty for duty, name in found if name == self._agent)
+
+    def begin(self) -> None:
+        """Begin what this agent is there for."""
+        if "watcher" in self.duties:
+            self._tasks.append(asyncio.create_task(self._look(), name="health of runs"))
+        if "queen" in self.duties:
+            self._tasks.append(asyncio.create_task(self._hear(), name="tickets for the queen"))
+
+    async def close(self) -> None:
+        """Look no more."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.every_s)
+            try:
+                dead = self._member.dead() if self._member else ()
+                for ticket in await self._watcher.look(tuple(self._config.agents), dead):
+                    _log.warning("%s: ticket %s: %s (%s)", self._agent, ticket.id[:8], ticket.told, ticket.severity)
+            except HiveError as error:
+                _log.error("%s: it can't look at the runs of the fleet, and tries again: %s", self._agent, error)
+
+    async def _hear(self) -> None:
+        """Each ticket that lies here begins one run, also those that came while nobody was there."""
+        since = 0
+        while True:
+            try:
+                async for entry in self._ledger.follow(since, PREFIX):
+                    since = entry.pos
+                    if entry.kind == OPENED:
+                        await self._take(item_of(entry))
+                return
+            except HiveError as error:
+                _log.error("%s: it can't hear of tickets, and tries again: %s", self._agent, error)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _take(self, item: Item) -> None:
+        run = f"q-{item.id[:12]}"
+        if item.kind != "ticket" or await is_known(self._ledger, run):
+            return
+        spec = self._keeper.worker or worker_of(text_of("queen"), "queen")
+        try:
+            await self._keeper.start(spec, _inputs_of(item), run)
+        except InvalidInput as error:
+            _log.error("%s: ticket %s can't be acted on: %s", self._agent, item.id[:8], error)
+
+
+def _inputs_of(item: Item) -> dict[str, Any]:
+    agent, _, run = item.subject.partition("/")
+    shown = dict(item.context)
+    ticket = {"id": item.id, "agent": agent, "run": run, "told": item.title, **shown}
+    return {"ticket": ticket, "agent": agent, "run": run, "why": item.title}

@@ -1,0 +1,81 @@
+"""What can be asked of an agent about its runs, and what it answers, as plain values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.runs.run_documents import document_of
+from hive_mind.agents.runs.run_journal import RunJournal, run_called, run_ids
+from hive_mind.errors import InvalidInput
+from hive_mind.ledger.base import Ledger
+from hive_mind.runs.checks import faults
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runtime.runs.run_keeper import RunKeeper
+from hive_mind.tools.base import Toolbox
+
+Reply = dict[str, Any]
+
+
+class RunCalls:
+    """Over one agent's runs. `toolbox` has the tools that a worker may name."""
+
+    def __init__(self, keeper: RunKeeper, toolbox: Toolbox) -> None:
+        self._keeper, self._toolbox = keeper, toolbox
+
+    async def run(self, worker: Mapping[str, Any], inputs: Mapping[str, Any], name: str, stream: str = "") -> Reply:
+        """Begin one, of this worker or of the agent's own. `stream`: the runs it shares values with."""
+        spec = self._spec(worker) if worker else None
+        return {"run": await self._keeper.start(spec, inputs, name, stream)}
+
+    async def listed(self, limit: int) -> Reply:
+        """The last ones, the one that changed last first, and how many there are."""
+        ids = await run_ids(self.ledger)
+        return {"runs": [await self._document(run) for run in ids[: max(limit, 0)]], "count": len(ids)}
+
+    async def shown(self, run: str) -> Reply:
+        """One of them."""
+        return await self._document(await run_called(self.ledger, run))
+
+    async def resumed(self, run: str) -> Reply:
+        """Look whether it can go on."""
+        found = await run_called(self.ledger, run)
+        self._keeper.resume(found)
+        return {"run": found}
+
+    async def cancelled(self, run: str, by: str) -> Reply:
+        """Give it up."""
+        found = await run_called(self.ledger, run)
+        await self._keeper.cancel(found, by)
+        return {"run": found}
+
+    def tools(self) -> Reply:
+        """Those that its workers may name, with what each is for and whether it may be called twice."""
+        shown = {one.name: {"description": one.spec.description, "idempotent": one.traits.is_idempotent} for one in self._toolbox}
+        return {"tools": shown}
+
+    async def told(self, run: str, text: str) -> Reply:
+        """A word for one that waits for one."""
+        found = await run_called(self.ledger, run)
+        await self._keeper.say(found, text)
+        return {"run": found}
+
+    async def _document(self, run: str) -> Reply:
+        state = await RunJournal(self.ledger, run).load()
+        trouble = self._keeper.troubles.get(run, "")
+        return await document_of(run, state, LedgerDesk(self.ledger)) | ({"trouble": trouble} if trouble else {})
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where they are kept."""
+        return self._keeper.parts.ledger
+
+    def _spec(self, worker: Mapping[str, Any]) -> WorkerSpec:
+        try:
+            spec = WorkerSpec.model_validate(dict(worker))
+        except ValidationError as error:
+            raise InvalidInput(f"that is no worker: {error.errors(include_url=False)[0]['msg']}") from error
+        if wrong := faults(spec, [tool.name for tool in self._toolbox]):
+            raise InvalidInput(f"worker {spec.id}: {'.'.join(map(str, wrong[0].path))}: {wrong[0].message}")
+        return spec

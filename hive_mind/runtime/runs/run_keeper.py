@@ -1,0 +1,184 @@
+"""The runs of one agent of a worker: begun, driven side by side, left alone while they wait, and taken up when a person decides.
+
+A run that waits is in the ledger and nowhere else. After a restart whatever has not ended is taken up again.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_mind.agents.runs.assigning import ASSIGNED, TASKS, task_of
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import RunJournal, RunTaken, is_known, run_ids
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.words import say_to
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.judge.items import DECIDED
+from hive_mind.model.entry import Entry
+from hive_mind.runs.spec import WorkerSpec
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S = 5.0
+_OF_RUNS = ("judgment", "tool", "question")
+
+
+class RunKeeper:
+    """Of one agent, from `open` to `close`. `worker`: what it runs where nothing else is named."""
+
+    def __init__(self, parts: RunParts, worker: WorkerSpec | None = None) -> None:
+        self.parts, self.worker = parts, worker
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._executors: dict[str, RunExecutor] = {}
+        self._again: set[str] = set()
+        self._without_room: set[str] = set()
+        self._own: set[str] = set()
+        self._following: asyncio.Task[None] | None = None
+        self.troubles: dict[str, str] = {}
+        """Why a run can't go on now, by its name; it is tried again."""
+
+    async def open(self) -> None:
+        """Take up what has not ended. Raises what a ledger raises."""
+        if self._following is not None:
+            return
+        heads = await self.parts.ledger.heads("")
+        since = max((head.pos for head in heads), default=0)
+        self._following = asyncio.create_task(self._follow(since), name=f"decisions for the runs of {self.parts.agent}")
+        for run in await run_ids(self.parts.ledger):
+            if (await RunJournal(self.parts.ledger, run).load()).outcome is None:
+                self._drive(run)
+        for head in await self.parts.ledger.heads(TASKS):
+            for entry in await self.parts.ledger.read(head.stream):
+                await self._take(entry)
+
+    async def close(self) -> None:
+        """Stop where each run is. Closing twice is fine."""
+        tasks = [*self._tasks.values(), *([self._following] if self._following else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._tasks.clear()
+
+    async def start(self, worker: WorkerSpec | None, inputs: Mapping[str, Any], name: str = "", stream: str = "") -> str:
+        """Begin a run; its name. `stream`: the runs it shares values with.
+
+        Raises `InvalidInput` for inputs that are missing and a name that is taken.
+        """
+        spec = worker or self.worker
+        if spec is None:
+            raise InvalidInput(f"agent {self.parts.agent!r} has no worker: name one in its manifest, `agents[].worker`")
+        run = name or secrets.token_hex(4)
+        self._own.add(run)
+        await RunExecutor(run, self.parts).start(spec, inputs, stream=stream)
+        self._drive(run)
+        return run
+
+    def resume(self, run: str) -> None:
+        """Look whether it can go on."""
+        self._drive(run)
+
+    async def cancel(self, run: str, by: str) -> None:
+        """Give it up; what was done stays done."""
+        await self._stop(run)
+        await RunJournal(self.parts.ledger, run, self.parts.clock_ms).cancel(by)
+
+    async def say(self, run: str, text: str) -> None:
+        """A word for a run, which hears it as soon as it waits for one. Durable when it returns."""
+        await say_to(self.parts.ledger, run, text)
+        if executor := self._executors.get(run):
+            executor.listen()
+        self._drive(run)
+
+    @property
+    def under_way(self) -> Sequence[str]:
+        """Runs at which something is done now."""
+        return [run for run, task in self._tasks.items() if not task.done()]
+
+    def _drive(self, run: str) -> None:
+        """One task for each; asked again while it runs, it looks once more when it is through."""
+        if run in self._tasks and not self._tasks[run].done():
+            self._again.add(run)
+            return
+        self._tasks[run] = asyncio.create_task(self._driven(run), name=f"run {run}")
+
+    async def _driven(self, run: str) -> None:
+        try:
+            while True:
+                self._again.discard(run)
+                try:
+                    await self._once(run, RunExecutor(run, self.parts))
+                except RunTaken as error:
+                    _log.warning("%s: %s", self.parts.agent, error)
+                    return
+                except (HiveError, OSError) as error:
+                    self.troubles[run] = str(error)
+                    _log.error("%s: run %s can't go on, and is tried again: %s", self.parts.agent, run, error)
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
+                self.troubles.pop(run, None)
+                if run not in self._again:
+                    return
+        finally:
+            self._executors.pop(run, None)
+
+    async def _once(self, run: str, executor: RunExecutor) -> None:
+        self._executors[run] = executor
+        await executor.resume()
+        state = await executor.drive()
+        self._without_room.discard(run)
+        if state.outcome is None and not state.is_waiting:
+            self._without_room.add(run)
+
+    async def _follow(self, since: int) -> None:
+        """Decisions about items of runs, tasks that were assigned, and what others write into journals of runs."""
+        while True:
+            try:
+                async for entry in self.parts.ledger.follow(since):
+                    since = entry.pos
+                    await self._heard(entry)
+                return
+            except HiveError as error:
+                _log.error("%s: decisions can't be followed, tried again: %s", self.parts.agent, error)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _heard(self, entry: Entry) -> None:
+        prefix, _, rest = entry.stream.partition("/")
+        if prefix == "item" and entry.kind == DECIDED:
+            await self._decided(rest)
+        elif prefix == "run" and entry.kind in ("paused", "continued", "ended"):
+            await self._stop(rest)
+            if entry.kind == "continued":
+                self._drive(rest)
+        elif prefix == "run" and entry.kind == "started" and rest not in self._own:
+            self._drive(rest)
+        elif entry.kind == ASSIGNED:
+            await self._take(entry)
+
+    async def _stop(self, run: str) -> None:
+        """Somebody else wrote into its journal: whatever is under way here is not wanted any more. Of our own end nothing is."""
+        task = self._tasks.get(run)
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+        self._own.discard(run)
+
+    async def _take(self, entry: Entry) -> None:
+        """A task begins one run, however often it is seen. One that can't begin is logged once."""
+        run, inputs = task_of(entry)
+        if not await is_known(self.parts.ledger, run):
+            try:
+                await self.start(None, inputs, run)
+            except InvalidInput as error:
+                _log.error("%s: a task that was assigned can't begin: %s", self.parts.agent, error)
+
+    async def _decided(self, item: str) -> None:
+        view = await self.parts.desk.view(item)
+        if view is not None and view.item.kind in _OF_RUNS and "/" in view.item.subject:
+            run = view.item.subject.partition("/")[0].partition(".")[0]
+            if await self.parts.ledger.read(f"run/{run}"):
+                self._drive(run)
+        for waiting in list(self._without_room):
+            self._drive(waiting)

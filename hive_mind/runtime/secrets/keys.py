@@ -1,0 +1,222 @@
+"""The keys of a fleet in a folder: the root's, which issues, and those of processes. root.key and NAME.key are secret (0600).
+
+    root.key   root.pub   NAME.key   NAME.cert   revoked
+
+A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
+elsewhere. What a fleet learned of other certificates is in its beats.
+"""
+
+import base64
+import binascii
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Revocations, Revoked, issued, read
+from hive_mind.identity.envelopes import Mode, Signing
+from hive_mind.identity.keyring import Keyring
+from hive_mind.identity.keys import KEY_BYTES, PrivateKey
+from hive_mind.private import private_folder
+from hive_mind.runtime.files import write_whole
+
+DAYS = 365
+"""How long a certificate holds where nothing else is said."""
+_DAY_MS = 24 * 3600 * 1000
+_SHOWN = 0o644
+_FILE_BYTES_MAX = 128 << 10
+_Kind = TypeVar("_Kind", Certificate, Revocations)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How a process proves who it is: with the key of this name in a folder. `warn`: others are believed without."""
+
+    mode: Mode
+    folder: Path
+    name: str
+
+
+class KeyFolder:
+    """See above. `fleet` is whose keys they are. Raises `ConfigError` for what is missing or broken, with what to do."""
+
+    def __init__(self, path: Path, fleet: str) -> None:
+        self.path, self.fleet = path, fleet
+
+    @property
+    def is_founded(self) -> bool:
+        """Whether it has a root."""
+        return (self.path / "root.pub").exists()
+
+    def found(self) -> PrivateKey:
+        """Make the root. Raises `InvalidInput` where there is one: another would make all certificates worthless."""
+        if self.is_founded:
+            raise InvalidInput(f"fleet {self.fleet} has a root already, in {self.path}; keys rotate makes a process a new key")
+        root = PrivateKey.generate()
+        self._write("root.key", root.raw)
+        self._write("root.pub", root.public)
+        return root
+
+    def issue(
+        self, name: str, also: Iterable[str] = (), *, days: int = DAYS, voucher: str = "", is_anew: bool = False
+    ) -> Certificate:
+        """A certificate for a process and what else it may be called; its key is made where there is none, or `is_anew`.
+
+        So it is where it may no longer be called something: what it said under that name stays, by the key it had.
+        """
+        root, own, former = self._root(), self._key(name), self.certificate(name)
+        names = tuple(dict.fromkeys((name, *also)))
+        is_spent = own is not None and own.id in self.revoked
+        if own is None or is_anew or is_spent or (former is not None and not set(former.names) <= set(names)):
+            own = PrivateKey.generate()
+            if former is not None:
+                self._write(f"{_file(name)}.{former.key_id.hex()[:12]}.cert", self._read(f"{_file(name)}.cert"))
+            self._write(f"{_file(name)}.key", own.raw)
+        now_ms = time.time_ns() // 1_000_000
+        # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
+        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms
+        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher)
+        self._write(f"{_file(name)}.cert", issued(root, made))
+        return made
+
+    def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
+        """Whether a certificate covers all of this and stays valid that long."""
+        try:
+            made, own = self.certificate(name), self._key(name)
+        except ConfigError:
+            return False
+        until_ms = time.time_ns() // 1_000_000 + days_left * _DAY_MS
+        if made is None or own is None or made.key_id != own.id or made.key_id in self.revoked:
+            return False
+        return made.not_after_ms > until_ms and {name, *also} == set(made.names)
+
+    def certificate(self, name: str) -> Certificate | None:
+        """What was issued last for it."""
+        data = self._read(f"{_file(name)}.cert")
+        return self._checked(data, Certificate) if data else None
+
+    def certificates(self) -> Iterator[tuple[str, Certificate]]:
+        """All of them, by name. Broken ones are left out."""
+        for file in sorted(self.path.glob("*.cert")):
+            name = unquote(file.stem)
+            try:
+                made = self.certificate(name)
+            except ConfigError:
+                continue
+            if made is not None:
+                yield name, made
+
+    def revoke(self, key: bytes, since_ms: int = 0) -> Revocations:
+        """Let nobody believe a key any more: nothing of it, or only what it stamped before `since_ms`."""
+        entries = {**self.revoked, key: min(since_ms, self.revoked.get(key, since_ms))}
+        if len(entries) > REVOKED_MAX:
+            raise InvalidInput(f"at most {REVOKED_MAX:,} keys can be revoked: found the fleet anew under another root")
+        made = Revocations(self.fleet, tuple(Revoked(key, since) for key, since in sorted(entries.items())))
+        self._write("revoked", issued(self._root(), made))
+        return made
+
+    @property
+    def revoked(self) -> dict[bytes, int]:
+        """Keys that are revoked, each with the time from which on."""
+        data = self._read("revoked")
+        return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
+
+    def signing(self, name: str, mode: Mode) -> Signing:
+        """What a process of this name signs and checks with."""
+        own, data = self._key(name), self._read(f"{_file(name)}.cert")
+        if own is None or not data:
+            raise ConfigError(
+                f"{self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
+            )
+        try:
+            keyring = Keyring(self._public(), own, data)
+        except InvalidInput as error:
+            raise ConfigError(f"{self.path}, {name}: {error}") from error
+        signing = Signing(keyring, is_required=mode == "require")
+        self.refresh(signing)
+        return signing
+
+    def refresh(self, signing: Signing) -> None:
+        """Take in what was issued and revoked since. Files that can't be read now are read the next time."""
+        for file in sorted(self.path.glob("*.cert")):
+            signing.keyring.learn(self._read(file.name))
+        signing.keyring.revoke(self._read("revoked"))
+
+    def export(self, target: Path, name: str) -> list[str]:
+        """Copy what a process of this name needs, and nothing more; the names of the files."""
+        if not self.is_issued(name, self._names(name), days_left=0):
+            raise InvalidInput(f"{name} has no certificate that is good: hive-mind keys issue {name}")
+        files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
+        files += ["revoked"] if self._read("revoked") else []
+        there = KeyFolder(target, self.fleet)
+        for file in files:
+            there._write(file, self._read(file))
+        return files
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        made = self.certificate(name)
+        return made.names if made else ()
+
+    def mover(self) -> Keyring:
+        """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""
+        root, own = self._root(), PrivateKey.generate()
+        now_ms = time.time_ns() // 1_000_000
+        made = issued(root, Certificate(self.fleet, ("*",), own.public, 0, now_ms + _DAY_MS))
+        self._write(f"moved-{own.id.hex()[:12]}.cert", made)
+        return Keyring(root.public, own, made)
+
+    def root_if_here(self) -> PrivateKey | None:
+        """The root's key, where it was not brought to a safer place. Raises `ConfigError` where it is broken."""
+        raw = self._read("root.key")
+        return self._private(raw, "root.key") if raw else None
+
+    def _root(self) -> PrivateKey:
+        raw = self._read("root.key")
+        if not raw:
+            what = "bring root.key here" if self.is_founded else "hive-mind keys init"
+            raise ConfigError(f"{self.path} has no root to sign with: {what}")
+        return self._private(raw, "root.key")
+
+    def _public(self) -> bytes:
+        if len(public := self._read("root.pub")) != KEY_BYTES:
+            raise ConfigError(f"{self.path} says no root: bring root.pub of the fleet here, or make one with hive-mind keys init")
+        return public
+
+    def _key(self, name: str) -> PrivateKey | None:
+        raw = self._read(f"{_file(name)}.key")
+        return self._private(raw, f"{name}.key") if raw else None
+
+    def _private(self, raw: bytes, name: str) -> PrivateKey:
+        try:
+            return PrivateKey(raw)
+        except InvalidInput as error:
+            raise ConfigError(f"{self.path / name}: {error}; issue another") from error
+
+    def _checked(self, data: bytes, kind: type[_Kind]) -> _Kind:
+        try:
+            return read(self._public(), data, kind)
+        except InvalidInput as error:
+            raise ConfigError(f"{self.path}: {error}") from error
+
+    def _read(self, name: str) -> bytes:
+        """What is in a file, b"" where there is none. In base64, so that it can be copied and kept anywhere."""
+        try:
+            text = (self.path / name).read_bytes()[:_FILE_BYTES_MAX]
+            return base64.b64decode(text.strip(), validate=True)
+        except FileNotFoundError:
+            return b""
+        except (OSError, binascii.Error) as error:
+            raise ConfigError(f"{self.path / name} can't be read: {error}") from error
+
+    def _write(self, name: str, body: bytes) -> None:
+        is_secret = name.endswith(".key")
+        private_folder(self.path)
+        write_whole(self.path / name, base64.b64encode(body) + b"\n", *(() if is_secret else (_SHOWN,)))
+
+
+def _file(name: str) -> str:
+    """A name as that of a file."""
+    return quote(name, safe="")

@@ -1,0 +1,127 @@
+"""References in what a person writes: `${env:NAME}` is a variable, `${file:PATH}` a file's text without its last line end,
+`${credential:NAME}` what `hive-mind credentials set NAME` was given.
+
+So a manifest and a worker's configuration name secrets and never hold them. `$${` stands for `${` itself. A missing one is named
+in the error; a value is never part of a message.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from hive_mind.credentials.base import Secret, is_name
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.secrets.credentials import credentials_of
+from hive_mind.runtime.settings import variable
+
+# A prompt or a key is no longer; more is a file that was named by mistake.
+FILE_BYTES_MAX = 1 << 20
+
+_OPENED = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+ReadEnv = Callable[[str], str | None]
+"""A variable's value, None where it is not set."""
+ReadFile = Callable[[str], str]
+"""A file's text. Raises `InvalidInput`, which names the file."""
+ReadCredential = Callable[[str], Secret | None]
+"""A credential, None where it is not set."""
+
+
+class Reference(NamedTuple):
+    """What is referred to: "env" or "credential" and a name, or "file" and a path."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"${{{self.kind}:{self.name}}}"
+
+
+def references_in(text: str) -> tuple[Reference, ...]:
+    """All references of a text, in their order. Raises `InvalidInput` for what begins like one and is none."""
+    return tuple(_reference(match) for match in _OPENED.finditer(text) if match[0] != "$${")
+
+
+def credentials_in(text: str) -> tuple[str, ...]:
+    """Names of the credentials that a text refers to. Raises `InvalidInput` as `references_in` does."""
+    return tuple(one.name for one in references_in(text) if one.kind == "credential")
+
+
+def resolved(text: str, *, read_env: ReadEnv, read_file: ReadFile, read_credential: ReadCredential) -> str:
+    """The text with what its references stand for. Raises `InvalidInput`, which names what is missing."""
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[0] == "$${":
+            return "${"
+        reference = _reference(found)
+        match reference.kind:
+            case "file":
+                return read_file(reference.name).rstrip("\r\n")
+            case "credential":
+                return _credential(reference, read_credential)
+            case _:
+                return _variable(reference, read_env)
+
+    return _OPENED.sub(value_of, text)
+
+
+def resolved_here(text: str, folder: Path = Path(), home: Path | None = None) -> str:
+    """The text with this process's variables and files, and the credentials of a home; paths are seen from `folder`.
+
+    Without a home it is that of the settings. Raises `InvalidInput`, and `BackendError` for credentials that can't be read.
+    """
+    return resolved(
+        text,
+        read_env=variable,
+        read_file=lambda path: _text_of(folder / path),
+        read_credential=lambda name: credentials_of(home).get(name),
+    )
+
+
+def _reference(match: re.Match[str]) -> Reference:
+    kind, colon, name = (match[1] or "").partition(":")
+    is_whole = match[2] == "}" and colon and name.strip() == name != ""
+    if not is_whole or not _can_be(kind, name):
+        forms = "${env:NAME}, ${file:PATH} or ${credential:NAME}"
+        raise InvalidInput(f"{match[0][:60]!r} is no reference: write {forms}, and $${{ for ${{ itself")
+    return Reference(kind, name)
+
+
+def _can_be(kind: str, name: str) -> bool:
+    match kind:
+        case "env":
+            return _NAME.fullmatch(name) is not None
+        case "credential":
+            return is_name(name)
+        case _:
+            return kind == "file"
+
+
+def _credential(reference: Reference, read_credential: ReadCredential) -> str:
+    secret = read_credential(reference.name)
+    if secret is None:
+        raise InvalidInput(f"{reference} is not set: hive-mind credentials set {reference.name}")
+    return secret.reveal()
+
+
+def _variable(reference: Reference, read_env: ReadEnv) -> str:
+    value = read_env(reference.name)
+    # An empty one is a secret that somebody forgot to fill in.
+    if not value:
+        raise InvalidInput(f"{reference} is not set: set the environment variable {reference.name}")
+    return value
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            body = file.read(FILE_BYTES_MAX + 1)
+        if len(body) > FILE_BYTES_MAX:
+            raise InvalidInput(f"${{file:{path}}} is larger than {FILE_BYTES_MAX >> 20} MB: name the file that was meant")
+        return body.decode("utf-8")
+    except OSError as error:
+        raise InvalidInput(f"${{file:{path}}} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InvalidInput(f"${{file:{path}}} is no text in UTF-8") from None

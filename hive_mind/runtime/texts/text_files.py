@@ -1,0 +1,114 @@
+"""A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import charset_normalizer
+
+from hive_mind.runtime.texts.html_text import is_html, text_of_html
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+
+# What people write notes in. JSON and its kin are left out: their syntax would be read as sentences, and an export of a memory
+# is for `facts import`.
+TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm")
+
+# Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
+FILE_BYTES_MAX = 20 << 20
+
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+# A few bad bytes in UTF-8 are a slip of some editor, more are not text.
+_REPLACED_SHARE_MAX = 0.01
+_LOOKED_AT_BYTES = 8192
+
+# Western languages write most letters as ASCII does.
+_WESTERN_SHARE_MAX = 0.2
+_WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼µ\xa0"
+
+_PAGES = (".html", ".htm")
+_MARKDOWN = (".md", ".markdown")
+# What begins like this is no text, whatever bytes follow.
+_KINDS = (
+    (b"%PDF-", "a PDF"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"PK\x03\x04", "an archive, or a document of an office program,"),
+    (b"\x1f\x8b", "an archive"),
+    (b"SQLite format 3\0", "a database"),
+)
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why there is no text: words that go after the file's name."""
+
+    reason: str
+
+
+TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
+EMPTY = Unreadable("is empty")
+
+
+def read_bytes(path: Path) -> bytes | Unreadable:
+    """A file's bytes, or why they are not to be had."""
+    try:
+        if path.is_dir():
+            # Only a folder below the one that was named: it could not be looked into.
+            return Unreadable("is a folder that can't be read: check its rights")
+        if not path.is_file():
+            return Unreadable("is not a regular file")
+        if path.stat().st_size > FILE_BYTES_MAX:
+            return TOO_LARGE
+        return path.read_bytes()
+    except OSError as error:
+        return Unreadable(f"can't be read ({error.strerror})")
+
+
+def read_text(path: Path) -> str | Unreadable:
+    """A file's text, or why there is none. Of a page, and of HTML in Markdown, it is what a browser would show."""
+    body = read_bytes(path)
+    if isinstance(body, Unreadable):
+        return body
+    text = decoded(body)
+    if isinstance(text, str) and (path.suffix.lower() in _PAGES or is_html(text)):
+        text = text_of_html(text)
+    elif isinstance(text, str) and path.suffix.lower() in _MARKDOWN:
+        text = shown_in_markdown(text)
+    return text if isinstance(text, Unreadable) or text.strip() else EMPTY
+
+
+def decoded(body: bytes) -> str | Unreadable:
+    """Bytes as text: UTF-8, UTF-16 where a byte order mark says so, else the encoding that makes words of them."""
+    if kind := next((kind for mark, kind in _KINDS if body.startswith(mark)), ""):
+        return Unreadable(f"is {kind} and no text: save its text as a file of its own")
+    encoding = next((name for mark, name in _MARKS if body.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in body[:_LOOKED_AT_BYTES]:
+        return Unreadable("looks binary")
+    text = body.decode(encoding, "replace")
+    replaced = text.count(_REPLACED)
+    if replaced > max(1, len(text) * _REPLACED_SHARE_MAX):
+        guessed = _western(body) or _guessed(body)
+        if guessed is None:
+            return Unreadable("looks binary, or is in an encoding that is not known: save it as UTF-8")
+        text = guessed
+    elif replaced and encoding == "utf-8" and all(one.isascii() or one == _REPLACED for one in text):
+        # Nothing in it is UTF-8: the few letters that are not English were written in an encoding of before.
+        text = _western(body) or text
+    return text if text.strip() else EMPTY
+
+
+def _western(body: bytes) -> str | None:
+    """The text as Western languages were written. In a short text, detectors take two of its letters for one of Chinese."""
+    text = body.decode("cp1252", "replace")
+    strange = [character for character in text if not character.isascii()]
+    is_western = len(strange) < len(text) * _WESTERN_SHARE_MAX and all(one.isalpha() or one in _WESTERN_MARKS for one in strange)
+    return text if is_western else None
+
+
+def _guessed(body: bytes) -> str | None:
+    """The text in an encoding of before Unicode. A guess that makes control characters of it is none."""
+    best = charset_normalizer.from_bytes(body).best()
+    text = str(best) if best is not None else ""
+    is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)
+    return text if is_text else None

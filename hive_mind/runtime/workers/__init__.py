@@ -1,0 +1,1 @@
+"""A worker: the nodes and agents of one configuration, as a process."""

@@ -1,0 +1,283 @@
+"""One agent of a worker: opened, taught its sources, put to sleep when nobody wants it, and asked.
+
+What goes wrong with it stays with it: its status says so, it is tried again, and the other agents of the process don't notice.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+import msgspec
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.judging.judge_tally import JudgeTally
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.sharing.sharing import is_due
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.judging.reviewing import Reviewing
+from hive_mind.runtime.runs.agent_runs import AgentRuns
+from hive_mind.runtime.workers.config import AgentConfig
+from hive_mind.runtime.workers.nodes import WorkerNode
+from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_file
+from hive_mind.runtime.workers.status import AgentPhase, AgentStatus
+
+_log = logging.getLogger(__name__)
+
+# What failed is tried again: soon at first, because a predecessor may just be letting go of the database.
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 1.0, 60.0
+# After this long without a write, the next one is not expected soon.
+_QUIET_S = 3.0
+_CONFIRMED_S = 30.0
+
+
+class WorkerAgent:
+    """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
+
+    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: who judges what it shares, or
+    nobody; `runs`: what it runs.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        agent: LearningAgent,
+        local: CognitiveMemory,
+        sources: LearnedSources,
+        node: WorkerNode | None,
+        *,
+        is_kept: bool,
+        reviewing: Reviewing | None = None,
+        runs: AgentRuns | None = None,
+    ) -> None:
+        self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
+        self.config, self._agent, self._local, self._sources, self._node = config, agent, local, sources, node
+        self._calls = AgentCalls(agent, node.running if node else None, sources, is_kept=is_kept, runs=runs)
+        self._reviewing, self.runs = reviewing, runs
+        self._is_open = self._is_learning = False
+        self._error = ""
+        self._bad_sources: dict[str, str] = {}
+        self._using = 0
+        self._used_s = time.monotonic()
+        self._counted: tuple[int, int] | None = None
+        self._tidied: tuple[tuple[int, int], str] | None = None
+        self._told = ""
+        self._facts = self._pending = 0
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.config.name
+
+    @property
+    def node(self) -> str:
+        """The node it shares at, "" without a hive."""
+        return self._node.name if self._node else ""
+
+    @property
+    def phase(self) -> AgentPhase:
+        """What it is about."""
+        if self._error or self._bad_sources or self._trouble:
+            return "failed"
+        if not self._is_open:
+            return "starting"
+        if self._is_learning:
+            return "learning"
+        return "asleep" if self._local.facts is None else "ready"
+
+    @property
+    def _trouble(self) -> str:
+        judging = self._reviewing.trouble if self._reviewing else ""
+        return self._local.trouble or judging or (self.runs.trouble if self.runs else "")
+
+    def status(self) -> AgentStatus:
+        """What it can say of itself without waiting. While it sleeps, as it was before."""
+        self._count()
+        # Often the same for all of them: a model that does not answer.
+        error = self._error or self._trouble or "; ".join(dict.fromkeys(self._bad_sources.values()))
+        return AgentStatus(
+            name=self.name,
+            node=self.node,
+            domain=self.config.domain,
+            group=self.config.group,
+            phase=self.phase,
+            facts=self._facts,
+            pending=self._pending,
+            learned=dict(self._sources.digests),
+            error=error,
+            refusal=self._local.trouble,
+        )
+
+    @property
+    def tally(self) -> JudgeTally | None:
+        """Of the model that judges its facts, where one does."""
+        return self._reviewing.tally if self._reviewing else None
+
+    async def open(self, embedder: Embedder, turns: asyncio.Semaphore) -> None:
+        """Wake it, embed anew what another model embedded, and tell the hive what it was not told. Tried until it works."""
+        pause_s = _FIRST_PAUSE_S
+        while not self._is_open:
+            try:
+                async with turns:
+                    await self._open(embedder)
+            except HiveError as error:
+                self._error = str(error)
+                _log.warning("%s can't be opened, and is tried again in %g s: %s", self.name, pause_s, error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+            else:
+                self._is_open, self._error = True, ""
+
+    async def learn(self, turns: asyncio.Semaphore) -> None:
+        """Learn the sources that were not learned in their present form; what fails is tried again."""
+        pause_s = _FIRST_PAUSE_S
+        while await self._learn_all(turns):
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+
+    async def call(self, what: str, fields: Mapping[str, object]) -> Any:
+        """Put a request to it. Raises `HiveError`."""
+        if not self._is_open:
+            raise BackendUnavailable(self.name, self._error or "the agent is not open yet; ask again")
+        try:
+            call = msgspec.convert({"do": what, **fields}, Call)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"no request: {error}") from error
+        self._using += 1
+        try:
+            answer = await self._calls.do(call)
+            if what == "learn_files":
+                self._bad_sources = {path: why for path, why in self._bad_sources.items() if path not in self._sources.digests}
+            return answer
+        finally:
+            self._using -= 1
+            self._used_s = time.monotonic()
+
+    async def sleep_if_idle(self) -> None:
+        """Release database and index after the idle time of its configuration."""
+        after_s, idle_s = self._sleep_after_s, time.monotonic() - self._used_s
+        is_busy = (
+            self._using
+            or self._is_learning
+            or not self._is_open
+            or (self.runs and self.runs.under_way)
+            or (self._node and not self._node.is_ready)
+        )
+        if not after_s or idle_s < after_s or is_busy or self._local.facts is None:
+            return
+        self._count()
+        # One that sleeps does not hear when others have confirmed what it told.
+        if self._pending and idle_s < after_s + _CONFIRMED_S:
+            return
+        if await self._is_done(self.settle()) and not self._using:
+            await self._local_or_shared.sleep()
+
+    async def tidy_if_quiet(self) -> None:
+        """Give back the memory that what was written lately takes."""
+        if self._is_open and not self._using and time.monotonic() - self._used_s >= _QUIET_S:
+            await self._tidy()
+
+    async def settle(self) -> None:
+        """Tell the hive what is due, if there is anything, and look for what it forgot. Only for one that is awake."""
+        shared = self._agent.memory
+        if not isinstance(shared, DistributedCognitiveMemory):
+            return
+        if shared.forgets or any(map(is_due, (self._local.facts or {}).values())):
+            await shared.settle()
+
+    def fail(self, error: BaseException) -> None:
+        """It can't go on: a defect, which the others survive."""
+        self._error = f"{type(error).__name__}: {error}"
+        _log.error("%s has failed: %s", self.name, error, exc_info=error)
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        if self.runs is not None:
+            await self.runs.close()
+        if self._reviewing is not None:
+            await self._reviewing.close()
+        await self._agent.close()
+
+    @property
+    def _local_or_shared(self) -> CognitiveMemory | DistributedCognitiveMemory:
+        memory = self._agent.memory
+        return memory if isinstance(memory, DistributedCognitiveMemory) else self._local
+
+    async def _open(self, embedder: Embedder) -> None:
+        async with self._local.awake() as awake:
+            is_other = awake.recorded not in ("", embedder.model) or any(True for _ in awake.recall.without_vector())
+        memory = self._local_or_shared
+        if self._reviewing is not None:
+            # Before anything is told to the hive.
+            await self._reviewing.open()
+        if embedder.dimension and is_other:
+            _log.info("%s: embedding its memory with %s", self.name, embedder.model)
+            await memory.reembed()
+        await memory.__aenter__()
+        if self.runs is not None:
+            await self.runs.open_if_any()
+
+    async def _learn_all(self, turns: asyncio.Semaphore) -> bool:
+        """Whether something is left to try again."""
+        digests = self._sources.digests
+        wanted = [one.path for one in self.config.sources if digests.get(one.path) != one.digest or one.path in self._bad_sources]
+        self._is_learning = bool(wanted)
+        try:
+            async with turns:
+                for path in wanted:
+                    await self._learn_one(path)
+                await self._tidy()
+        finally:
+            self._is_learning = False
+            self._used_s = time.monotonic()
+        return bool(self._bad_sources)
+
+    async def _learn_one(self, path: str) -> None:
+        try:
+            await learn_file(self._agent, path, self._sources)
+        except HiveError as error:
+            if path not in self._bad_sources:
+                _log.warning("%s could not learn %s: %s", self.name, path, error)
+            self._bad_sources[path] = str(error)
+        else:
+            self._bad_sources.pop(path, None)
+
+    async def _tidy(self) -> None:
+        """One that slept since it was written to is tidy enough, or will be tidied the next time."""
+        # One whose last write failed finds out, by tidying, whether the next would go.
+        former = self._local.revision, self._local.trouble
+        if self._local.facts is None or self._tidied == former:
+            return
+        if await self._is_done(self._local.tidy()):
+            self._tidied = former[0], self._local.trouble
+            if former[1]:
+                await self._is_done(self.settle())
+
+    async def _is_done(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether something went well that is tried again soon. A failure is logged once: it may last for days."""
+        try:
+            await work
+        except HiveError as error:
+            if str(error) != self._told:
+                _log.warning("%s: %s", self.name, error)
+            self._told = str(error)
+            return False
+        self._told = ""
+        return True
+
+    def _count(self) -> None:
+        facts = self._local.facts
+        if facts is not None and self._counted != self._local.revision:
+            self._counted = self._local.revision
+            self._facts = sum(fact.is_current for fact in facts.values())
+            self._pending = sum(map(_is_pending, facts.values())) if self._node else 0
+
+
+def _is_pending(fact: Fact) -> bool:
+    """Whether it is on its way to where others ask."""
+    return fact.is_current and not fact.held_back and fact.sharing is not Sharing.SHARED

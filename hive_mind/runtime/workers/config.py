@@ -1,0 +1,226 @@
+"""A worker's configuration: which nodes and agents it runs, and how. One JSON file, written by its starter.
+
+It holds references (`${env:NAME}`, `${credential:NAME}`) and never a secret; the worker resolves them when it starts.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.spec import DEFAULT
+from hive_mind.judge.health import HealthSettings
+from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
+from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.settings import Settings
+
+STOP_TIMEOUT_S = 20.0
+"""How long a process may take to finish when it is told to stop."""
+QUOTA_OF_THE_PROVEN = 10_000
+"""Facts that each agent of a new fleet that requires identity may share."""
+_SETTINGS, _HEALTH = Settings(), HealthSettings()
+
+
+class SourceConfig(msgspec.Struct, frozen=True):
+    """A file to learn. `digest` is the SHA-256 of its bytes, so that a changed file is learned again."""
+
+    path: str
+    digest: str
+
+
+class TriggerConfig(msgspec.Struct, frozen=True):
+    """What begins a run by itself: an interval in seconds, a cron line, calls of a hook of this name, or the events that an
+    address sends. `token` may be a reference; it is resolved when it is used."""
+
+    every_s: float = 0.0
+    cron: str = ""
+    hook: str = ""
+    events: str = ""
+    token: str = ""
+    inputs: dict[str, Any] = {}
+
+
+class AgentConfig(msgspec.Struct, frozen=True):
+    """One agent. `model` and `prompt`: its language model and the instructions for it; "" for none.
+
+    `worker` is a `WorkerSpec` as a file has it, {} for none; `tools` those that it may use, () for all it names.
+    """
+
+    name: str
+    domain: str = ""
+    group: str = ""
+    prompt: str = ""
+    model: str = ""
+    sources: tuple[SourceConfig, ...] = ()
+    worker: dict[str, Any] = {}
+    tools: tuple[str, ...] = ()
+    triggers: tuple[TriggerConfig, ...] = ()
+    sleep_after_s: float = 0.0
+    memory_mb: int = 0
+    cpu: float = 0.0
+
+
+class NodeConfig(msgspec.Struct, frozen=True):
+    """One node of the hive and the agents attached to it. In a hive of kind "single" it is only a name for them."""
+
+    name: str
+    agents: tuple[str, ...]
+    group: str = ""
+    is_joining: bool = False
+
+
+class HiveConfig(msgspec.Struct, frozen=True):
+    """The hive as it was founded; the same for all members. `id` names it on the bus and its folder of journals.
+
+    `founders` are nodes by group; in a flat or sharded hive the one group is "".
+    """
+
+    id: str
+    topology: str = DEFAULT
+    founders: dict[str, tuple[str, ...]] = {}
+    domains: dict[str, tuple[str, ...]] = {}
+    broadcast_threshold: float = BROADCAST_THRESHOLD
+    replicas: int = REPLICAS
+    partitions: int = PARTITIONS
+    is_sealed: bool = False
+    """Whether every fact in it bears its author's seal."""
+    quota_per_agent: int = PolicySettings().quota_per_agent
+    """Facts that each of its agents may share, unless the manifest says otherwise."""
+
+
+class IdentityConfig(msgspec.Struct, frozen=True):
+    """Whether members prove who they are, and the folder with the keys of the fleet."""
+
+    mode: Literal["off", "warn", "require"] = "off"
+    folder: str = ""
+
+
+class ModelsConfig(msgspec.Struct, frozen=True):
+    """Back ends of an agent's memory, as in `runtime.settings.Settings`. Keys are references."""
+
+    store: str = _SETTINGS.store
+    embed: str = "none"
+    embed_model: str = ""
+    embed_url: str = ""
+    embed_key: str = ""
+    ann: str = _SETTINGS.ann
+    llm: str = ""
+    llm_url: str = ""
+    llm_key: str = ""
+    token_budget: int = _SETTINGS.token_budget
+
+
+class BusConfig(msgspec.Struct, frozen=True):
+    """`url` "memory:" joins the nodes of this process alone. Credentials are references."""
+
+    url: str = "memory:"
+    searches: str = ""
+    credential: str = ""
+    searches_credential: str = ""
+
+
+class DeskConfig(msgspec.Struct, frozen=True):
+    """The agent at whose desk people decide for the whole fleet, and its node."""
+
+    agent: str = ""
+    node: str = ""
+
+
+class ModelReviewConfig(msgspec.Struct, frozen=True):
+    """A language model as judge. `audit` is the share of what it accepts that a person looks at."""
+
+    name: str = ""
+    threshold: float = CONFIDENCE_THRESHOLD
+    calls_per_minute: int = 6
+    unattended: Literal["escalate", "hold", "accept"] = JudgeSettings().unattended
+    audit: float = 0.05
+
+
+class ReviewConfig(msgspec.Struct, frozen=True):
+    """Who judges facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
+
+    facts: Literal["off", "rules", "people", "model"] = "off"
+    rules: tuple[dict[str, Any], ...] = ()
+    desk: DeskConfig = DeskConfig()
+    model: ModelReviewConfig = ModelReviewConfig()
+
+
+class WatchConfig(msgspec.Struct, frozen=True):
+    """Which agent looks after the runs of the fleet, and which acts on what it finds; "" for nobody.
+
+    `agents`: what each agent knows about, by its name; only told to the processes of these two.
+    """
+
+    watcher: str = ""
+    queen: str = ""
+    every_s: float = _HEALTH.every_s
+    warn: int = _HEALTH.warn
+    degraded: int = _HEALTH.degraded
+    critical: int = _HEALTH.critical
+    stall_min: float = _HEALTH.stall_min
+    agents: dict[str, tuple[str, ...]] = {}
+
+
+class McpConfig(msgspec.Struct, frozen=True):
+    """A server whose tools workers may name `mcp:NAME/…`. What `env` refers to is resolved when it is started."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: dict[str, str] = {}
+    idempotent: tuple[str, ...] = ()
+
+
+class SeenConfig(msgspec.Struct, frozen=True):
+    """What can be seen from outside. `port` 0: any free one."""
+
+    log: str = "text"
+    metrics: bool = True
+    trace: str = ""
+    port: int = 0
+
+
+class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything. `home` holds agents' databases and journals, `run` what the worker says of itself; both absolute."""
+
+    fleet: str
+    process: str
+    home: str
+    run: str
+    hive: HiveConfig
+    nodes: tuple[NodeConfig, ...]
+    agents: tuple[AgentConfig, ...]
+    bus: BusConfig = BusConfig()
+    models: ModelsConfig = ModelsConfig()
+    gate: PromotionSettings = PromotionSettings()
+    review: ReviewConfig = ReviewConfig()
+    watch: WatchConfig = WatchConfig()
+    mcp: tuple[McpConfig, ...] = ()
+    tuning: HiveSettings = HiveSettings()
+    membership: MembershipSettings = MembershipSettings()
+    ranking: RankingSettings = RankingSettings()
+    domain_routing: bool = True
+    ask_deadline_ms: int = ScatterSettings().deadline_ms
+    seen: SeenConfig = SeenConfig()
+    identity: IdentityConfig = IdentityConfig()
+    env: dict[str, str] = {}
+
+    def packed(self) -> bytes:
+        """As it is written to a file."""
+        return msgspec.json.format(msgspec.json.encode(self, order="deterministic"))
+
+
+def read_config(path: Path) -> WorkerConfig:
+    """Raises `InvalidInput` for any other file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WorkerConfig)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is no configuration of a worker: {error}") from error

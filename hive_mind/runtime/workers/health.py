@@ -1,0 +1,241 @@
+"""A worker over HTTP: liveness, readiness, metrics, and requests to its agents for clients with the token.
+
+    GET  /healthz                    200 while it works, 500 when it has to be started again
+    GET  /readyz                     200 when all of it is of use, else 503 and why
+    GET  /metrics                    text for Prometheus
+    GET  /v1/status                  `WorkerStatus`
+    POST /v1/agents/{name}           a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}
+    GET  /v1/agents/{name}/events    what happens in its runs, as server-sent events; ?since=ID goes on behind one
+    POST /v1/leave                   {"timeout_s": …}: leave the hive for good
+    POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
+
+What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
+HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
+told in the log alone.
+On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
+"""
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from aiohttp import web
+
+from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError, HiveError
+from hive_mind.runtime.observing.metrics import exposition
+from hive_mind.runtime.runs.events import beating
+from hive_mind.runtime.serving import LINE_BYTES_MAX, refusal
+from hive_mind.runtime.settings import secret
+from hive_mind.runtime.workers.metrics import WorkerCollector
+from hive_mind.runtime.workers.status import WorkerStatus
+from hive_mind.runtime.workers.worker import Worker
+
+_log = logging.getLogger(__name__)
+
+# Grace period for requests under way when it ends.
+_FINISH_S = 10.0
+_LEAVE_S = 60.0
+_BEAT_S = 15.0
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class _LeaveRequest(msgspec.Struct, forbid_unknown_fields=True):
+    timeout_s: float = _LEAVE_S
+
+
+class WorkerServer:
+    """Open with `serve_worker`. `port` is where it listens."""
+
+    def __init__(self, worker: Worker, token: str) -> None:
+        self._worker, self._token = worker, token.encode()
+        self._runner: web.AppRunner | None = None
+        self._is_local = True
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Raises `BackendError` for a port that is taken."""
+        app = web.Application(middlewares=[self._told], client_max_size=LINE_BYTES_MAX)
+        app.add_routes(
+            [
+                web.get("/healthz", self._health),
+                web.get("/readyz", self._ready),
+                web.get("/metrics", self._metrics),
+                web.get("/v1/status", self._status),
+                web.post("/v1/agents/{name}", self._call),
+                web.get("/v1/agents/{name}/events", self._events),
+                web.post("/v1/leave", self._leave),
+                web.post("/v1/hooks/{agent}/{name}", self._hook),
+            ]
+        )
+        self._is_local = is_loopback(host)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_FINISH_S)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            told = f"port {port} on {host} can't be listened on: {error.strerror}; give another one"
+            raise BackendError("http", told) from error
+        self.port = self._runner.addresses[0][1]
+
+    async def close(self) -> None:
+        """Answer what is under way, and listen no more."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @web.middleware
+    async def _told(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Who may ask, and what errors look like."""
+        if self._is_local and not _is_local_host(request.headers.get("Host", "")):
+            return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))
+        if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):
+            return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
+        # A task of its own: a caller who goes away stops nothing that was begun, and a defect ends this request alone.
+        task = asyncio.ensure_future(handler(request))
+        await asyncio.wait([task])
+        match task.exception():
+            case None:
+                return task.result()
+            case HiveError() as error:
+                return _refused(_code_of(error), error)
+            case web.HTTPException() as error:
+                return _refused(error.status, ConfigError(error.reason))
+            case error:
+                _log.error("a request to %s failed", request.path, exc_info=error)
+                return _refused(500, HiveError("this is a defect of the worker; its log says more"))
+
+    def _is_known(self, request: web.Request) -> bool:
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        return hmac.compare_digest(given, b"Bearer " + self._token)
+
+    async def _health(self, request: web.Request) -> web.StreamResponse:
+        del request
+        status = self._worker.status()
+        return _json({"phase": status.phase, "error": status.error}, 500 if status.phase == "failed" else 200)
+
+    async def _ready(self, request: web.Request) -> web.StreamResponse:
+        del request
+        reasons = reasons_not_ready(self._worker.status())
+        return _json({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+    async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        del request
+        if not self._worker.config.seen.metrics:
+            raise web.HTTPNotFound(reason="metrics are switched off")
+        text = exposition(self._worker.figures, WorkerCollector(self._worker.status, self._worker.tallies))
+        return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return _json(self._worker.status())
+
+    async def _call(self, request: web.Request) -> web.StreamResponse:
+        fields = await _body(request, dict[str, Any])
+        what, name = str(fields.pop("do", "")), request.match_info["name"]
+        return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Until the caller goes away. A client that was cut off resumes after the last id, which the header may give, too."""
+        given = request.headers.get("Last-Event-ID") or request.query.get("since", "0")
+        if not given.isdecimal():
+            raise web.HTTPBadRequest(reason="since is the id of an event, a number")
+        events = await self._worker.events(request.match_info["name"], int(given))
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        # A caller who went away is only noticed by writing to it.
+        with suppress(ConnectionError):
+            async for event in beating(events, _BEAT_S):
+                await response.write(event or b": nothing new\n\n")
+        return response
+
+    async def _hook(self, request: web.Request) -> web.StreamResponse:
+        inputs = await _body(request, dict[str, Any])
+        agent, hook = request.match_info["agent"], request.match_info["name"]
+        key = request.headers.get("Idempotency-Key", "")
+        return _json({"ok": await self._worker.call(agent, "hook", title=hook, inputs=inputs, source=key)})
+
+    async def _leave(self, request: web.Request) -> web.StreamResponse:
+        wish = await _body(request, _LeaveRequest)
+        await self._worker.leave(wish.timeout_s)
+        return _json({"ok": {}})
+
+
+async def serve_worker(worker: Worker, host: str, port: int, token: str) -> WorkerServer:
+    """Answer for a worker; port 0 is any free one. Raises `BackendError`."""
+    server = WorkerServer(worker, token)
+    await server.start(host, port)
+    return server
+
+
+def reasons_not_ready(status: WorkerStatus) -> list[str]:
+    """Why not all of a worker is of use, in words; empty when it is. One that learns or sleeps is of use."""
+    reasons: list[str] = []
+    if status.phase != "ready":
+        reasons += [f"{status.process} is {status.phase}" + (f": {status.error}" if status.error else "")]
+    reasons += [f"node {one.name}: {one.error or 'not a member yet'}" for one in status.nodes if not one.is_ready]
+    reasons += [f"agent {one.name}: {one.error or one.phase}" for one in status.agents if one.phase in ("failed", "starting")]
+    return reasons
+
+
+async def _is_signed(request: web.Request) -> bool:
+    """A hook, and from somebody who knows the secret."""
+    known, given = secret("HOOK_SECRET"), request.headers.get("X-Hub-Signature-256", "")
+    if not request.path.startswith("/v1/hooks/") or not known:
+        return False
+    wanted = f"sha256={hmac.new(known.encode(), await request.read(), 'sha256').hexdigest()}"
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
+
+
+async def _body(request: web.Request, kind: Any) -> Any:
+    try:
+        raw = await request.read()
+        return msgspec.json.decode(raw or b"{}", type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
+    except ConnectionError as error:
+        # The client is gone; it is no defect of ours either.
+        raise web.HTTPBadRequest(reason="no request: the caller went away") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_local_host(header: str) -> bool:
+    """Whether a Host header means this machine. No browser leaves it out."""
+    try:
+        return not header or is_loopback(urlsplit(f"//{header}").hostname or "")
+    except ValueError:
+        return False
+
+
+def _json(value: object, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), status=status, content_type="application/json")
+
+
+def _refused(status: int, error: HiveError) -> web.Response:
+    return _json(refusal(error), status)
+
+
+def _code_of(error: HiveError) -> int:
+    match error:
+        case BackendNotInstalled():
+            return 501
+        case ConfigError():
+            return 400
+        case BackendUnavailable():
+            return 503
+        case BackendTimeout():
+            return 504
+    return 502

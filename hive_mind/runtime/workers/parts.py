@@ -1,0 +1,182 @@
+"""What the nodes and agents of a worker share: settings, embedder, language models; each opened once, and closed together.
+
+References of the configuration are resolved here, when the worker starts; what they stand for is nowhere shown.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from hive_mind import backends
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.bus.address import address_of
+from hive_mind.cognition.budget import Budget
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+from hive_mind.cognition.reader import Reader
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology.spec import is_shared
+from hive_mind.llm.base import LanguageModel
+from hive_mind.memory.base import Memory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.judging.reviewing import Reviewing, rules_of
+from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.quoting_instead import QuotingInstead
+from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
+from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, vector_arms
+from hive_mind.runtime.workers.agents import WorkerAgent
+from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
+from hive_mind.runtime.workers.nodes import WorkerNode
+from hive_mind.runtime.workers.sources_learned import LearnedSources
+
+# A predecessor may still be writing its log back.
+_LOCK_WAIT_S = 15
+
+
+def with_values(config: WorkerConfig) -> WorkerConfig:
+    """The configuration with its references resolved, not to be shown. Raises `ConfigError`, also for back ends there are not."""
+    models, bus, home = config.models, config.bus, Path(config.home)
+    given = msgspec.structs.replace(
+        config,
+        bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
+        models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
+        mcp=tuple(_served(one, home) for one in config.mcp),
+        agents=tuple(_agent(one, home) for one in config.agents),
+    )
+    _check(given)
+    return given
+
+
+def settings_of(config: WorkerConfig) -> Settings:
+    """The settings of agents' memories."""
+    models, default = config.models, Settings()
+    return Settings(
+        home=Path(config.home),
+        store=models.store,
+        embed=models.embed,
+        embed_model=models.embed_model or default.embed_model,
+        embed_url=models.embed_url,
+        ann=models.ann,
+        llm=models.llm,
+        llm_url=models.llm_url,
+        token_budget=models.token_budget,
+        lock_wait_s=_LOCK_WAIT_S,
+    )
+
+
+class WorkerParts:
+    """Open with `open_parts`. `embedder` is shared by all, and so is each language model."""
+
+    def __init__(self, config: WorkerConfig, settings: Settings, embedder: Embedder, stack: AsyncExitStack) -> None:
+        self.config, self.settings, self.embedder, self._stack = config, settings, embedder, stack
+        self._models: dict[str, asyncio.Task[LanguageModel]] = {}
+        self.notices: tuple[str, ...] = ()
+        if embedder.dimension == 0 and settings.embed != "none":
+            self.notices = (f"keyword search only: the embedding model {settings.embed_model!r} can't be had; see the log",)
+
+    async def agent(self, config: AgentConfig, node: WorkerNode | None) -> WorkerAgent:
+        """An agent that is not open yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
+        reader = await self._reader(config)
+        local = memory_with(self.settings, config.name, Borrowed(self.embedder), self.config.ranking)
+        learner = node.running.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
+        database = database_path(self.settings, config.name)
+        is_kept = self.settings.store != "memory"
+        sources = LearnedSources(database.with_name("sources.json") if is_kept else None)
+        return WorkerAgent(
+            config,
+            learner,
+            local,
+            sources,
+            node,
+            is_kept=is_kept,
+            reviewing=self._reviewing(config.name, learner.memory, node),
+            runs=self._runs(config, learner, node),
+        )
+
+    def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
+        review, member = self.config.review, node.running if node else None
+        told = RunsConfig(
+            config,
+            review.desk,
+            posts=review.facts == "off",
+            model=config.model or self.settings.llm,
+            watch=self.config.watch,
+            mcp=self.config.mcp,
+        )
+        return AgentRuns(told, self.settings, agent, member, self._model)
+
+    def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> Reviewing | None:
+        if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
+            return None
+        return Reviewing(self.config.review, self.settings, agent, memory, node.running, self._model)
+
+    async def close(self) -> None:
+        """Close what was opened here."""
+        for opening in self._models.values():
+            await asyncio.wait([opening])
+        await self._stack.aclose()
+
+    async def _reader(self, config: AgentConfig) -> Reader:
+        name = config.model or self.settings.llm
+        if not name:
+            return ExtractiveReader()
+        model = await self._model(name)
+        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt)))
+
+    async def _model(self, name: str) -> LanguageModel:
+        if name not in self._models or (self._models[name].done() and self._models[name].exception()):
+            self._models[name] = asyncio.create_task(self._open_model(name))
+        return await asyncio.shield(self._models[name])
+
+    async def _open_model(self, name: str) -> LanguageModel:
+        model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)
+        self._stack.push_async_callback(model.close)
+        return model
+
+
+async def open_parts(config: WorkerConfig) -> WorkerParts:
+    """Open what is shared. `config` has its values. Raises `ConfigError`."""
+    settings = settings_of(config)
+    async with AsyncExitStack() as stack:
+        embedder = await open_embedder(settings, config.models.embed_key)
+        stack.push_async_callback(embedder.close)
+        return WorkerParts(config, settings, embedder, stack.pop_all())
+
+
+def _served(server: McpConfig, home: Path) -> McpConfig:
+    env = {name: resolved_here(value, home=home) for name, value in server.env.items()}
+    return msgspec.structs.replace(server, env=env, url=resolved_here(server.url, home=home))
+
+
+def _agent(agent: AgentConfig, home: Path) -> AgentConfig:
+    triggers = tuple(msgspec.structs.replace(one, **_values(one, home, "token")) for one in agent.triggers)
+    return msgspec.structs.replace(agent, **_values(agent, home, "prompt"), triggers=triggers)
+
+
+def _values(part: msgspec.Struct, home: Path, *fields: str) -> dict[str, str]:
+    return {field: resolved_here(getattr(part, field), home=home) for field in fields}
+
+
+def _check(config: WorkerConfig) -> None:
+    """Problems are reported before anything is opened."""
+    settings, models = settings_of(config), ModelsConfig()
+    backends.load("store", settings.store)
+    if settings.embed != models.embed:
+        backends.load("embed", settings.embed)
+    vector_arms(settings)
+    rules_of(config.review)
+    placed = [name for node in config.nodes for name in node.agents]
+    known = {agent.name for agent in config.agents}
+    if len(known) < len(config.agents) or sorted(placed) != sorted(known):
+        raise InvalidInput("each agent of a worker has a name of its own and belongs to one of its nodes")
+    for name in known:
+        database_path(settings, name)
+    if is_shared(config.hive.topology):
+        backends.load("bus", address_of(config.bus.url).backend)

@@ -1,0 +1,144 @@
+"""A worker as a process of its own: one of its name at a time, a log that does not grow for ever, and a note on how to reach it.
+
+It ends well when it is told to: what is under way is answered, what was written is kept, and the note is taken away.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from hashlib import sha256
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.observing.logs import JsonLines
+from hive_mind.runtime.observing.telemetry import send_spans
+from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redaction_of
+from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.settings import Settings, secret, set_variables
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
+from hive_mind.runtime.workers.health import is_loopback, serve_worker
+from hive_mind.runtime.workers.status import Contact
+from hive_mind.runtime.workers.worker import open_worker
+
+_log = logging.getLogger(__name__)
+
+_LOG_BYTES_MAX = 5_000_000
+_LOGS_KEPT = 2
+_TEXT = "%(asctime)s %(levelname)s %(message)s"
+
+
+class AlreadyRuns(HiveError):
+    """Another process has this name in this fleet."""
+
+
+async def run_worker(path: Path, stop: asyncio.Event, log_here: logging.Handler | None = None) -> None:
+    """Be the worker of a configuration file until `stop`. Raises `AlreadyRuns`, `ConfigError`, or what ended it.
+
+    Off this machine's loopback, as in a container, it logs to `log_here` and not into files.
+    """
+    body = await asyncio.to_thread(_read, path)
+    config, host = read_config(path), Settings.from_environment().http_host
+    run = Path(config.run)
+    with _only_one(run / f"{config.process}.lock", config.process):
+        contact = run / f"{config.process}.json"
+        # That of a predecessor who was killed.
+        contact.unlink(missing_ok=True)
+        async with AsyncExitStack() as stack:
+            handler = stack.enter_context(_logged(config, log_here if not is_loopback(host) else None))
+            try:
+                with _redacted(config, handler):
+                    await _run(config, sha256(body).hexdigest(), host, contact, stop, stack)
+            except HiveError as error:
+                _log.error("%s: %s", config.process, error)
+                raise
+        contact.unlink(missing_ok=True)
+
+
+async def _run(config: WorkerConfig, digest: str, host: str, contact: Path, stop: asyncio.Event, stack: AsyncExitStack) -> None:
+    set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
+    token = secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
+    if not is_loopback(host) and not secret("WORKER_TOKEN"):
+        raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
+    if config.seen.trace:
+        stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}"))
+    worker = await open_worker(config, _log.info, digest)
+    stack.push_async_callback(worker.close)
+    server = await serve_worker(worker, host, config.seen.port, token)
+    stack.push_async_callback(server.close)
+    stack.callback(worker.drain)
+    started = psutil.Process().create_time()
+    known = Contact(config.process, os.getpid(), started, server.port, token, digest)
+    await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known))
+    waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(worker.over.wait())]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    if worker.failure is not None:
+        raise worker.failure
+    _log.info("%s: finishing", config.process)
+
+
+@contextmanager
+def _only_one(path: Path, process: str) -> Iterator[None]:
+    """Hold a lock that the system releases when this process dies, however it does."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 20).decode("ascii", "replace").strip()
+            raise AlreadyRuns(f"{process} runs already" + (f" (process {holder})" if holder else "")) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _redacted(config: WorkerConfig, handler: logging.Handler) -> Iterator[None]:
+    """From here on neither the log nor an error that ends the process holds the value of a credential."""
+    hidden = redaction_of(config)
+    handler.setFormatter(RedactedLines(handler.formatter or logging.Formatter(), hidden))
+    try:
+        yield
+    except Exception as error:
+        redact_error(error, hidden)
+        raise
+
+
+@contextmanager
+def _logged(config: WorkerConfig, handler: logging.Handler | None) -> Iterator[logging.Handler]:
+    """While it lasts, what this package logs goes into the worker's own file, or to a handler that is given instead."""
+    if handler is None:
+        folder = Path(config.run).parent / "logs"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = RotatingFileHandler(folder / f"{config.process}.log", maxBytes=_LOG_BYTES_MAX, backupCount=_LOGS_KEPT)
+    handler.setFormatter(logging.Formatter(_TEXT) if config.seen.log == "text" else JsonLines())
+    loggers = [logging.getLogger(name) for name in ("hive_mind", "aiohttp", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    loggers[0].setLevel(logging.DEBUG if config.seen.log == "hops" else logging.INFO)
+    try:
+        yield handler
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+        handler.close()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}") from error

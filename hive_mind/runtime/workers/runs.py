@@ -1,0 +1,132 @@
+"""Putting together what runs stand on: an agent with its memory, its ledger, its tools, its judge and its model."""
+
+import random
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from hive_mind import backends
+from hive_mind.agents.goal_seeking import GoalSeekingAgent
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.hybrid_judge import HybridJudge
+from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.tools.file_tools import file_tools
+from hive_mind.agents.tools.incident_tools import incident_tools
+from hive_mind.agents.tools.memory_tools import memory_tools
+from hive_mind.agents.workers import bundled, text_of
+from hive_mind.cognition.reader import Reader
+from hive_mind.errors import InvalidInput, WorkerFileError
+from hive_mind.forms.reading import text_of as text_of_file
+from hive_mind.ledger.base import Ledger
+from hive_mind.llm.base import LanguageModel
+from hive_mind.memory.base import Memory
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.worker_file import WORKER, worker_of
+from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.secrets.credentials import credentials_of
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.texts.text_files import Unreadable, read_text
+from hive_mind.runtime.wiring import open_agent, open_ledger, open_model
+from hive_mind.tools.base import McpServer, Tool, Toolbox
+
+
+@asynccontextmanager
+async def open_goal_seeking(
+    settings: Settings,
+    agent: str,
+    tools: Sequence[Tool] = (),
+    *,
+    model: LanguageModel | None = None,
+    mcp: Iterable[McpServer] = (),
+) -> AsyncIterator[GoalSeekingAgent]:
+    """An agent that can run workers, with `tools` beside those there are. Raises like `open_agent` and `open_ledger`.
+
+    `model` stays its owner's; without one, that of the settings is used, if they name one. `mcp`: servers whose tools it may use.
+    """
+    async with AsyncExitStack() as stack:
+        learner = await stack.enter_async_context(await open_agent(settings, agent))
+        ledger = await open_ledger(settings, agent, is_shared=True)
+        stack.push_async_callback(ledger.close)
+        model = model or await _model(settings, stack)
+        served = await served_tools(mcp, stack)
+        parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, (*tools, *served))
+        yield GoalSeekingAgent(agent, learner.memory, learner.reader, runs=parts)
+
+
+async def served_tools(servers: Iterable[McpServer], stack: AsyncExitStack) -> list[Tool]:
+    """The tools of MCP servers, which end with `stack`. Raises `BackendNotInstalled` and `BackendUnavailable`."""
+    found: list[Tool] = []
+    for server in servers:
+        opened = await backends.load("tools", "mcp").open(server)
+        stack.push_async_callback(opened.close)
+        found += opened.tools
+    return found
+
+
+def run_parts(
+    settings: Settings,
+    agent: str,
+    memory: Memory,
+    reader: Reader,
+    ledger: Ledger,
+    model: LanguageModel | None,
+    tools: Sequence[Tool] = (),
+) -> RunParts:
+    """What the runs of an agent share."""
+
+    def toolbox_of(run: str, files: RunFiles) -> Toolbox:
+        own = (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))
+        return Toolbox((*own, *tools))
+
+    return RunParts(
+        agent,
+        ledger,
+        toolbox_of,
+        HybridJudge(model=model, log=LedgerLog(ledger)),
+        model,
+        database_path(settings, agent).parent,
+        credential=lambda name: credentials_of(settings.home).get(name),
+        rng=random.Random(),  # noqa: S311 - spreads retries in time, guards nothing
+    )
+
+
+def allowed(parts: RunParts, names: Sequence[str]) -> RunParts:
+    """The same with these tools alone; with all of them where no name is given."""
+    if not names:
+        return parts
+    return replace(parts, toolbox_of=lambda run, files: Toolbox(parts.toolbox_of(run, files).chosen(names)))
+
+
+def tool_names(parts: RunParts) -> list[str]:
+    """The tools that workers may name."""
+    return [tool.name for tool in parts.toolbox_of("", RunFiles(None))]
+
+
+def worker_named(given: str, parts: RunParts | None = None) -> WorkerSpec:
+    """The worker of a file, or one that comes with the program. Raises `WorkerFileError`, and `InvalidInput` for neither."""
+    tools = tool_names(parts) if parts else None
+    path = Path(given)
+    if given in bundled() and not path.exists():
+        return worker_of(text_of(given), given, tools)
+    if not path.is_file():
+        raise InvalidInput(f"there is no worker {given!r}: give a file, or one of {', '.join(bundled())}")
+    text, problems = text_of_file(path, WORKER)
+    if problems:
+        raise WorkerFileError(problems, given)
+    return worker_of(text, given, tools)
+
+
+def _text(path: Path) -> str | None:
+    found = read_text(path)
+    return None if isinstance(found, Unreadable) or not found.strip() else found
+
+
+async def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
+    """The model of the settings. A missing key is reported when a run needs the model, as by the reader."""
+    if not settings.llm:
+        return None
+    model = await open_model(settings)
+    stack.push_async_callback(model.close)
+    return model

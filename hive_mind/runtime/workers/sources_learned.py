@@ -1,0 +1,88 @@
+"""Files an agent learns, and which of them it has learned already: the digest of each, in a file beside its database.
+
+A file is learned again when its digest is another one; what it says no longer is then former. Learning the same text again adds
+nothing, so a list that is lost costs time and nothing else.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.learning import Learned
+from hive_mind.errors import InvalidInput
+from hive_mind.model.content import Content
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.texts.text_files import EMPTY, Unreadable, decoded, read_bytes
+
+_log = logging.getLogger(__name__)
+
+
+class LearnedSources:
+    """Digests by path. `path`: where they are kept; None: nowhere, for an agent that keeps nothing either."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self.digests: dict[str, str] = _read(path) if path else {}
+
+    def note(self, source: str, digest: str) -> None:
+        """It has been learned in this form. Durable when this returns."""
+        self.digests[source] = digest
+        if self._path:
+            write_whole(self._path, msgspec.json.encode(self.digests))
+
+
+async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -> Learned | None:
+    """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
+    body = await asyncio.to_thread(read_bytes, Path(path))
+    text = body if isinstance(body, Unreadable) else decoded(body)
+    if isinstance(text, Unreadable) and text is not EMPTY:
+        raise InvalidInput(f"{path} {text.reason}")
+    assert isinstance(body, bytes)  # noqa: S101 - anything else was reported above
+    learned = None
+    if isinstance(text, str):
+        learned = await agent.learn_from_content(Content(text, _source_of(path), title=Path(path).stem, is_whole=True))
+    sources.note(path, sha256(body).hexdigest())
+    return learned
+
+
+async def learn_files(agent: LearningAgent, paths: Sequence[str], sources: LearnedSources) -> dict[str, Any]:
+    """Learn files, one after the other; one that can't be learned is named and stops no other."""
+    learned: list[dict[str, object]] = []
+    skipped: list[dict[str, str]] = []
+    for path in paths:
+        try:
+            done = await learn_file(agent, path, sources)
+        except InvalidInput as error:
+            skipped.append({"file": path, "reason": str(error)})
+        else:
+            learned.append({"file": path, **_figures(done)})
+    return {"learned": learned, "skipped": skipped, "added": sum(int(str(one["added"])) for one in learned)}
+
+
+def _figures(done: Learned | None) -> dict[str, int]:
+    if done is None:
+        return {"facts": 0, "added": 0, "confirmed": 0, "former": 0}
+    return {"facts": len(done.facts), "added": done.added, "confirmed": done.confirmed, "former": done.former}
+
+
+def _source_of(path: str) -> str:
+    """The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself."""
+    # A file's name may hold bytes that are no text.
+    return os.path.realpath(path).encode("utf-8", "replace").decode()
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        _log.warning("%s can't be read (%s): all sources are learned again", path, error)
+        return {}

@@ -1,0 +1,119 @@
+"""A worker's status report."""
+
+from typing import Literal
+
+import msgspec
+
+from hive_mind.runtime.workers.room import Room
+
+Phase = Literal["starting", "ready", "draining", "failed"]
+AgentPhase = Literal["starting", "learning", "ready", "asleep", "failed"]
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """One node. `outbox` counts parcels not confirmed yet, `lag` dots that peers lacked when they last compared.
+
+    Each `…_since_ms` is the wall time of the last change of that (0: not known).
+    """
+
+    name: str
+    group: str = ""
+    is_ready: bool = False
+    is_busy: bool = False
+    epoch: int = 0
+    members: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    facts: int = 0
+    outbox: int = 0
+    lag: int = 0
+    is_connected: bool = True
+    messages: int = 0
+    """Handled since it was started."""
+    findings: tuple[str, ...] = ()
+    error: str = ""
+    ready_since_ms: int = 0
+    connected_since_ms: int = 0
+    heard_since_ms: int = 0
+    """Since when there is somebody silent, or nobody."""
+    even_since_ms: int = 0
+    """Since when there is something on its way, or nothing."""
+    damaged: int = 0
+    """Records of its journal that were set aside when it was started."""
+    identity: str = "off"
+    unproven: dict[str, int] = {}
+    """Messages not proven to be from whom they say, by reason, since it was started."""
+    refusal: str = ""
+    """Why what it writes, to its journal or to the bus, is not taken; "" while it is."""
+    broker_used_bytes: int = 0
+    broker_limit_bytes: int = 0
+    """0: the broker doesn't say."""
+    ahead_of_members_ms: int = 0
+    """By how much the clock of this machine is ahead of those of the other members; behind where it is negative."""
+    ahead_of_broker_ms: int = 0
+
+    @property
+    def notice(self) -> str:
+        """What a person should know of it and what stops nothing, or ""."""
+        if not self.damaged:
+            return ""
+        what = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
+        return f"the journal of {self.name} had {what}, set aside and asked of other nodes again; its log names them"
+
+
+class AgentStatus(msgspec.Struct, frozen=True):
+    """One agent. `pending`: facts that the hive has not confirmed. `learned`: digests by path.
+
+    `refusal`: why its memory can't be written, "" while it can.
+    """
+
+    name: str
+    node: str = ""
+    domain: str = ""
+    group: str = ""
+    phase: AgentPhase = "starting"
+    facts: int = 0
+    pending: int = 0
+    learned: dict[str, str] = {}
+    error: str = ""
+    since_ms: int = 0
+    """When its phase began."""
+    refusal: str = ""
+
+
+class WorkerStatus(msgspec.Struct, frozen=True):
+    """A worker at one moment. `since_ms` is wall time in milliseconds; `config` is the SHA-256 of its configuration file."""
+
+    process: str
+    pid: int
+    config: str
+    hive: str
+    phase: Phase
+    since_ms: int
+    nodes: tuple[NodeStatus, ...] = ()
+    agents: tuple[AgentStatus, ...] = ()
+    memory_bytes: int = 0
+    cpu_s: float = 0.0
+    error: str = ""
+    notices: tuple[str, ...] = ()
+    """What a person should know and what stops nothing."""
+    rooms: tuple[Room, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything in it is of use."""
+        return (
+            self.phase == "ready"
+            and all(node.is_ready for node in self.nodes)
+            and all(agent.phase in ("ready", "asleep") for agent in self.agents)
+        )
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """How to reach a worker: `run/<process>.json`, readable by its owner alone. `started` is the process's own start time."""
+
+    process: str
+    pid: int
+    started: float
+    port: int
+    token: str
+    config: str

@@ -1,0 +1,333 @@
+"""A worker: the nodes and agents that one configuration describes, running in this process.
+
+It is there at once and gets on by itself: what it needs is opened in the background, and what is missing (a broker, a lock that
+somebody else has) is waited for and shown in its status. Only a configuration that can't be is refused.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from hive_mind.agents.judging.judge_tally import JudgeTally
+from hive_mind.bus.base import EventBus
+from hive_mind.counted import counted
+from hive_mind.credentials.redaction import Redaction
+from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.hive.topology.spec import is_shared
+from hive_mind.runtime.buses import open_buses
+from hive_mind.runtime.members.member import Report, open_node
+from hive_mind.runtime.observing.metrics import NodeFigures
+from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
+from hive_mind.runtime.workers.agents import WorkerAgent
+from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
+from hive_mind.runtime.workers.nodes import WorkerNode, plan_of
+from hive_mind.runtime.workers.parts import WorkerParts, open_parts, with_values
+from hive_mind.runtime.workers.room import rooms
+from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
+from hive_mind.runtime.workers.transitions import Transitions
+
+_log = logging.getLogger(__name__)
+
+# Databases opened, or files learned, side by side: more of them only take turns on the processor, and memory for each.
+_AT_ONCE = 8
+_LEARN_AT_ONCE = 4
+_LOOK_EVERY_S = 0.5
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 10.0
+
+
+class Worker:
+    """Open one with `open_worker`, and close it."""
+
+    def __init__(self, config: WorkerConfig, given: WorkerConfig, report: Report, digest: str, hidden: Redaction) -> None:
+        self.config, self._given, self._report, self._digest, self._hidden = config, given, report, digest, hidden
+        self._phase: Phase = "starting"
+        self._since_ms = _now_ms()
+        self._transitions = Transitions(_now_ms)
+        self._error = ""
+        self.failure: BaseException | None = None
+        """What ended it, for who watches `over`: a configuration that can't be, or a defect."""
+        self.over = asyncio.Event()
+        self._parts: WorkerParts | None = None
+        self._bus: EventBus | None = None
+        self._nodes: dict[str, WorkerNode] = {}
+        self._agents: dict[str, WorkerAgent] = {}
+        self._refused: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._process = psutil.Process()
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._begin(self._run())
+
+    # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────────
+
+    def status(self) -> WorkerStatus:
+        """All of it at this moment, without the values of credentials."""
+        return redacted_status(self._status(), self._hidden)
+
+    def _status(self) -> WorkerStatus:
+        nodes = self._node_statuses()
+        troubles = dict.fromkeys(node.error for node in nodes if node.error)
+        with self._process.oneshot():
+            memory_bytes, times = self._process.memory_info().rss, self._process.cpu_times()
+        return WorkerStatus(
+            process=self.config.process,
+            pid=os.getpid(),
+            config=self._digest,
+            hive=self.config.hive.id,
+            phase=self._phase,
+            since_ms=self._since_ms,
+            nodes=nodes or self._nodes_to_come(),
+            agents=tuple(self._status_of(agent) for agent in self.config.agents),
+            memory_bytes=memory_bytes,
+            cpu_s=times.user + times.system,
+            error=self._error or "; ".join(troubles),
+            rooms=rooms(self._folders()) if self.config.models.store != "memory" else (),
+            notices=(*(self._parts.notices if self._parts else ()), *(node.notice for node in nodes if node.notice)),
+        )
+
+    def _folders(self) -> list[Path]:
+        """Where it writes."""
+        home = Path(self.config.home)
+        return [home, home / "hives" / self.config.hive.id, *(home / "agents" / agent.name for agent in self.config.agents)]
+
+    def figures(self) -> list[NodeFigures]:
+        """For Prometheus."""
+        return [figures for node in self._nodes.values() for figures in node.figures()]
+
+    def tallies(self) -> dict[str, JudgeTally]:
+        """Of the models that judge, by agent: for Prometheus."""
+        return {name: tally for name, agent in self._agents.items() if (tally := agent.tally)}
+
+    # ── what it does ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def call(self, agent: str, what: str, /, **fields: object) -> Any:
+        """Put a request of `runtime.calls` to an agent; what it answers. Raises `HiveError`."""
+        if agent not in {one.name for one in self.config.agents}:
+            raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}")
+        if self._phase == "draining":
+            raise BackendUnavailable(self.config.process, "it is about to stop; ask again when it runs")
+        if (running := self._agents.get(agent)) is None:
+            raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
+        try:
+            return await running.call(what, fields)
+        except HiveError as error:
+            redact_error(error, self._hidden)
+            raise
+
+    async def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
+        """What happens in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
+        if (running := self._agents.get(agent)) is None or running.runs is None:
+            raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}, or it has not started yet")
+        return await running.runs.events(since)
+
+    async def leave(self, timeout_s: float) -> None:
+        """Let all nodes hand over what they hold and leave the hive for good. Raises `BackendTimeout`."""
+        self._report(f"{self.config.process}: leaving {self.config.hive.id}")
+        await asyncio.gather(*(agent.settle() for agent in self._agents.values()))
+        own = frozenset(self._nodes)
+        done = await asyncio.gather(*(node.leave(timeout_s, own) for node in self._nodes.values()))
+        if not all(done):
+            raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
+
+    def drain(self) -> None:
+        """Take no more requests; what is under way is finished by `close`."""
+        if self._phase != "draining":
+            self._enter_phase("draining")
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of everything. Closing twice is fine."""
+        self.drain()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        agents, self._agents = self._agents, {}
+        nodes, self._nodes = self._nodes, {}
+        await _all((agent.close() for agent in agents.values()), "an agent")
+        await _all((node.close() for node in nodes.values()), "a node")
+        bus, self._bus = self._bus, None
+        parts, self._parts = self._parts, None
+        await _all([bus.close()] if bus else [], "the bus")
+        await _all([parts.close()] if parts else [], "the models")
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run(self) -> None:
+        self._parts = parts = await open_parts(self._given)
+        if is_shared(self.config.hive.topology):
+            await self._patiently(lambda: self._open_nodes(parts))
+        self._error = ""
+        entering = [self._begin(node.enter()) for node in self._nodes.values()]
+        for node in self._nodes.values():
+            self._begin(node.running.post.run())
+        turns = asyncio.Semaphore(_AT_ONCE)
+        opening = [self._begin(self._open_agent(parts, agent, turns)) for agent in self._given.agents]
+        await self._until_settled([*entering, *opening])
+        await _all((self._settle(name) for name in self._nodes), "an agent")
+        self._enter_phase("ready")
+        self._report(f"{self.config.process}: ready, {counted(len(self._agents), 'agent')}")
+        learning = asyncio.Semaphore(_LEARN_AT_ONCE)
+        for agent in self._agents.values():
+            if agent.config.sources:
+                self._begin(agent.learn(learning), agent)
+        self._begin(self._keep_tidy())
+        await self._watch()
+
+    async def _open_nodes(self, parts: WorkerParts) -> None:
+        given = self._given
+        if self._bus is None:
+            bus = given.bus
+            folder = Path(given.home) / "hives" / given.hive.id
+            self._bus = await open_buses(bus.url, bus.searches, folder, given.process, bus.credential, bus.searches_credential)
+        for node in given.nodes:
+            if node.name not in self._nodes:
+                running = await open_node(plan_of(given, node), parts.settings, parts.embedder, self._bus)
+                self._nodes[node.name] = WorkerNode(node, running)
+
+    async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Retry until it works; the status shows what is missing meanwhile."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                return await work()
+            except BackendError as error:
+                if str(error) != self._error:
+                    self._report(f"{self.config.process}: {error}")
+                self._error = str(error)
+                self._enter_phase("starting" if error.retryable else "failed")
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+
+    async def _open_agent(self, parts: WorkerParts, config: AgentConfig, turns: asyncio.Semaphore) -> None:
+        home = next(node.name for node in self._given.nodes if config.name in node.agents)
+        try:
+            agent = await parts.agent(config, self._nodes.get(home))
+        except HiveError as error:
+            self._refused[config.name] = str(error)
+            _log.warning("%s can't be run: %s", config.name, error)
+            return
+        self._agents[config.name] = agent
+        await asyncio.wait([self._begin(agent.open(parts.embedder, turns), agent)])
+
+    async def _until_settled(self, tasks: "list[asyncio.Task[None]]") -> None:
+        """Return when all are done but those of agents that are known to have failed, which are tried on and on."""
+        while any(not task.done() for task in tasks):
+            waiting = [agent for agent in self._agents.values() if agent.phase == "starting"]
+            is_in = all(node.has_entered for node in self._nodes.values())
+            if is_in and not waiting and len(self._agents) + len(self._refused) == len(self._given.agents):
+                return
+            await asyncio.wait([task for task in tasks if not task.done()], timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _watch(self) -> None:
+        """Put agents to sleep, notice what has failed, and tell the hive what it missed when its bus is back."""
+        was_ready = {name: node.is_ready for name, node in self._nodes.items()}
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            for name, node in self._nodes.items():
+                node.look()
+                if node.is_ready and not was_ready[name]:
+                    self._begin(self._settle(name))
+                was_ready[name] = node.is_ready
+                self._begin(node.erase())
+            self._note_failures()
+            self._node_statuses()
+            for agent in self._agents.values():
+                self._transitions.since_ms(agent.name, "phase", agent.phase)
+            await _all((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
+
+    async def _keep_tidy(self) -> None:
+        """One agent after the other, so that it disturbs nobody."""
+        while True:
+            for agent in list(self._agents.values()):
+                await _all([agent.tidy_if_quiet()], agent.name)
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    def _note_failures(self) -> None:
+        if any(node.running.runner.failure for node in self._nodes.values()) and self._phase == "ready":
+            self._enter_phase("failed")
+
+    async def _settle(self, node: str) -> None:
+        await _all((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")
+
+    def _begin(self, work: Coroutine[Any, Any, None], agent: WorkerAgent | None = None) -> "asyncio.Task[None]":
+        """Let it run. What goes wrong with an agent stays with that agent."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda task: self._ended(task, agent))
+        return task
+
+    def _ended(self, task: "asyncio.Task[None]", agent: WorkerAgent | None) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if agent is not None:
+            agent.fail(error)
+            return
+        self.failure, self._error = error, str(error)
+        _log.error("%s has failed: %s", self.config.process, error, exc_info=None if isinstance(error, ConfigError) else error)
+        if self._phase != "draining":
+            self._enter_phase("failed")
+        self.over.set()
+
+    def _enter_phase(self, phase: Phase) -> None:
+        if phase != self._phase:
+            self._phase, self._since_ms = phase, _now_ms()
+
+    def _node_statuses(self) -> tuple[NodeStatus, ...]:
+        """Asked for often: what has changed is dated by the first look that sees it."""
+        return tuple(self._dated(node.status()) for node in self._nodes.values())
+
+    def _dated(self, node: NodeStatus) -> NodeStatus:
+        since_ms = partial(self._transitions.since_ms, node.name)
+        return msgspec.structs.replace(
+            node,
+            ready_since_ms=since_ms("ready", node.is_ready),
+            connected_since_ms=since_ms("connected", node.is_connected),
+            heard_since_ms=since_ms("heard", not node.silent),
+            even_since_ms=since_ms("even", not (node.lag or node.outbox)),
+        )
+
+    def _nodes_to_come(self) -> tuple[NodeStatus, ...]:
+        if not is_shared(self.config.hive.topology):
+            return ()
+        is_open, error = self._bus is not None, self._error
+        return tuple(NodeStatus(node.name, node.group, is_connected=is_open, error=error) for node in self.config.nodes)
+
+    def _status_of(self, config: AgentConfig) -> AgentStatus:
+        if (agent := self._agents.get(config.name)) is not None:
+            since_ms = self._transitions.since_ms(agent.name, "phase", agent.phase)
+            return msgspec.structs.replace(agent.status(), since_ms=since_ms)
+        why = self._refused.get(config.name, "")
+        phase: AgentPhase = "failed" if why or self._phase == "failed" else "starting"
+        return AgentStatus(config.name, "", config.domain, config.group, phase, error=why)
+
+
+async def open_worker(config: WorkerConfig, report: Report, digest: str = "") -> Worker:
+    """A worker that has begun. `digest`: of its configuration's file. Raises `ConfigError` for what can't be."""
+    given, hidden = with_values(config), redaction_of(config)
+    worker = Worker(config, given, report, digest or sha256(config.packed()).hexdigest(), hidden)
+    worker.start()
+    return worker
+
+
+async def _all(work: Iterable[Awaitable[None]], what: str) -> None:
+    """Do all of it; a failure is logged and stops no other."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, HiveError):
+            _log.warning("%s: %s", what, outcome)
+        elif isinstance(outcome, Exception):
+            _log.error("%s: %s", what, outcome, exc_info=outcome)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
