@@ -1,4 +1,4 @@
-"""What a manifest names and the world does not have: variables, credentials, files, sources, packages. Values are looked at and dropped."""
+"""What a manifest names and the world lacks: variables, files, sources, packages. Values are looked at and dropped."""
 
 from collections.abc import Iterator
 from pathlib import Path
