@@ -77,8 +77,8 @@ def _is_in(word: str, content: str) -> bool:
     return word in content if not word.isascii() else bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", content))
 
 
-async def learned(agent: LearningAgent) -> None:
-    for path in sorted((FOLDER / "texts").iterdir()):
+async def learned(agent: LearningAgent, texts: str) -> None:
+    for path in sorted((FOLDER / texts).iterdir()):
         text = read_text(path)
         assert isinstance(text, str), path
         await agent.learn_from_content(Content(text, path.name, title=path.stem))
@@ -93,12 +93,12 @@ async def result(agent: LearningAgent, asked: Asked) -> Result:
     return Result(asked, is_found, answer.is_known, answer.is_known and is_right, answer.text)
 
 
-async def results(embedder: Embedder, asked: Sequence[Asked]) -> list[Result]:
+async def results(embedder: Embedder, asked: Sequence[Asked], texts: str = "texts") -> list[Result]:
     new_arm = backends.load("ann", "exact").open
     async with LearningAgent(
         "reader", CognitiveMemory(partial(store.open), embedder, new_arm=new_arm), ExtractiveReader()
     ) as agent:
-        await learned(agent)
+        await learned(agent, texts)
         return [await result(agent, one) for one in asked]
 
 
@@ -128,12 +128,13 @@ async def embedder_of(name: str) -> Embedder:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--embed", choices=["none", "minilm"], default="none")
-    parser.add_argument("--set", choices=["questions", "held_out"], default="questions")
+    parser.add_argument("--set", choices=["questions", "held_out", "fresh"], default="questions")
     parser.add_argument("--wrong", action="store_true", help="show what was not found or not rightly answered")
     options = parser.parse_args()
 
     async def whole() -> list[Result]:
-        return await results(await embedder_of(options.embed), questions(options.set))
+        texts = "fresh_texts" if options.set == "fresh" else "texts"
+        return await results(await embedder_of(options.embed), questions(options.set), texts)
 
     found = asyncio.run(whole())
     for one in found if options.wrong else ():
