@@ -71,7 +71,7 @@ def may_answer(question: str, text: str, *, is_row: bool = False) -> bool:
     form = _form_of(question)
     if form is None:
         return True
-    said = _SPOKEN.sub("", text if form.is_time else message_of(text))
+    said = text if form.is_time else message_of(text)
     reply = _REPLY.search(said)
     told = reply["reply"] if reply else said
     # A field of a table, and a reply, need not say again what they count.
@@ -103,7 +103,7 @@ def _has_count(text: str, question: str) -> bool:
     named = _COUNTED.search(question)
     wanted = set(tokenize(named["noun"])) if named and named["noun"].casefold() not in _ANYBODY else set()
     at = [number for number, word in enumerate(words) if wanted.intersection(tokenize(word))]
-    if not wanted:
+    if not wanted or _OF_THEM.search(text):
         return bool(counts)
     return bool(at and _TOTAL.search(text)) or any(0 < number - count <= _COUNTED_WORDS for number in at for count in counts)
 
@@ -148,13 +148,13 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 _DIGIT = re.compile(r"\d")
-# "Ann: …" before what she says, and the answer behind a question: "Is it shut? Bob: No."
-_SPOKEN = re.compile(r"^[^\W\d_][\w .'-]{0,40}: ")
+# The answer behind a question: "Is it shut? Bob: No."
 _REPLY = re.compile(r"\?\s+(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]+)$")
 _COUNT_WORD = re.compile(r"[\w.,'-]+")
 _COUNT = re.compile(rf"\d[\d.,]*|{_NUMERAL}|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?")
 _COUNTED = re.compile(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 _SPANNED = re.compile(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
+_OF_THEM = re.compile(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
 _TOTAL = re.compile(r": ?\d[\d.,]*$")
 # "three colonies of bees", "stock: 12".
 _COUNTED_WORDS = 3
@@ -211,7 +211,7 @@ _NO_NAME = _pattern(
 )
 # German nouns begin with a capital too.
 _AFTER_ARTICLE = re.compile(
-    r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|kein|keine|pro|je)|\d\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
+    r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|kein|keine|pro|je|zwei|drei|vier|fünf|sechs|acht|zehn)|(?<!\d)\d{1,3}(?:[.,]\d+)?\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")

@@ -13,7 +13,7 @@ from hive_mind.ranking.tokens import tokenize
 _ARTICLE = r"(?:(?:the|a|an|your|our|my|its|their|his|her|this|that)\s+)?"
 _BE = r"(?:['’]s|\s+(?:is|are|was|were))"
 _NOUNS = r"(?P<noun>[\w-]+(?:\s+[\w-]+){0,2}?)"
-_AUXILIARY = r"(?:is|are|was|were|does|do|did|has|have|had|can|could|may|might|must|should|will|would)"
+_AUXILIARY = r"(?:is|are|was|were|does|do|did|can|could|may|might|must|should|will|would)"
 _BEFORE = (
     "of for in at on from to with by per under over behind between about against into during after before since until without "
     "through via because when if as than"
@@ -100,7 +100,7 @@ def _predicate(rest: str) -> frozenset[str]:
         if has_pronoun
         else [word for word in words[1:end] if word[0].islower() and word.casefold() not in _ADVERBS][-1:]
     )
-    is_subject = not has_pronoun and len([word for word in words[:end] if tokenize(word)]) < 2
+    is_subject = not has_pronoun and len([word for word in words[:end] if tokenize(word) and word.casefold() not in _ADVERBS]) < 2
     if not verbs or is_subject or verbs[0].casefold() in _LIGHT_VERBS:
         return frozenset()
     return _terms(verbs)
