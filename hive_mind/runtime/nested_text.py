@@ -4,6 +4,7 @@
 (their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
 """
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -18,6 +19,7 @@ _VALUES_MAX = 50_000
 _DEPTH_MAX = 50
 _NAMES = ("name", "id", "key", "title")
 _NAME_CHARS_MAX = 60
+_PAIR = re.compile(r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _COMMENT = re.compile(r"^\s*#+\s?(?P<text>.*\w.*)$")
 _COMMENT_BEHIND = re.compile(r"^[\s,\]}]*\s#\s*(?P<text>.*\w.*)$")
 
@@ -32,8 +34,7 @@ def nested_text(text: str) -> str:
     """The lines of a JSON or YAML document; the text as it is where it is neither, holds no keys, or is too large."""
     if len(text) > _CHARS_MAX:
         return text
-    # JSON may have tabs between its values, which YAML takes for an error.
-    source = text.replace("\t", "  ") if text.lstrip()[:1] in ("{", "[") else text
+    source = _as_yaml(text) if text.lstrip()[:1] in ("{", "[") else text
     lines = source.splitlines()
     try:
         found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines(root, "", 0)]
@@ -42,9 +43,12 @@ def nested_text(text: str) -> str:
     if not any(": " in line for _, line in found):
         return text
     comments = [(number, told["text"].strip()) for number, line in enumerate(lines) if (told := _COMMENT.match(line))]
-    whole = "\n\n".join(line for _, line in sorted([*found, *comments], key=lambda line: line[0]))
-    # JSON writes a character beyond the first 65,536 as two, which YAML leaves so.
-    return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "\n\n".join(line for _, line in sorted([*found, *comments], key=lambda line: line[0]))
+
+
+def _as_yaml(text: str) -> str:
+    """JSON as YAML takes it: without tabs between values, and with a character beyond the first 65,536 as one."""
+    return _PAIR.sub(lambda pair: str(json.loads(f'"{pair[0]}"')), text.replace("\t", "  "))
 
 
 # The one in C is ten times as fast, where it was built.
