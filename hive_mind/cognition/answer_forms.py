@@ -211,7 +211,7 @@ _NO_NAME = _pattern(
 )
 # German nouns begin with a capital too.
 _AFTER_ARTICLE = re.compile(
-    r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|kein|keine|pro|je|zwei|drei|vier|fünf|sechs|acht|zehn)|(?<!\d)\d{1,3}(?:[.,]\d+)?\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
+    r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?[nmrs]?|unsere?[nmrs]?|pro|je|zwei|drei|vier|fünf|sechs|acht|zehn)|(?<!\d)\d{1,3}(?:[.,]\d+)?\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")

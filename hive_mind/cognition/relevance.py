@@ -109,6 +109,8 @@ _FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
 
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
+# "inspector"; "database" is no kind of data.
+_KIN_ENDING_MAX = 3
 
 # "Ola: Is there shade? Lina burns easily"
 _ASKED_ON = re.compile(r"^[^\W\d_][\w .'-]{0,40}: [^?]*\?\s+(?P<rest>.+)$", re.DOTALL)
@@ -125,6 +127,11 @@ _YEAR = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = re.compile(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
 )
+_SENTENCE_ENDS = (".", "!", "。")
+_REFERRING = frozenset(
+    "it its they them their this that these those he she his her there then so er sie es das dies dort dann diese dieser".split()
+)
+_FIELD_ENDS = re.compile(r"[,;]")
 _COUNTED = re.compile(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 _WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
 _SOMEBODY_IS = (
@@ -182,7 +189,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     titles = frozenset(tokenize(" ".join(map(_title_of, fact.sources))))
     if (asked.identifiers and not is_named) or (must and not must & (own | titles)):
         return None
-    around = titles | frozenset(tokenize(fact.before))
+    around = titles | (frozenset(tokenize(fact.before)) if _hangs(fact) else frozenset())
     is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
     is_own = bool((asked.words | must) & own)
     met = met_in(asked.words, own | around)
@@ -220,6 +227,12 @@ def _stated(fact: Fact) -> str:
     return asked["rest"] if asked and not _REPLIED.search(fact.content) else fact.content
 
 
+def _hangs(fact: Fact) -> bool:
+    """Whether what stands before a fact says what it is about: a title, a question, or what "it" is."""
+    first = fact.content.split(maxsplit=1)[0].casefold().strip(",.")
+    return not fact.before.endswith(_SENTENCE_ENDS) or first in _REFERRING
+
+
 def _title_of(source: str) -> str:
     """A file's name without its ending: what all of it is about."""
     return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
@@ -242,7 +255,9 @@ def _is_row_asked_for(asked: Asked, record: Record | None) -> bool:
 def _are_kin(one: str, other: str) -> bool:
     """ "own" and "owner": the stemmer keeps what somebody does apart from who does it."""
     short, long = sorted((one, other), key=len)
-    return one == other or (len(short) >= _KIN_LETTERS_MIN and long.startswith(short))
+    return one == other or (
+        len(short) >= _KIN_LETTERS_MIN and long.startswith(short) and len(long) - len(short) <= _KIN_ENDING_MAX
+    )
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
@@ -300,8 +315,12 @@ def _is_of_that_time(question: str, fact: Fact) -> bool:
 def _is_row_of(question: str, fact: Fact) -> bool:
     """Whether a fact is a row that has what is counted, as a field or as a column."""
     counted = _COUNTED.search(question)
-    told = frozenset(tokenize(f"{fact.before} {fact.content}"))
-    return _is_row(fact) and (counted is None or any(_is_told(term, told) for term in tokenize(counted["noun"])))
+    if counted is None or not _is_row(fact):
+        return _is_row(fact)
+    # What stands in the first column is counted by the rows.
+    head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
+    told = frozenset(tokenize(f"{titles} {fact.content}")) - frozenset(tokenize(head))
+    return any(_is_told(term, told) for term in tokenize(counted["noun"]))
 
 
 def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:

@@ -33,6 +33,7 @@ from hive_mind.cognition.answer_forms import may_answer
         ("How often is it checked?", "It is checked every week.", "It was checked by Ana."),
         ("How deep is the pool?", "It is 3 m deep.", "It is 50 m long."),
         ("What is the buyer called?", "The buyer is called Ana.", "the buyer comes on the 17th."),
+        ("Wie heißt der Bruder?", "Der Bruder heißt Anton.", "Mein Bruder schläft auf dem Sofa."),
         ("What is the code of the door?", "The code of the door is 47-11.", "The code of the door is sent to you."),
         ("What is the password of the PC?", "The password of the PC is: sesame", "Ask Ana for the password of the PC."),
         ("Who is the landlord?", "who is the landlord? Bo: Ana", "did you tell the landlord? Bo: yes."),

@@ -78,6 +78,20 @@ def test_a_title_of_a_file_says_what_its_facts_are_about():
     assert judgement(asked_of("When does the Louvre open?"), hit(opened, sources=("louvre.html",))) is not None
 
 
+def test_the_sentence_before_counts_where_a_fact_refers_to_it():
+    question, before = "What does bread cost?", "Fresh bread can be ordered."
+
+    assert relevant(question, [hit("It costs 2 euros.", keyword=3.0, before=before)], RelevanceSettings())
+    assert not relevant(question, [hit("A canoe costs 8 euros.", keyword=0.5, before=before)], RelevanceSettings())
+
+
+def test_rows_are_no_number_of_what_each_of_them_is():
+    row = hit("| 4 | Riesling | 3200 |", keyword=9.0, before="| Tank | Wine | Litres |")
+
+    assert relevant("How many litres of Riesling are there?", [row], RelevanceSettings())
+    assert not relevant("How many tanks of Riesling are there?", [row], RelevanceSettings())
+
+
 def test_what_somebody_asks_in_passing_tells_nothing():
     asked = asked_of("Where is there shade?")
     aside = judgement(asked, hit("Ola: Is there shade? Lina burns easily"))
