@@ -207,7 +207,7 @@ _CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
 _PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
 _NO_NAME = _pattern(
-    rf"(?:{_MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|ein|eine|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
+    rf"(?:{_MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
 )
 # German nouns begin with a capital too.
 _AFTER_ARTICLE = re.compile(
