@@ -229,7 +229,7 @@ def _stated(fact: Fact) -> str:
 
 def _hangs(fact: Fact) -> bool:
     """Whether what stands before a fact says what it is about: a title, a question, or what "it" is."""
-    first = fact.content.split(maxsplit=1)[0].casefold().strip(",.")
+    first = next(iter(fact.content.split(maxsplit=1)), "").casefold().strip(",.")
     return not fact.before.endswith(_SENTENCE_ENDS) or first in _REFERRING
 
 
