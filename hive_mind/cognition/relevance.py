@@ -109,8 +109,8 @@ _FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
 
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
-# "inspector"; "database" is no kind of data.
-_KIN_ENDING_MAX = 3
+# "inspector"; "database" is no form of data.
+_ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant ist".split())
 
 # "Ola: Is there shade? Lina burns easily"
 _ASKED_ON = re.compile(r"^[^\W\d_][\w .'-]{0,40}: [^?]*\?\s+(?P<rest>.+)$", re.DOTALL)
@@ -255,9 +255,7 @@ def _is_row_asked_for(asked: Asked, record: Record | None) -> bool:
 def _are_kin(one: str, other: str) -> bool:
     """ "own" and "owner": the stemmer keeps what somebody does apart from who does it."""
     short, long = sorted((one, other), key=len)
-    return one == other or (
-        len(short) >= _KIN_LETTERS_MIN and long.startswith(short) and len(long) - len(short) <= _KIN_ENDING_MAX
-    )
+    return one == other or (len(short) >= _KIN_LETTERS_MIN and long.startswith(short) and long[len(short) :] in _ENDINGS)
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
