@@ -123,6 +123,8 @@ _NUMBERED = re.compile(
 )
 # So many words besides what is asked tell that it is said in other words.
 _OTHERS_ENOUGH = 4
+# "MO-1187"; of "K9" much may be told.
+_CODE_LETTERS_MIN = 7
 _YEAR = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = re.compile(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
@@ -285,11 +287,14 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
 def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact tells the focus of a question, or so much else that it is told in other words.
 
-    A model that can't read a script finds all of it alike, so its cosines say little there.
+    A long identifier that is named leaves little doubt. A model that can't read a script finds all of it alike, so its cosines
+    say little there.
     """
     focus = focus_of(question) - asked.kinds
     told = _told_by(hit.fact)
     if not focus or _is_row(hit.fact) or any(_is_told(term, told) for term in focus):
+        return True
+    if any(len(code) >= _CODE_LETTERS_MIN for code in asked.identifiers & told):
         return True
     is_same = (hit.components.semantic or 0.0) >= settings.same_min and question.isascii()
     return is_same or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH

@@ -78,6 +78,12 @@ def test_a_title_of_a_file_says_what_its_facts_are_about():
     assert judgement(asked_of("When does the Louvre open?"), hit(opened, sources=("louvre.html",))) is not None
 
 
+def test_a_long_identifier_needs_no_other_word():
+    licence = hit("Licence MO-1187, granted by the office, valid until 2029.", keyword=9.0)
+
+    assert relevant("Until when is MO-1187 good?", [licence], RelevanceSettings())
+
+
 def test_the_sentence_before_counts_where_a_fact_refers_to_it():
     question, before = "What does bread cost?", "Fresh bread can be ordered."
 
