@@ -57,14 +57,21 @@ class BusAddress:
 
 _CONNECTION_STRING = re.compile(r"\bEndpoint\s*=\s*sb:|\bSharedAccess(?:Key|Signature)\w*\s*=", re.IGNORECASE)
 
+CONNECTION_STRING = (
+    "is a connection string and no URL: put it into HIVE_MIND_BUS_CREDENTIAL (in a manifest: bus.credential, by reference), "
+    "and name the bus servicebus://NAMESPACE.servicebus.windows.net/TOPIC or eventhubs://…/HUB"
+)
+
+
+def is_connection_string(text: str) -> bool:
+    """Whether this is what Azure's portal offers to copy."""
+    return _CONNECTION_STRING.search(text) is not None
+
 
 def address_of(url: str) -> BusAddress:
     """The address a URL names; "memory" alone is one too. Raises `InvalidInput`, which never repeats what may be a secret."""
-    if _CONNECTION_STRING.search(url):
-        raise InvalidInput(
-            "this is a connection string and no URL: put it into HIVE_MIND_BUS_CREDENTIAL (in a manifest: bus.credential, by "
-            "reference), and name the bus servicebus://NAMESPACE.servicebus.windows.net/TOPIC or eventhubs://…/HUB"
-        )
+    if is_connection_string(url):
+        raise InvalidInput(f"this {CONNECTION_STRING}")
     try:
         parts = urlsplit(url if ":" in url else f"{url}:")
         port = parts.port

@@ -6,7 +6,7 @@ the business of `sentences`; what "10:22" in front of an utterance means is the 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
@@ -72,6 +72,7 @@ _BOLD_LEVEL = 7
 
 _HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
 _BOLD_LINE = re.compile(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
+_TITLE_MARKS = ("#", "*", "_")
 _UNDERLINE = re.compile(r"={3,}|-{3,}")
 _ITEM = re.compile(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
 _QUOTE = re.compile(r"(?:>[ \t]?){1,8}")
@@ -226,7 +227,7 @@ class _Layouter:
         block, self._open = self._open, None
         if block is not None:
             text = " ".join(self._parts)
-            yield replace(block, text=text, headings=self._headings, lead=self._lead)
+            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, self._lead, block.topic)
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
         if not keep_lead and block is not None and block.layout is not Layout.PROSE:
@@ -259,6 +260,8 @@ def _introducing(lines: Sequence[str]) -> int:
 
 def _title_of(line: str) -> tuple[str, int]:
     """The title in a line that is a heading, with its level; "" for any other line."""
+    if line[:1] not in _TITLE_MARKS:
+        return "", 0
     marked = _HEADING.fullmatch(line)
     match = marked or _BOLD_LINE.fullmatch(line)
     if match is None:

@@ -48,7 +48,8 @@ def summed_up(pieces: Sequence[Piece]) -> Iterator[Piece]:
         if piece.block.layout is not Layout.LOG or place in kept:
             yield replace(piece, note=notes[place]) if place in notes else piece
         else:
-            yield replace(piece, is_told=True)
+            # As many as the log has lines: much faster than `replace`.
+            yield Piece(piece.text, piece.block, piece.sentences, is_reply=piece.is_reply, is_told=True, note=piece.note)
 
 
 def is_note(label: str) -> bool:

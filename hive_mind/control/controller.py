@@ -16,6 +16,7 @@ from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.converging import Converging, Outcome
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
+from hive_mind.control.manifests.missing import refuse_uninstalled
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
 from hive_mind.control.manifests.revisions import scaled
 from hive_mind.control.manifests.sources import SourceReader
@@ -74,7 +75,7 @@ class HiveController:
         return read_text(text, Path(folder), name)
 
     async def plan(self, source: Source) -> Plan:
-        """What `apply` would do. Raises `ManifestError`."""
+        """What `apply` would do. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""
         self._check(source)
         return (await (await self._converging(source)).look(is_before_apply=True)).plan
 
@@ -226,6 +227,7 @@ class HiveController:
         if source.manifest.metadata.name != self._folder.fleet:
             raise InvalidInput(f"this manifest is of {source.manifest.metadata.name!r}, not of {self._folder.fleet!r}")
         refuse_taken_names(source, self._folder)
+        refuse_uninstalled(source.manifest)
 
     def _refuse_unknown(self) -> None:
         if not self._folder.exists:

@@ -105,7 +105,10 @@ def _look_at(command, topology, agent):
     assert command("get", "agents", "-o", "name").out.startswith("agent/")
     assert re.search(rf"^halvay +Ready +{topology} ", command("get", "hives").out, re.MULTILINE)
     assert "Tomas looks after the pumps." in command("get", "facts", "pumps").out
-    assert len(command("get", "facts", "-n", 1000, "-o", "json").json) > 15
+    every = len(command("get", "facts", "-n", 1000, "-o", "json").json)
+    assert every > 15
+    assert "there are more than 15 facts: see them with --limit" in command("get", "facts", "-n", 15).err
+    assert "more" not in command("get", "facts", "-n", every).err
     assert agent in command("describe", "agent", agent).out
     assert "generation" in command("describe", "hive").out
     assert command("logs", agent, "-n", 5).out

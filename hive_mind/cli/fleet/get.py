@@ -18,6 +18,7 @@ from hive_mind.cli.fleet.status_shown import phase_cell, show_agents
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
 from hive_mind.cli.running import CommandError, command
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 
@@ -110,7 +111,9 @@ async def facts(
 ) -> None:
     """List facts, the newest first: of the whole hive, or with a name those that this agent learned itself."""
     async with fleets.chosen(home, fleet) as controller:
-        found = await _facts(controller, await controller.status(), name, limit)
+        # One more than wanted, to see whether there are more.
+        held = await _facts(controller, await controller.status(), name, limit + 1)
+    found = held[:limit]
     rows = [(short_id(fact["fact_id"]), fact["sharing"], fact["content"], fact["held_back"]) for fact in found]
     titles = ["id", "sharing", "fact", "held back"]
     shown = len(titles) if any(fact["held_back"] for fact in found) else len(titles) - 1
@@ -120,6 +123,9 @@ async def facts(
         [fact["fact_id"] for fact in found],
         lambda: show_table(titles[:shown], [row[:shown] for row in rows]),
     )
+    if len(held) > limit and output.is_table:
+        # Beside the list, so that a program that counts lines counts facts.
+        say(f"there are more than {counted(limit, 'fact')}: see them with --limit")
 
 
 @group.command(epilog=examples("hive-mind get events", "hive-mind get events ada -n 100"))

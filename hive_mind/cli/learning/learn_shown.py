@@ -17,6 +17,8 @@ _REASONS = {
     "a log line like others": ("log line like others", "log lines like others"),
 }
 
+# As much as anybody reads. A book has thousands.
+_LINES_MAX = 100
 _NO_LINES = "not shown line by line: an agent of a fleet tells figures only; facts list shows what it keeps"
 
 
@@ -24,13 +26,23 @@ def show_learned(files: Sequence[Told]) -> None:
     """For people."""
     for file in files:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
-        for line in file.get("lines", ()):
-            show_indented(f"{line['what']}: {line['text']}", style="" if line["what"] == "kept" else "dim")
+        _show_lines(file.get("lines", ()))
         if file.get("lines") == [] and (file["facts"] or file["left_out"]):
             show_indented(_NO_LINES, style="dim")
     if len(files) > 1:
         new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
         show(f"{len(files)} files: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
+
+
+def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
+    """The first that were kept and the first that were not, and how many more there are."""
+    for is_kept in (True, False):
+        those = [line for line in lines if (line["what"] == "kept") is is_kept]
+        for line in those[:_LINES_MAX]:
+            show_indented(f"{line['what']}: {line['text']}", style="" if is_kept else "dim")
+        if more := len(those) - min(len(those), _LINES_MAX):
+            what = "kept" if is_kept else "left out"
+            show_indented(f"… and {more:,} more {what}: all of them with --output json", style="dim")
 
 
 def _figures(file: Told) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from hive_mind.bus.address import BusAddress, address_of
+from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string
 from hive_mind.control.manifests.manifest import Bus, HiveManifest
 from hive_mind.control.manifests.naming import number_of_agents
 from hive_mind.errors import InvalidInput
@@ -51,6 +51,9 @@ def _url_findings(url: str, path: Path) -> Iterator[Finding]:
     if not url or url.startswith("${"):
         return
     address = _address(url)
+    if is_connection_string(url):
+        yield Finding(path, CONNECTION_STRING)
+        return
     if address is None:
         yield Finding(path, "is no URL of a bus; write it like redis://127.0.0.1:6379")
         return

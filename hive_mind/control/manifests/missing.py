@@ -1,8 +1,10 @@
-"""What a manifest names and the world does not have: variables, credentials, files, sources. Values are looked at and dropped."""
+"""What a manifest names and the world lacks: variables, files, sources, packages. Values are looked at and dropped."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from hive_mind import backends
+from hive_mind.bus.address import address_of
 from hive_mind.control.manifests.bus_checking import is_in_cloud
 from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import HiveManifest
@@ -32,6 +34,15 @@ def unresolved(manifest: HiveManifest, tree: Tree, folder: Path, home: Path | No
                 resolved_here(str(reference), folder, home)
             except (InvalidInput, BackendNotInstalled, BackendError) as error:
                 yield Finding(path, str(error))
+
+
+def refuse_uninstalled(manifest: HiveManifest) -> None:
+    """Raises `BackendNotInstalled` for a bus whose packages are missing here, where the processes will be."""
+    if is_in_cloud(manifest):
+        return
+    for url in filter(None, (manifest.spec.bus.url, manifest.spec.bus.searches)):
+        if not url.startswith("${"):
+            backends.load("bus", address_of(url).backend)
 
 
 def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:

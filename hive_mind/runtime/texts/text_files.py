@@ -7,9 +7,10 @@ import charset_normalizer
 
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.nested_text import NESTED, nested_text
 
-# What people write notes in. JSON and its kin are left out: their syntax would be read as sentences, and an export of a memory
-# is for `facts import`.
+# What people write notes in. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
+# memory is for `facts import`.
 TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm")
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
@@ -66,16 +67,27 @@ def read_bytes(path: Path) -> bytes | Unreadable:
 
 
 def read_text(path: Path) -> str | Unreadable:
-    """A file's text, or why there is none. Of a page, and of HTML in Markdown, it is what a browser would show."""
+    """A file's text, or why there is none."""
     body = read_bytes(path)
-    if isinstance(body, Unreadable):
-        return body
+    return body if isinstance(body, Unreadable) else text_in(path, body)
+
+
+def text_in(path: Path, body: bytes) -> str | Unreadable:
+    """The text that the bytes of a file are.
+
+    Of a page, and of HTML in Markdown, it is what a browser would show; of JSON and YAML each value with all its keys.
+    """
     text = decoded(body)
-    if isinstance(text, str) and (path.suffix.lower() in _PAGES or is_html(text)):
+    if isinstance(text, Unreadable):
+        return text
+    suffix = path.suffix.lower()
+    if suffix in _PAGES or is_html(text):
         text = text_of_html(text)
-    elif isinstance(text, str) and path.suffix.lower() in _MARKDOWN:
+    elif suffix in _MARKDOWN:
         text = shown_in_markdown(text)
-    return text if isinstance(text, Unreadable) or text.strip() else EMPTY
+    elif suffix in NESTED:
+        text = nested_text(text)
+    return text if text.strip() else EMPTY
 
 
 def decoded(body: bytes) -> str | Unreadable:

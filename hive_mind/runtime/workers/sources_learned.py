@@ -19,7 +19,7 @@ from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.texts.text_files import EMPTY, Unreadable, decoded, read_bytes
+from hive_mind.runtime.texts.text_files import EMPTY, Unreadable, read_bytes, text_in
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class LearnedSources:
 async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -> Learned | None:
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
     body = await asyncio.to_thread(read_bytes, Path(path))
-    text = body if isinstance(body, Unreadable) else decoded(body)
+    text = body if isinstance(body, Unreadable) else text_in(Path(path), body)
     if isinstance(text, Unreadable) and text is not EMPTY:
         raise InvalidInput(f"{path} {text.reason}")
     assert isinstance(body, bytes)  # noqa: S101 - anything else was reported above

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hive_mind.cognition.relevance import RelevanceSettings, asked_of, judgement, relevant
 from tests.unit.cognition.reading import hit
 
-QUESTION = "Which harbour has the deepest water?"
+QUESTION = "Which harbour has deep water?"
 
 
 def test_a_question_is_sorted_into_identifiers_names_and_words():
@@ -43,6 +43,67 @@ def test_an_identifier_alone_answers_nothing():
 def test_who_is_asked_for_by_a_role_a_deed_or_a_number_is_not_anybody(question: str, answer: str, aside: str):
     assert relevant(question, [hit(answer, keyword=9.0)], RelevanceSettings())
     assert not relevant(question, [hit(aside, keyword=9.0)], RelevanceSettings())
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "aside"),
+    [
+        ("What is the rent of the new flat?", "The rent of the new flat is 900 euros.", "The new flat has no lift."),
+        ("When was lift 2 built?", "Lift 2 was built in 1961.", "Lift 2 stays shut until May."),
+        ("Who won the cup in 2024?", "In 2024 Ana won the cup.", "In 2025 Ana won the cup."),
+        ("When does the last bus leave?", "The last bus leaves at 23:10.", "The first bus leaves at 4:50."),
+        ("Who inspects the lift?", "The inspector of the lift is Mr Adeyemi.", "The lift was sold to Mr Adeyemi."),
+        ("Wer ist die Vorsitzende des Vereins?", "Vorsitzende des Vereins ist Frau Seidel.", "Der Verein dankt Frau Seidel."),
+        ("Wann wurde das Freibad gebaut?", "Das Freibad wurde 1961 gebaut.", "Das Freibad öffnet am 8. Mai."),
+        ("朝食は何時からですか", "朝食は七時半からです。", "大浴場は五時からです。"),
+    ],
+)
+def test_a_fact_on_the_topic_answers_only_with_what_is_asked(question: str, answer: str, aside: str):
+    assert relevant(question, [hit(answer, keyword=9.0)], RelevanceSettings())
+    assert not relevant(question, [hit(aside, keyword=9.0)], RelevanceSettings())
+
+
+def test_what_is_meant_alike_may_be_told_in_other_words():
+    told = "The boat sets off at nine."
+
+    assert not relevant("When does the boat depart?", [hit(told, keyword=0.5, semantic=0.5)], RelevanceSettings())
+    assert relevant("When does the boat depart?", [hit(told, keyword=0.5, semantic=0.8)], RelevanceSettings())
+
+
+def test_a_title_of_a_file_says_what_its_facts_are_about():
+    question, opened = "When does the museum open on Monday?", "It opens on Monday at ten."
+
+    assert relevant(question, [hit(opened, keyword=3.0, sources=("town/museum.html",))], RelevanceSettings())
+    assert judgement(asked_of("When does the Louvre open?"), hit(opened, sources=("a.html",))) is None
+    assert judgement(asked_of("When does the Louvre open?"), hit(opened, sources=("louvre.html",))) is not None
+
+
+def test_a_long_identifier_needs_no_other_word():
+    licence = hit("Licence MO-1187, granted by the office, valid until 2029.", keyword=9.0)
+
+    assert relevant("Until when is MO-1187 good?", [licence], RelevanceSettings())
+
+
+def test_the_sentence_before_counts_where_a_fact_refers_to_it():
+    question, before = "What does bread cost?", "Fresh bread can be ordered."
+
+    assert relevant(question, [hit("It costs 2 euros.", keyword=3.0, before=before)], RelevanceSettings())
+    assert not relevant(question, [hit("A canoe costs 8 euros.", keyword=0.5, before=before)], RelevanceSettings())
+
+
+def test_rows_are_no_number_of_what_each_of_them_is():
+    row = hit("| 4 | Riesling | 3200 |", keyword=9.0, before="| Tank | Wine | Litres |")
+
+    assert relevant("How many litres of Riesling are there?", [row], RelevanceSettings())
+    assert not relevant("How many tanks of Riesling are there?", [row], RelevanceSettings())
+
+
+def test_what_somebody_asks_in_passing_tells_nothing():
+    asked = asked_of("Where is there shade?")
+    aside = judgement(asked, hit("Ola: Is there shade? Lina burns easily"))
+    told = judgement(asked, hit("Ola: Is there shade? Nadia: under the trees"))
+
+    assert (aside and aside.covered, told and told.covered) == (0.0, 1.0)
 
 
 def test_a_fact_about_another_identifier_or_another_person_does_not():

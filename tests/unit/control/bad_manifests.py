@@ -242,6 +242,12 @@ NEVER_SAID = "hunter2-Xk29vLq8"
 
 SECRETS_AND_REFERENCES = (
     bad("a password in a URL", within(f"  bus: rediss://:{NEVER_SAID}@r.example:6379\n"), (7, "spec.bus", "${env:NAME}")),
+    bad(
+        "a connection string for a URL",
+        within(f"  bus: 'Endpoint=sb://town.servicebus.windows.net/;SharedAccessKey={NEVER_SAID}'\n"),
+        (7, "spec.bus", "holds a credential"),
+        (7, "spec.bus", "HIVE_MIND_BUS_CREDENTIAL"),
+    ),
     bad("a key written out", within(f"  llm: {{model: 'openai:m', key: {NEVER_SAID}}}\n"), (7, "spec.llm.key", "a reference")),
     bad(
         "a credential written out",

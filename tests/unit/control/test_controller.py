@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder
-from hive_mind.errors import HiveError, ManifestError
+from hive_mind.errors import BackendNotInstalled, HiveError, ManifestError
 from hive_mind.runtime.workers.config import WorkerConfig
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import FakePlatform, World, played, surroundings
@@ -46,6 +47,22 @@ async def test_a_fleet_is_started_and_then_nothing_is_left_to_do(tmp_path: Path)
     assert not await planned(tmp_path, world, wanted)
     assert fleets(tmp_path) == ("team",)
     assert world.redis_port == 6400
+
+
+@played
+async def test_a_bus_whose_packages_are_missing_is_told_before_anything_is_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("hive_mind.bus.servicebus")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("azure", "azure.servicebus", "azure.servicebus.aio"):
+        monkeypatch.setitem(sys.modules, name, None)
+    world, wanted = World(), source(tmp_path, f"bus: servicebus://town.servicebus.windows.net/hive\n{FLAT}")
+
+    for act in (planned, apply):
+        with pytest.raises(BackendNotInstalled, match=r"pip install 'hive-mind\[servicebus\]'"):
+            await act(tmp_path, world, wanted)
+    assert not world.alive
 
 
 @played

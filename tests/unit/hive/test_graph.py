@@ -146,6 +146,13 @@ def test_experience_moves_trust_and_nobody_rates_itself(hive):
 # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_fact_that_is_too_large_is_refused_with_the_limit(hive):
+    with pytest.raises(InvalidInput, match="at most 64,000 characters"):
+        hive.promote_fact("ines", "x" * 64_001)
+    with pytest.raises(InvalidInput, match="at most 1,000 entities and labels"):
+        hive.promote_fact("ines", PUMP, labels=tuple(str(number) for number in range(1_001)))
+
+
 def test_what_one_agent_promotes_every_other_finds_until_it_takes_it_back(hive):
     fact = hive.promote_fact("ines", PUMP, "pump", 0.7)
     assert (fact.id, fact.content, fact.confidence, fact.confirmations, fact.status) == (PUMP_ID, PUMP, 0.7, 0, "held")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import hive_mind
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings, secret
 
@@ -11,6 +12,18 @@ from hive_mind.runtime.settings import Settings, secret
 def test_an_empty_environment_gives_the_defaults():
     assert Settings.from_environment({}) == Settings()
     assert Settings.from_environment({"HIVE_MIND_STORE": "", "HIVE_MIND_TOKEN_BUDGET": "", "HOME": "elsewhere"}) == Settings()
+
+
+def test_only_who_asks_for_the_environment_gets_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HIVE_MIND_EMBED", "none")
+
+    assert (Settings().embed, Settings.from_environment().embed) == ("sentence_transformers", "none")
+
+
+def test_what_shows_programs_how_to_begin_asks_for_it():
+    told = [hive_mind.__doc__ or "", (Path(__file__).parents[3] / "README.md").read_text("utf-8")]
+
+    assert [("Settings.from_environment()" in text, "Settings()," in text) for text in told] == [(True, False)] * 2
 
 
 def test_every_setting_can_be_given():

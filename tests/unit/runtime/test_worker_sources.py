@@ -37,6 +37,21 @@ def test_what_one_agent_learns_from_its_sources_others_answer(tmp_path: Path, no
     play(work())
 
 
+def test_pages_and_settings_are_read_as_a_person_sees_them(tmp_path: Path) -> None:
+    page, given = tmp_path / "page.html", tmp_path / "given.yaml"
+    page.write_text("<html><body><p>The <b>gate</b> opens at nine.</p></body></html>")
+    given.write_text("gate:\n  motor:\n    volts: 24\n")
+
+    async def work() -> None:
+        async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(page), source(given)))) as worker:
+            await until(lambda: worker.status().is_ready)
+
+            facts = (await worker.call("ada", "facts"))["facts"]
+            assert {fact["content"] for fact in facts} == {"The gate opens at nine.", "gate.motor.volts: 24"}
+
+    play(work())
+
+
 def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path: Path, notes: Path) -> None:
     async def work() -> None:
         async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:

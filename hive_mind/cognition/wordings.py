@@ -1,0 +1,115 @@
+"""Wordings: what of a question is about something, and what else the same may be called.
+
+People ask in other words than texts use. Words that every question has ("go", "need", "hat") say little and are not missed in a
+fact; of those that say much, some are said otherwise: who asks what something costs is told its price.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from hive_mind.ranking.tokens import tokenize
+
+# Verbs that say little without what stands beside them, and words for anything or anybody.
+_LIGHT = frozenset(
+    tokenize("""
+    go goes going went gone come comes came get gets got take takes took taken need needs needed use uses used find finds
+    found put puts give gives gave keep keeps kept let lets want wants wanted may happen happens happened used needed taken
+    found given kept said has having keeps thing things something anything people person exactly actually there here soon
+    now do done
+    """)
+)
+_HAD = frozenset(tokenize("got gets get hold holds habe hat ist war do does did")) | {"ist", "hat", "sind", "war", "wird"}
+_GERMAN = """
+der das den dem des ein eine einen einem einer eines und oder aber ist sind waren wird werden wurde wurden haben hatte im auf
+aus bei mit nach von vom zu zum zur für über unter um ab bis durch gegen ohne seit vor welche welcher welches welchem welchen
+wie viel viele wer wem wen wo woher wohin wann warum womit wozu wovon weshalb wieso steht stehen liegt liegen befindet tun
+tut machen macht es er sie ich wir ihr mich mir uns euch sich nicht kein keine auch noch nur schon denn dass als wenn darf
+dürfen kann können muss müssen soll sollen mein meine meinen meiner unser unsere heißt heisst gibt lautet
+"""
+# They are words of English as well.
+_GERMAN_TOO = "die was war man so will am hat an in du lange lang"
+_GERMAN_WORD = re.compile(rf"\b(?:{'|'.join(_GERMAN.split())})\b", re.IGNORECASE)
+_GERMAN_TERMS = frozenset(tokenize(f"{_GERMAN} {_GERMAN_TOO}"))
+
+# What is asked for then has a form of its own, such as a weight.
+_HOW = re.compile(
+    r"\b(?:how|wie) (?P<degree>big|large|small|heavy|warm|hot|cold|long|tall|high|wide|deep|thick|thin|fast|quick|old|far|"
+    r"groß|klein|schwer|warm|heiß|kalt|hoch|breit|tief|schnell|alt|weit|oft)\b",
+    re.IGNORECASE,
+)
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+# What, when, how many: all questions are made of it.
+_JAPANESE_ASKED = "何誰"
+
+# Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
+_SAME = """
+cost costs price fee fare charge rate expensive pay paid pays preis kostet kosten gebühr
+start starts begin begins began open opens opened launch anfang beginnt beginn
+end ends stop stops stopped finish close closes closed shut
+arrive arrives visit visits come comes reach reaches delivery
+leave leaves depart departs departure sail sails go goes
+make makes made maker produce produced build built construct constructed erected
+buy bought purchase purchased
+sell sold sells
+repair repaired fix fixed fixes mend mended repairs
+replace replaces replaced replacement change changed exchange exchanged swap swapped instead successor
+check checked inspect inspected inspection inspector test tested examine examined audit
+send sends sent ship ships shipped deliver delivers delivered supply supplies supplier vendor
+own owns owner owned belongs belong
+drive drives drove driven driver
+write writes wrote written author
+lead leads led leader direct director head manage manages manager run runs command commands commander captain master skipper chief
+carry carries carried cargo load loaded freight
+break broke broken fail failed fails failure crash crashed defect damage damaged
+delete deletes deleted remove removed removes drop dropped
+harvest harvested pick picked picking
+accept accepts accepted receive received take taken
+teach teaches teacher coach coaches train trainer
+phone telephone call ring hotline
+allow allowed permit permitted may
+expire expires expired valid
+refuse refuses refused reject rejected denied deny
+weigh weighs weight heavy
+burn burns burnt burned
+size large big area
+harbour port destination
+"""
+
+
+def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
+    """Of the terms of a question those that say what it is about; all of them where none does."""
+    german = _GERMAN_TERMS if is_german(question) else frozenset()
+    degree = _HOW.search(question)
+    light = _LIGHT | german | (frozenset(tokenize(degree["degree"])) if degree else frozenset())
+    kept = {term for term in terms if not (term in light or _is_grammar(term))}
+    return frozenset(kept) or terms
+
+
+def is_german(question: str) -> bool:
+    """As far as the little words tell."""
+    return _GERMAN_WORD.search(question) is not None
+
+
+def is_had(term: str) -> bool:
+    """Whether a term is a verb for having or being: whoever is named does it."""
+    return term in _HAD
+
+
+def _is_grammar(term: str) -> bool:
+    """Pairs of Japanese characters: what is written in hiragana bends the words between."""
+    return not term.isascii() and (_HIRAGANA.search(term) is not None or any(sign in term for sign in _JAPANESE_ASKED))
+
+
+def met_in(asked: Iterable[str], told: frozenset[str]) -> frozenset[str]:
+    """The asked terms that are told, in these or other words."""
+    return frozenset(term for term in asked if term in told or not _same().get(term, frozenset()).isdisjoint(told))
+
+
+@lru_cache(maxsize=1)
+def _same() -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for line in _SAME.strip().splitlines():
+        terms = frozenset(tokenize(line))
+        found |= {term: found.get(term, frozenset()) | terms for term in terms}
+    return found

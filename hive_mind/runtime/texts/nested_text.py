@@ -1,0 +1,103 @@
+"""JSON and YAML as a person would read them aloud: one line for each value, with all keys above it.
+
+"port: 5432" says nothing without its parents, so it becomes "service.database.port: 5432". What tells the entries of a list apart
+(their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+import yaml
+
+NESTED = (".json", ".yaml", ".yml")
+
+# YAML is read in some seconds for each megabyte; what is larger is data for programs, and stays the text it is.
+_CHARS_MAX = 2 << 20
+# Anchors can make a small file as large as one likes.
+_VALUES_MAX = 50_000
+_DEPTH_MAX = 50
+_NAMES = ("name", "id", "key", "title")
+_NAME_CHARS_MAX = 60
+_PAIR = re.compile(r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_COMMENT = re.compile(r"^\s*#+\s?(?P<text>.*\w.*)$")
+_COMMENT_BEHIND = re.compile(r"^[\s,\]}]*\s#\s*(?P<text>.*\w.*)$")
+
+Line = tuple[int, str]
+
+
+class _TooMuchError(Exception):
+    """More values, or deeper ones, than anybody writes by hand."""
+
+
+def nested_text(text: str) -> str:
+    """The lines of a JSON or YAML document; the text as it is where it is neither, holds no keys, or is too large."""
+    if len(text) > _CHARS_MAX:
+        return text
+    source = _as_yaml(text) if text.lstrip()[:1] in ("{", "[") else text
+    lines = source.splitlines()
+    try:
+        found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines(root, "", 0)]
+    except (yaml.YAMLError, _TooMuchError, RecursionError):
+        return text
+    if not any(": " in line for _, line in found):
+        return text
+    comments = [(number, told["text"].strip()) for number, line in enumerate(lines) if (told := _COMMENT.match(line))]
+    return "\n\n".join(line for _, line in sorted([*found, *comments], key=lambda line: line[0]))
+
+
+def _as_yaml(text: str) -> str:
+    """JSON as YAML takes it: without tabs between values, and with a character beyond the first 65,536 as one."""
+    return _PAIR.sub(lambda pair: str(json.loads(f'"{pair[0]}"')), text.replace("\t", "  "))
+
+
+# The one in C is ten times as fast, where it was built.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Walk:
+    """Through one document; counts what it gives."""
+
+    def __init__(self, source: list[str]) -> None:
+        self._source = source
+        self._given = 0
+
+    def lines(self, node: yaml.Node, path: str, depth: int) -> Iterator[Line]:
+        """Each value below a node, with the number of its line."""
+        self._given += 1
+        if depth > _DEPTH_MAX or self._given > _VALUES_MAX:
+            raise _TooMuchError
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                yield from self.lines(value, _below(path, _plain(key)), depth + 1)
+        elif isinstance(node, yaml.SequenceNode) and not all(isinstance(one, yaml.ScalarNode) for one in node.value):
+            for number, one in enumerate(node.value, 1):
+                yield from self.lines(one, _below(path, _name_of(one) or str(number)), depth + 1)
+        elif told := _told(node):
+            line = f"{path}: {told}" if path else told
+            yield node.start_mark.line, line + self._comment_behind(node)
+
+    def _comment_behind(self, node: yaml.Node) -> str:
+        end = node.end_mark
+        line = self._source[end.line] if end.line < len(self._source) else ""
+        found = _COMMENT_BEHIND.match(line[end.column :]) if end.line == node.start_mark.line else None
+        return f" ({found['text'].strip()})" if found else ""
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _told(node: yaml.Node) -> str:
+    return ", ".join(filter(None, map(_plain, node.value))) if isinstance(node, yaml.SequenceNode) else _plain(node)
+
+
+def _plain(node: yaml.Node) -> str:
+    return " ".join(str(node.value).split()) if isinstance(node, yaml.ScalarNode) else "?"
+
+
+def _name_of(node: yaml.Node) -> str:
+    """What an entry of a list is called; "" where it has no name."""
+    fields = {_plain(key): _plain(value) for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
+    named = next((fields[name] for name in _NAMES if fields.get(name, "?") != "?"), "")
+    return named if len(named) <= _NAME_CHARS_MAX else ""
