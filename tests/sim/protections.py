@@ -135,10 +135,14 @@ def revocations_forgotten() -> Iterator[None]:
 @protection
 def dots_for_anybody() -> Iterator[None]:
     """A member says things under the dots of another, which then are taken for seen."""
-    with all_of(
-        patch.object(PartitionReplica, "_is_squatted", lambda *_: False),
-        patch.object(PartitionReplica, "_evict_squatters", lambda *_: None),
-    ):
+    with patch.object(PartitionReplica, "_is_squatted", lambda *_: False):
+        yield
+
+
+@protection
+def any_proof_is_proof() -> Iterator[None]:
+    """A member takes back what another has still to say, and then that is taken for gone."""
+    with patch.object(PartitionReplica, "_is_settled", lambda self, given, _: self._is_known(given.dot)):
         yield
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
 from tests.sim.storms import storm
+from tests.unit.hive.replication import test_partition_replica_keys
 from tests.unit.hive.trust import test_trust_book as test_trust
 from tests.unit.identity import test_envelopes, test_keyring
 
@@ -42,6 +43,7 @@ HUNTS: dict[str, Callable[[], str]] = {
     "entries_of_revoked_keys_stay": storm("flat", "theft"),
     "revocations_forgotten": a_revoked_key_stays_revoked_through_a_restart,
     "dots_for_anybody": storm("flat", "liar,loss,partition"),
+    "any_proof_is_proof": own_test(test_partition_replica_keys.test_nobody_takes_back_what_another_has_still_to_say),
     "vouchers_not_counted": own_test(test_trust.test_agents_of_one_voucher_do_not_rate_each_other_and_speak_as_one),
     "any_few_rate": own_test(
         test_trust.test_raters_that_no_moderator_found_good_count_once_more_than_a_third_of_the_hive_says_so

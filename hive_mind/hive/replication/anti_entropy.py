@@ -62,7 +62,7 @@ class AntiEntropy:
                 return {}, [], []
             share, step = written
         taken = share.take(step.adds, step.removals, step.heads, self._policy)
-        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share))
+        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share), taken.contested)
         joined = Taken()
         if answer.up_to or answer.beyond:
             joined = share.join(answer.up_to, answer.beyond, step.heads, self._policy)

@@ -186,14 +186,18 @@ class Exchanges:
             self._steps.popitem(last=False)
         return count <= self._settings.steps_max and is_well_formed(step)
 
-    def on_step(self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited) -> Answer:
+    def on_step(
+        self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited, contested: Sequence[Dot] = ()
+    ) -> Answer:
         """The answer to a step whose assertions, removals and heads the share has taken.
+
+        `contested` are dots of which the step says they are gone, and does not prove it: the other hears what they are.
 
         `allowance` is how many assertions of an agent may go in one step: few of one that writes beyond its quota, where each new
         one only takes the place of another. They go all the same, a few at a time.
         """
         try:
-            return self._answer(sender, step, share, allowance)
+            return self._answer(sender, step, share, allowance, contested)
         except ValueError:
             return Answer()  # Bytes that no exchange sends.
 
@@ -229,7 +233,7 @@ class Exchanges:
             known = self._outlines[share.partition] = Digest(members, proofs)
         return known
 
-    def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance) -> Answer:
+    def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance, contested: Sequence[Dot]) -> Answer:
         digest = self._digest(share)
         if step.seen:
             self._close(sender, step.session, (step.partition,))
@@ -245,7 +249,7 @@ class Exchanges:
         self._note_lag(sender, step, lacking)
         removals = self._proofs_among([*only_there, *asked_for], share, step.session)
         successors = [given for given in share.successors(removals) if not there.covers(given.dot)]
-        named_here = [found for dot in asked_for if (found := share.sealed(dot)) is not None]
+        named_here = [found for dot in (*asked_for, *contested) if (found := share.sealed(dot)) is not None]
         allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
         spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)
         taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)

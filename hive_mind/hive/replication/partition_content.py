@@ -23,6 +23,8 @@ class PartitionContent:
         self._proofs: dict[Dot, Removal] = {}
         self._own_heads: dict[Actor, Head] = {}
         self._per_agent: Counter[str] = Counter()
+        self._noted_beyond: dict[Actor, set[Dot]] = {}
+        """Single dots of which the journal says that they were seen."""
         self._prefix = partition.encode() + b"\0"
 
     def __len__(self) -> int:
