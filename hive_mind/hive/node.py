@@ -335,7 +335,7 @@ class HiveNode:
         taken, records = self._hear_time(sender, state)
         records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
         # Only now: a node that reports agreement has persisted everything.
-        self.partitions.handed_over(sender, state.same_past)
+        self.partitions.handed_over(sender, self.repair.taken_over(sender, state))
         entries = self._take_entries(state.registry)
         return [*self._took(taken), *entries, *self._took(self.partitions.let_go(), records), *answers]
 

@@ -30,6 +30,7 @@ from hive_mind.model.messages import (
     SyncOffer,
     SyncState,
     SyncStep,
+    TakenOver,
 )
 from hive_mind.sim.faults import YEAR_MS
 from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
@@ -84,7 +85,13 @@ class Liar:
                 return msgspec.structs.replace(message, clock=self._false_clock(message.clock))
             case SyncState():
                 everything = tuple(share for share in node.partitions.shares)
-                return msgspec.structs.replace(message, agrees=everything, clock=self._false_clock(message.clock))
+                proof = self._chance.getrandbits(256).to_bytes(32, "big")
+                return msgspec.structs.replace(
+                    message,
+                    agrees=everything,
+                    clock=self._false_clock(message.clock),
+                    taken_over=tuple(TakenOver(share, proof) for share in everything),
+                )
             case _:
                 return message
 

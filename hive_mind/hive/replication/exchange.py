@@ -125,7 +125,6 @@ class Exchanges:
             return ()
         steps: list[Message] = []
         agrees: list[str] = []
-        same_past: list[str] = []
         # One answer per partition, however often an offer names it.
         for partition, summary in {summary.partition: summary for summary in offer.summaries}.items():
             if (share := shares.get(partition)) is None:
@@ -133,9 +132,7 @@ class Exchanges:
             digest = self._digest(share)
             if digest.live_root(offer.session) == summary.live:
                 agrees.append(partition)
-                if digest.seen_root(offer.session) == summary.seen:
-                    same_past.append(partition)
-                else:
+                if digest.seen_root(offer.session) != summary.seen:
                     seen = digest.seen_some(self._actors_max, offer.session)
                     steps.append(self._told_seen(offer, share, "whole", seen))
             else:
@@ -143,8 +140,8 @@ class Exchanges:
         self._agree(sender, offer.session, agrees)
         entries, rest = self._registry_for(offer, registry)
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
-        equal = tuple(agrees), tuple(same_past)
-        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, *equal, entries), *steps, *rest)
+        state = SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), entries)
+        return (state, *steps, *rest)
 
     def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
         """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""
@@ -161,6 +158,15 @@ class Exchanges:
     def has_begun(self, peer: str, session: bytes) -> bool:
         """Whether this is the exchange last begun with a peer."""
         return self._open.get(peer, (b"",))[0] == session
+
+    def is_same(self, share: Share, summary: Summary, session: bytes) -> bool:
+        """Whether a share has the same as what is summed up, and has seen the same."""
+        digest = self._digest(share)
+        return (digest.live_root(session), digest.seen_root(session)) == (summary.live, summary.seen)
+
+    def seen_root(self, share: Share, key: bytes) -> bytes:
+        """A fingerprint of everything a share has seen."""
+        return self._digest(share).seen_root(key)
 
     def index(self, share: Share, session: bytes) -> DotIndex:
         """The live dots of a share, ready to be compared."""
