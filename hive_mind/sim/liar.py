@@ -126,9 +126,14 @@ class Liar:
         return (self._forged_add(node, node.policy.now), *self._squatted(node, partition))
 
     def _squatted(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
-        """What its own agent says, under the dot that another node will write next."""
+        """What its own agent says, or that of another node said, under the dot that this node will write next."""
         if (following := self._next_of_another(node, partition)) is None:
             return ()
+        theirs = [given for given in node.partitions.shares[partition].all_sealed() if actor_of(given.dot) == actor_of(following)]
+        if theirs and self._chance.random() < 0.5:
+            # Or what that node itself said under an earlier one.
+            again = self._chance.choice(sorted(theirs, key=lambda one: one.dot))
+            return (Sealed(following, again.assertion, again.seal),)
         agent, statement = agents_of(self._name)[0], self._chance.choice(STATEMENTS)
         stamp = Stamp(node.policy.now.wall_ms, 0, actor_of(following))
         said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
