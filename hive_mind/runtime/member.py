@@ -37,6 +37,7 @@ from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.domain_routing import ByDomain
 from hive_mind.runtime.erasing import Eraser
 from hive_mind.runtime.keys import KeyFolder, Proof
+from hive_mind.runtime.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.outgoing import OutgoingSettings
@@ -237,6 +238,10 @@ class RunningMember:
                 return False
             await asyncio.sleep(_POLL_S)
         return True
+
+    def members_seen(self) -> MembersSeen:
+        """Who is a member, as this node sees it."""
+        return members_seen(self.member, system_clock())
 
     async def close(self) -> None:
         """Finish what is under way; others keep what this one had to say, or it says it when it comes back."""
