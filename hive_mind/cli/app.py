@@ -46,6 +46,7 @@ MODULES = {
     **{name: f"fleet.{name}" for name in ("manifest", "apply", "plan")},
     "diff": "fleet.plan",
     **{name: f"fleet.{name}" for name in ("get", "describe", "status", "top", "wait", "scale", "rollout", "logs", "drain")},
+    "members": "fleet.members",
     **{name: f"fleet.{name}" for name in ("delete", "controller")},
     "export": "fleet.archive",
     "import": "fleet.archive",

@@ -5,6 +5,7 @@ at a time changes it. What it does in which order is in `converging` and `applyi
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,11 +16,13 @@ import msgspec
 from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.converging import Converging, Outcome
+from hive_mind.control.evicting import Evicted, HiveMember, hive_members
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.manifests.missing import refuse_uninstalled
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
 from hive_mind.control.manifests.revisions import scaled
 from hive_mind.control.manifests.sources import SourceReader
+from hive_mind.control.members import Members
 from hive_mind.control.neighbours import refuse_taken_names
 from hive_mind.control.planning import plan as plans
 from hive_mind.control.planning.plan import Plan, summary
@@ -129,6 +132,22 @@ class HiveController:
             raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {known}")
         platform = await self._platform(state.platform)
         return await platform.call(hosts[name], name, what, timeout_s=timeout_s, **fields)
+
+    async def members(self) -> list[HiveMember]:
+        """Everybody in the hive or near it, as the processes see it that answer."""
+        self._refuse_unknown()
+        found = await self.observe()
+        views = await Members(await self._platform(self._folder.state().platform), time.monotonic).seen(found)
+        return hive_members([view for some in views.values() for view in some])
+
+    async def evict(self, member: str, *, is_forced: bool = False, timeout_s: float = TIMEOUT_S) -> Evicted:
+        """Put a member out of the hive for good; others take over what it held. Raises `HiveError` where nothing was done."""
+        self._refuse_unknown()
+        async with self._changing():
+            state = self._folder.state()
+            process = next((name for name, nodes in state.allocation.items() if member in nodes), "")
+            members = Members(await self._platform(state.platform), time.monotonic)
+            return await members.evict(member, await self.observe(), process, is_forced=is_forced, timeout_s=timeout_s)
 
     def process_of(self, name: str) -> str:
         """The process of this name, or that of the agent of this name. Raises `InvalidInput`."""

@@ -152,6 +152,13 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class Evict:
+    """A person has decided that a member is gone for good: others take over what it held, from whoever has it."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """Tell a node of the hive, or all others, something of an application's own, once. `Done` when that is sure to happen."""
 
@@ -161,7 +168,7 @@ class Say:
     data: bytes
 
 
-Event = Promote | Retract | Write | Ask | Fetch | Listing | Received | Tick | Rearrange | Reconnected | Leave | Say
+Event = Promote | Retract | Write | Ask | Fetch | Listing | Received | Tick | Rearrange | Reconnected | Leave | Evict | Say
 
 # ── effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,7 @@ from hive_mind.hive.effects import (
     Acknowledge,
     Effect,
     Event,
+    Evict,
     Kept,
     Leave,
     Now,
@@ -88,6 +89,8 @@ class Member:
                 return self._followed(self.membership.adopt(topology, now), now)
             case Leave():
                 return self.leave(now)
+            case Evict(member):
+                return self._followed(self.membership.evict(member, now), now)
         return self.node.handle(event, now)
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:

@@ -329,7 +329,7 @@ class HiveNode:
         taken, records = self._hear_time(sender, state, at)
         records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
         # Only now: a node that reports agreement has persisted everything.
-        self.partitions.handed_over(sender, state.same_past)
+        self.partitions.handed_over(sender, self.repair.taken_over(sender, state))
         entries = self._take_entries(state.registry, at)
         return [*self._took(taken, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 

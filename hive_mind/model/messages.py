@@ -47,6 +47,15 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
     seen: bytes
     is_complete: bool = True
     """Whether the sender has everything of it, as far as it knows."""
+    is_leaving: bool = False
+    """Whether the sender lets go of it once the receiver proves that it has all of it."""
+
+
+class TakenOver(msgspec.Struct, frozen=True, array_like=True):
+    """That the sender has all of a partition that the receiver is to let go of; see `hive/replication/handing_over.py`."""
+
+    partition: str
+    proof: bytes
 
 
 class SyncOffer(msgspec.Struct, frozen=True, tag="sync"):
@@ -123,13 +132,14 @@ class SyncState(msgspec.Struct, frozen=True, tag="state", omit_defaults=True):
     clock: ClockSample
     agrees: tuple[str, ...] = ()
     """Partitions found equal, as far as live assertions go."""
-    same_past: tuple[str, ...] = ()
-    """Of these, those of which both have also seen the same: nothing that is gone could come back from either."""
     registry: tuple[RegistryEntry, ...] = ()
     complete: tuple[str, ...] = ()
     """Of the partitions that agree, those of which the sender has everything."""
     nothing: tuple[str, ...] = ()
     """Partitions of the offer of which the sender keeps nothing that it could hand over."""
+    taken_over: tuple[TakenOver, ...] = ()
+    """Partitions that the offer's sender leaves, and of which both have the same and have seen the same: nothing that is gone
+    could come back from either."""
 
 
 class Announce(msgspec.Struct, frozen=True, tag="announce"):

@@ -24,6 +24,7 @@ from hive_mind.model.messages import (
     SyncOffer,
     SyncState,
     SyncStep,
+    TakenOver,
 )
 from hive_mind.sim.faults import YEAR_MS
 from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
@@ -91,7 +92,9 @@ class Forgery:
         wall_ms = self._now_ms + self._chance.choice((-YEAR_MS, YEAR_MS))
         clock = ClockSample(wall_ms, 1, offer.clock.mono_ms)
         incarnation = self._chance.getrandbits(64).to_bytes(8, "big")
-        state = SyncState(offer.session, incarnation, offer.incarnation, clock, everything, everything, (), everything)
+        # Of a proof it knows no more than what the offer says.
+        taken_over = tuple(TakenOver(summary.partition, summary.live) for summary in offer.summaries)
+        state = SyncState(offer.session, incarnation, offer.incarnation, clock, everything, (), everything, (), taken_over)
         return heard[-1].target[0], heard[-1].sender, state
 
     def _told(self, changes: Changes) -> Replicate:

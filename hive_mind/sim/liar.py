@@ -13,8 +13,8 @@ import numpy as np
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Event, Now, Received, Send, Tick
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy.seal import sealed
-from hive_mind.model.evidence import Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_id, dot
+from hive_mind.hive.policy.seal import sealed, sealed_removal
+from hive_mind.model.evidence import Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_id, actor_of, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import (
     Announce,
@@ -30,6 +30,7 @@ from hive_mind.model.messages import (
     SyncOffer,
     SyncState,
     SyncStep,
+    TakenOver,
 )
 from hive_mind.sim.faults import YEAR_MS
 from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
@@ -85,7 +86,13 @@ class Liar:
                 return msgspec.structs.replace(message, clock=self._false_clock(message.clock))
             case SyncState():
                 everything = tuple(share for share in node.partitions.shares)
-                return msgspec.structs.replace(message, agrees=everything, clock=self._false_clock(message.clock))
+                proof = self._chance.getrandbits(256).to_bytes(32, "big")
+                return msgspec.structs.replace(
+                    message,
+                    agrees=everything,
+                    clock=self._false_clock(message.clock),
+                    taken_over=tuple(TakenOver(share, proof) for share in everything),
+                )
             case _:
                 return message
 
@@ -96,7 +103,7 @@ class Liar:
         return msgspec.structs.replace(
             step,
             adds=(*step.adds, *self._forged_adds(node, step.partition)),
-            removals=(*step.removals, *self._forged_removals(node)),
+            removals=(*step.removals, *self._forged_removals(node), *self._taken_back_before(node, step.partition)),
             heads=(*step.heads, *heads),
             seen_up_to=tuple(dot(actor, _FAR) for actor in sorted(share.heads)),
             spans=tuple(msgspec.structs.replace(span, dots=(), fingerprint=b"") for span in step.spans),
@@ -112,23 +119,43 @@ class Liar:
         # One that keeps nothing lies about what others keep.
         partition = self._chance.choice(sorted(node.partitions.shares) or [node.topology.home(FACT_IDS[0], self._name)])
         adds = (*(self._forged_add(node, now) for _ in range(_FLOOD)), *self._squatted(node, partition))
-        forged = Changes(partition, adds, self._forged_removals(node), ())
+        removals = (*self._forged_removals(node), *self._taken_back_before(node, partition))
+        forged = Changes(partition, adds, removals, ())
         return [Replicate(f"{self._chance.getrandbits(64):016x}", (forged,)), Announce(self._forged_entries(now))]
 
     def _forged_adds(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
         return (self._forged_add(node, self._now), *self._squatted(node, partition))
 
     def _squatted(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
-        """What its own agent says, under the dot that another node will write next."""
+        """What its own agent says, or that of another node said, under the dot that this node will write next."""
+        if (following := self._next_of_another(node, partition)) is None:
+            return ()
+        theirs = [given for given in node.partitions.shares[partition].all_sealed() if actor_of(given.dot) == actor_of(following)]
+        if theirs and self._chance.random() < 0.5:
+            # Or what that node itself said under an earlier one.
+            again = self._chance.choice(sorted(theirs, key=lambda one: one.dot))
+            return (Sealed(following, again.assertion, again.seal),)
+        agent, statement = agents_of(self._name)[0], self._chance.choice(STATEMENTS)
+        stamp = Stamp(self._now.wall_ms, 0, actor_of(following))
+        said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
+        return (sealed(node.policy.seal, partition, following, said),)
+
+    def _taken_back_before(self, node: HiveNode, partition: str) -> tuple[Removal, ...]:
+        """What another node will write next is taken back by its own agent, whatever that will be."""
+        if (following := self._next_of_another(node, partition)) is None:
+            return ()
+        agent, stamp = agents_of(self._name)[0], Stamp(self._now.wall_ms, 0, actor_of(following))
+        removal = Removal(self._chance.choice(FACT_IDS), (following,), agent, self._chance.choice(_REASONS), stamp)
+        return (sealed_removal(node.policy.seal, partition, removal),)
+
+    def _next_of_another(self, node: HiveNode, partition: str) -> Dot | None:
+        """A dot that another node will write under soon, or just has."""
         share = node.partitions.shares.get(partition)
         heads = [head for head in share.heads.values() if head.node != self._name] if share is not None else []
         if not heads:
-            return ()
-        head, agent = self._chance.choice(sorted(heads, key=lambda one: one.actor)), agents_of(self._name)[0]
-        statement = self._chance.choice(STATEMENTS)
-        stamp = Stamp(self._now.wall_ms, 0, head.actor)
-        said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
-        return (sealed(node.policy.seal, partition, dot(head.actor, head.counter + self._chance.randrange(1, 4)), said),)
+            return None
+        head = self._chance.choice(sorted(heads, key=lambda one: one.actor))
+        return dot(head.actor, head.counter + self._chance.randrange(1, 4))
 
     def _forged_add(self, node: HiveNode, now: Now) -> Sealed:
         """One thing wrong with each: the author, the tenant, the confidence, the words under an id, the dot."""

@@ -9,6 +9,7 @@ from hive_mind.sim.checks import agreement, difference, expired, is_only_lingeri
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.freshness import check_fresh
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
+from hive_mind.sim.letting_go import LettingGo
 from hive_mind.sim.moderation import check_moderated
 from hive_mind.sim.siege import Siege
 from hive_mind.sim.storm import Storm
@@ -68,6 +69,8 @@ class Run:
         self.plan, self.rounds = plan, 0
         self.world = World(topology, weather, stream, liar=liar if weather.has_liar else "")
         self.world.on_answer = lambda operation: self._first(check_answer(operation))
+        letting_go = LettingGo(self.world)
+        self.world.on_handled = lambda *handled: self._first(letting_go.check(*handled))
         self._siege = Siege(self.world, stream, stream("siege"))
         self._storm = Storm(self.world, stream("storm"), Workload(stream("workload")), plan.operations)
         self._samples: list[tuple[float, float]] = []

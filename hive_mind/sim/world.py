@@ -71,6 +71,7 @@ class World:
         """Assertions and entries that honest nodes wrote, as their journals have them."""
         self.violation: Violation | None = None
         self.on_answer: Callable[[Operation], None] = lambda _: None
+        self.on_handled: Callable[[Machine, Event, Sequence[Effect]], None] = lambda *_: None
         self.boundaries = 0
         """How many there were at which power can go: between two effects, before and after each event."""
         self.cut_at = -1
@@ -178,6 +179,7 @@ class World:
 
     def handled(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> None:
         """Trace it, and look at once at what can only be seen now."""
+        self.on_handled(machine, event, effects)
         if isinstance(event, Received):
             self.note(f"{machine.name} {event.sender} {type(event.message).__name__} {len(effects)}")
             self._check_order(event, effects)

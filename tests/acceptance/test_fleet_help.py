@@ -25,6 +25,7 @@ spec:
 COMMANDS = [
     *(["apply"], ["plan"], ["diff"], ["status"], ["top"], ["scale"], ["drain"]),
     *(["get", "hives"], ["get", "agents"], ["get", "facts"], ["get", "events"], ["describe", "hive"], ["describe", "agent"]),
+    *(["members", "list"], ["members", "evict"]),
     *(["rollout", "restart"], ["rollout", "status"], ["rollout", "undo"], ["rollout", "history"]),
 ]
 
@@ -34,7 +35,7 @@ def test_results_come_as_table_json_yaml_or_names(hive_mind, command):
     assert "table|wide|json|yaml|name" in re.sub(r"[\s│]+", "", hive_mind(*command, "--help").out)
 
 
-OTHERS = [["wait"], ["logs"], ["delete"], ["controller"], ["export"], ["import"], ["get"], ["describe"], ["rollout"]]
+OTHERS = [["wait"], ["logs"], ["delete"], ["controller"], ["export"], ["import"], ["get"], ["describe"], ["rollout"], ["members"]]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *OTHERS], ids=" ".join)
@@ -64,7 +65,16 @@ def test_a_manifest_that_is_wrong_starts_nothing(hive_mind, tmp_path):
 
 def test_without_a_fleet_every_command_says_how_to_get_one(hive_mind):
     commands = (["status"], ["top", "--once"], ["wait"], ["scale", "--replicas", 2], ["logs"], ["drain", "a"], ["delete"])
-    for command in (*commands, ["rollout", "undo"], ["get", "agents"], ["describe", "hive"], ["controller"], ["export", "x.zip"]):
+    for command in (
+        *commands,
+        ["members", "list"],
+        ["members", "evict", "a"],
+        ["rollout", "undo"],
+        ["get", "agents"],
+        ["describe", "hive"],
+        ["controller"],
+        ["export", "x.zip"],
+    ):
         ended = hive_mind(*command)
         assert (ended.code, ended.out) == (2, ""), command
         assert "hive-mind apply -f" in ended.err

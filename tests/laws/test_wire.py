@@ -33,6 +33,7 @@ from hive_mind.model.messages import (
     SyncOffer,
     SyncState,
     SyncStep,
+    TakenOver,
     Tell,
     TellReceipt,
 )
@@ -77,13 +78,17 @@ FACT = st.builds(
 MESSAGES = {
     Replicate: st.builds(Replicate, TEXT, some(st.builds(Changes, TEXT, some(SEALED), some(REMOVAL), some(HEAD)))),
     Receipt: st.builds(Receipt, TEXT),
-    SyncOffer: st.builds(SyncOffer, BYTES, BYTES, some(st.builds(Summary, TEXT, BYTES, BYTES, st.booleans())), BYTES, SAMPLE),
+    SyncOffer: st.builds(
+        SyncOffer, BYTES, BYTES, some(st.builds(Summary, TEXT, BYTES, BYTES, st.booleans(), st.booleans())), BYTES, SAMPLE
+    ),
     SyncStep: st.builds(
         SyncStep,
         *(BYTES, BYTES, BYTES, TEXT, some(SPAN), some(SEALED), some(REMOVAL), BYTES, some(HEAD), some(BYTES), some(BYTES), BYTES),
         st.sampled_from(["", "whole", "rest"]),
     ),
-    SyncState: st.builds(SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, TEXTS, some(ENTRY), TEXTS, TEXTS),
+    SyncState: st.builds(
+        SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, some(ENTRY), TEXTS, TEXTS, some(st.builds(TakenOver, TEXT, BYTES))
+    ),
     Announce: st.builds(Announce, some(ENTRY)),
     Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, BYTES),
     ArrangementRequest: st.builds(ArrangementRequest, MS),

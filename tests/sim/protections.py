@@ -1,6 +1,7 @@
 """Protections against members that lie and against strangers, taken away one by one for as long as a test runs."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from unittest.mock import patch
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import seal
 from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.replication.handing_over import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.trust import ratings, trust_book
 from hive_mind.identity import envelopes
@@ -135,10 +137,28 @@ def revocations_forgotten() -> Iterator[None]:
 @protection
 def dots_for_anybody() -> Iterator[None]:
     """A member says things under the dots of another, which then are taken for seen."""
-    with all_of(
-        patch.object(PartitionReplica, "_is_squatted", lambda *_: False),
-        patch.object(PartitionReplica, "_evict_squatters", lambda *_: None),
-    ):
+    with patch.object(PartitionReplica, "_is_squatted", lambda *_: False):
+        yield
+
+
+@protection
+def any_proof_is_proof() -> Iterator[None]:
+    """A member takes back what another has still to say, and then that is taken for gone."""
+    with patch.object(PartitionReplica, "_is_settled", lambda self, given, _: self._is_known(given.dot)):
+        yield
+
+
+@protection
+def taken_over_on_a_bare_word() -> Iterator[None]:
+    """Who leaves lets go of what somebody says it has."""
+    with patch.object(HandingOver, "proven", lambda *given: [one.partition for one in given[2].taken_over]):
+        yield
+
+
+@protection
+def taken_over_proved_by_dots() -> Iterator[None]:
+    """Who knows what there is, and has none of it, is taken for one that has."""
+    with patch.object(PartitionReplica, "content_digest", lambda self: blake2b(b"".join(sorted(self.members.live))).digest()):
         yield
 
 

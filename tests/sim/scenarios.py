@@ -10,10 +10,10 @@ from random import Random
 import msgspec
 
 from hive_mind.hive.effects import Now, Promote, Promotion, Received, Retract, Write
-from hive_mind.hive.policy.seal import sealed
+from hive_mind.hive.policy.seal import sealed, sealed_head
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import ALL, Flat
-from hive_mind.model.evidence import Assertion, Stamp, actor_id, dot
+from hive_mind.model.evidence import Assertion, Head, Stamp, actor_id, dot
 from hive_mind.model.messages import Changes, ClockSample, Replicate, SyncState
 from hive_mind.sim.checks import members
 from hive_mind.sim.faults import CALM, HOUR_MS, MINUTE_MS, Weather
@@ -182,7 +182,8 @@ def a_revoked_key_stays_revoked_through_a_restart() -> str:
     agent = agents_of("n2")[0]
     said = Assertion(FACT_IDS[0], agent, agent, 1.0, Stamp(machine.true_ms, 0, b"thief"), STATEMENTS[0])
     given = sealed(seal_of(thief.keyring), ALL, dot(actor_id("n2", b"thief"), 1), said)
-    bare = world.mail.bare("n2", ("n1",), Replicate("parcel", (Changes(ALL, (given,)),)))
+    head = sealed_head(seal_of(thief.keyring), ALL, Head("n2", b"thief", 1))
+    bare = world.mail.bare("n2", ("n1",), Replicate("parcel", (Changes(ALL, (given,), (), (head,)),)))
     signed = msgspec.structs.replace(thief.signed(bare), vouched=(thief.keyring.certificate,))
     world.post(THIEF, "n1", signed)
     world.run(10_000)

@@ -10,6 +10,7 @@ import pytest
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
 from tests.sim.storms import storm
+from tests.unit.hive.replication import test_handing_over, test_partition_replica_keys
 from tests.unit.hive.trust import test_trust_book as test_trust
 from tests.unit.identity import test_envelopes, test_keyring
 
@@ -33,7 +34,7 @@ HUNTS: dict[str, Callable[[], str]] = {
     "target_not_bound": own_test(test_envelopes.test_what_was_sent_to_one_is_worth_nothing_to_another),
     "seal_not_checked": storm("flat", "liar"),
     "hive_not_bound_to_seals": own_test(test_keyring.test_a_seal_in_one_hive_is_none_in_another),
-    "dot_not_bound": storm("flat", "theft"),
+    "dot_not_bound": storm("flat", "liar,loss,partition"),
     "partition_not_bound": storm("federated", "theft"),
     "validity_ignored": storm("flat", "forger"),
     "revocation_ignored": storm("flat", "theft"),
@@ -42,6 +43,9 @@ HUNTS: dict[str, Callable[[], str]] = {
     "entries_of_revoked_keys_stay": storm("flat", "theft"),
     "revocations_forgotten": a_revoked_key_stays_revoked_through_a_restart,
     "dots_for_anybody": storm("flat", "liar,loss,partition"),
+    "any_proof_is_proof": own_test(test_partition_replica_keys.test_nobody_takes_back_what_another_has_still_to_say),
+    "taken_over_on_a_bare_word": storm("sharded", "liar,churn", has_liar=True, churn_share=0.15, loss=0.5),
+    "taken_over_proved_by_dots": own_test(test_handing_over.test_who_knows_only_the_numbers_of_what_there_is_proves_nothing),
     "vouchers_not_counted": own_test(test_trust.test_agents_of_one_voucher_do_not_rate_each_other_and_speak_as_one),
     "any_few_rate": own_test(
         test_trust.test_raters_that_no_moderator_found_good_count_once_more_than_a_third_of_the_hive_says_so

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import WorkerStatus
 
@@ -70,6 +71,14 @@ class Platform(Protocol):
 
     async def leave(self, process: str, timeout_s: float) -> None:
         """Let all its nodes hand over what they hold and leave their hive for good. Raises `BackendTimeout`."""
+        ...
+
+    async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
+        """Who is a member of its hive, as each of its nodes sees it."""
+        ...
+
+    async def evict(self, process: str, member: str, timeout_s: float) -> None:
+        """Let it put a member out of its hive for good. Raises `InvalidInput`, or `BackendUnavailable` where it can't."""
         ...
 
     def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:

@@ -21,6 +21,7 @@ from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes.identity import is_locked
 from hive_mind.control.processes.process_files import read_own
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import Worker, open_worker
 
@@ -90,6 +91,16 @@ class InProcessPlatform:
     async def leave(self, process: str, timeout_s: float) -> None:
         """All its nodes."""
         await self._worker(process).leave(timeout_s)
+
+    async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
+        """As its nodes see them."""
+        del timeout_s
+        return self._worker(process).members_seen()
+
+    async def evict(self, process: str, member: str, timeout_s: float) -> None:
+        """By one of its nodes."""
+        async with asyncio.timeout(timeout_s):
+            await self._worker(process).evict(member)
 
     async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
         """What it reported since this platform was opened."""

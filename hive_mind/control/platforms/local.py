@@ -23,6 +23,7 @@ from hive_mind.control.processes.ending import end_all
 from hive_mind.control.processes.identity import identity_of, use_of
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
+from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.secrets.references import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.workers.config import WorkerConfig
@@ -77,6 +78,14 @@ class LocalPlatform:
     async def leave(self, process: str, timeout_s: float) -> None:
         """Over HTTP."""
         await self._asking.leave(self._contact(process), timeout_s)
+
+    async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
+        """Over HTTP."""
+        return await self._asking.members(self._contact(process), timeout_s)
+
+    async def evict(self, process: str, member: str, timeout_s: float) -> None:
+        """Over HTTP."""
+        await self._asking.evict(self._contact(process), member, timeout_s)
 
     async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
         """What it logged, and then what it printed besides: the reason of a crash, if there was one."""

@@ -7,6 +7,7 @@ import aiohttp
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.processes import AgentFailed
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
@@ -37,6 +38,18 @@ class Asking:
         """Let its nodes leave their hive. Raises `BackendTimeout` where they can't in time."""
         said = await self._said("POST", contact, "/v1/leave", {"timeout_s": timeout_s}, timeout_s + _ON_ITS_WAY_S)
         _reply(contact.process, said)
+
+    async def members(self, contact: Contact, timeout_s: float) -> tuple[MembersSeen, ...]:
+        """Who is a member of its hive, as each of its nodes sees it."""
+        said = _reply(contact.process, await self._said("GET", contact, "/v1/members", None, timeout_s))
+        try:
+            return msgspec.convert(said, tuple[MembersSeen, ...])
+        except msgspec.ValidationError as error:
+            raise BackendUnavailable(contact.process, f"it says nothing sensible of members: {error}") from error
+
+    async def evict(self, contact: Contact, member: str, timeout_s: float) -> None:
+        """Let it put a member out of its hive."""
+        _reply(contact.process, await self._said("POST", contact, "/v1/evict", {"member": member}, timeout_s))
 
     async def close(self) -> None:
         """Close the connections."""

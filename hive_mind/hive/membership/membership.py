@@ -159,6 +159,18 @@ class Membership:
         kept = self._keep((self._made(topology, follows),), now, is_next=True)
         return [kept, Send(ALL, self._past.since(follows))]
 
+    def evict(self, name: str, now: Now) -> list[Effect]:
+        """A person has decided that a member is gone for good. One that lives asks to be let in again. Raises `InvalidInput`."""
+        topology, members = self.topology, self._past.members
+        if topology is None or not self.is_in:
+            raise InvalidInput(f"{self.name} is no member itself, so it can't put {name} out of the hive")
+        if name not in members:
+            raise InvalidInput(f"{name} is no member of this hive; its members are {', '.join(sorted(members))}")
+        if name == self.name:
+            raise InvalidInput(f"{name} can't put itself out of the hive; it can leave")
+        epoch = next_epoch(self._past.epoch, self.name, self._incarnation)
+        return self.adopt(successor(topology, members - {name}, epoch, self._heartbeats), now)
+
     def news(self) -> tuple[Step, ...]:
         """The topologies that came to hold since this was last asked, in their order."""
         found, self._news = tuple(self._news), []

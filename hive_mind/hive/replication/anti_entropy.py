@@ -14,9 +14,10 @@ from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.replication.authorship import Authorship
 from hive_mind.hive.replication.exchange import Exchanges
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings
+from hive_mind.hive.replication.handing_over import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.model.messages import Message, SyncOffer, SyncState, SyncStep
+from hive_mind.model.messages import Message, SyncOffer, SyncState, SyncStep, TakenOver
 
 _STRAINED_SHARE, _UNSTRAINED = 20, 1 << 40
 
@@ -31,13 +32,15 @@ class AntiEntropy:
         self.gossip = Gossip(partitions.node, settings, chance)
         self.exchanges = Exchanges(incarnation, settings)
         self.authorship = Authorship(partitions, self.exchanges)
+        self._handing_over = HandingOver(partitions.node, self.exchanges)
 
     def offers(self, now: Now) -> Iterator[Send]:
         """Offers that are due."""
         for peer in self._due(now):
             session = self._chance.getrandbits(128).to_bytes(16, "big")
             shares = list(self._partitions.shared_with(peer))
-            yield Send((peer,), self.exchanges.offer(session, shares, self._registry.fingerprint(session), now, peer))
+            offer = self.exchanges.offer(session, shares, self._registry.fingerprint(session), now, peer)
+            yield Send((peer,), self._handing_over.asking(peer, offer, self._partitions.leaving))
 
     def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> tuple[list[Record], list[Send]]:
         """Answers to an offer, none to who offers too often; and what to persist of what was found equal."""
@@ -49,7 +52,8 @@ class AntiEntropy:
         equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
         records = self._partitions.agreed(sender, equal, {one.partition for one in offer.summaries if one.is_complete})
         nothing = tuple(one.partition for one in offer.summaries if one.partition not in shares)
-        return records, [Send((sender,), _with_holdings(message, complete, nothing)) for message in messages]
+        taken_over = self._handing_over.proofs(sender, offer, shares)
+        return records, [Send((sender,), _with_holdings(message, complete, nothing, taken_over)) for message in messages]
 
     def on_step(self, sender: str, step: SyncStep, at: PolicyNow) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """What a step brought: changes, further records, and what to send."""
@@ -62,7 +66,7 @@ class AntiEntropy:
                 return {}, [], []
             share, step = written
         taken = share.take(step.adds, step.removals, step.heads, at)
-        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share))
+        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share), taken.contested)
         joined = Taken()
         if answer.up_to or answer.beyond:
             joined = share.join(answer.up_to, answer.beyond, step.heads, at)
@@ -81,6 +85,10 @@ class AntiEntropy:
         if answers is None:
             return None
         return [Send((sender,), message) for message in (*answers, *self.authorship.steps(sender, state, now.mono_ms))]
+
+    def taken_over(self, sender: str, state: SyncState) -> list[str]:
+        """Partitions of which a holder proves that it has all that is here."""
+        return self._handing_over.proven(sender, state, self._partitions.shares)
 
     def rearranged(self, now: Now) -> None:
         """Another topology holds: look soon whether anything has to move."""
@@ -103,9 +111,9 @@ class AntiEntropy:
         return [*chosen, self._chance.choice(strangers)] if chosen and peers and strangers else chosen
 
 
-def _with_holdings(message: Message, complete: set[str], nothing: tuple[str, ...]) -> Message:
+def _with_holdings(message: Message, complete: set[str], nothing: tuple[str, ...], taken_over: tuple[TakenOver, ...]) -> Message:
     """Agreement with a complete peer counts; empty peers need not be awaited."""
     if not isinstance(message, SyncState):
         return message
     whole = tuple(name for name in message.agrees if name in complete)
-    return msgspec.structs.replace(message, complete=whole, nothing=nothing)
+    return msgspec.structs.replace(message, complete=whole, nothing=nothing, taken_over=taken_over)

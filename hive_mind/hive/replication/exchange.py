@@ -125,7 +125,6 @@ class Exchanges:
             return ()
         steps: list[Message] = []
         agrees: list[str] = []
-        same_past: list[str] = []
         # One answer per partition, however often an offer names it.
         for partition, summary in {summary.partition: summary for summary in offer.summaries}.items():
             if (share := shares.get(partition)) is None:
@@ -133,9 +132,7 @@ class Exchanges:
             digest = self._digest(share)
             if digest.live_root(offer.session) == summary.live:
                 agrees.append(partition)
-                if digest.seen_root(offer.session) == summary.seen:
-                    same_past.append(partition)
-                else:
+                if digest.seen_root(offer.session) != summary.seen:
                     seen = digest.seen_some(self._actors_max, offer.session)
                     steps.append(self._told_seen(offer, share, "whole", seen))
             else:
@@ -143,8 +140,8 @@ class Exchanges:
         self._agree(sender, offer.session, agrees)
         entries, rest = self._registry_for(offer, registry)
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
-        equal = tuple(agrees), tuple(same_past)
-        return (SyncState(offer.session, self._incarnation, offer.incarnation, clock, *equal, entries), *steps, *rest)
+        state = SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), entries)
+        return (state, *steps, *rest)
 
     def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
         """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""
@@ -161,6 +158,15 @@ class Exchanges:
     def has_begun(self, peer: str, session: bytes) -> bool:
         """Whether this is the exchange last begun with a peer."""
         return self._open.get(peer, (b"",))[0] == session
+
+    def is_same(self, share: Share, summary: Summary, session: bytes) -> bool:
+        """Whether a share has the same as what is summed up, and has seen the same."""
+        digest = self._digest(share)
+        return (digest.live_root(session), digest.seen_root(session)) == (summary.live, summary.seen)
+
+    def seen_root(self, share: Share, key: bytes) -> bytes:
+        """A fingerprint of everything a share has seen."""
+        return self._digest(share).seen_root(key)
 
     def index(self, share: Share, session: bytes) -> DotIndex:
         """The live dots of a share, ready to be compared."""
@@ -186,14 +192,18 @@ class Exchanges:
             self._steps.popitem(last=False)
         return count <= self._settings.steps_max and is_well_formed(step)
 
-    def on_step(self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited) -> Answer:
+    def on_step(
+        self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited, contested: Sequence[Dot] = ()
+    ) -> Answer:
         """The answer to a step whose assertions, removals and heads the share has taken.
+
+        `contested` are dots of which the step says they are gone, and does not prove it: the other hears what they are.
 
         `allowance` is how many assertions of an agent may go in one step: few of one that writes beyond its quota, where each new
         one only takes the place of another. They go all the same, a few at a time.
         """
         try:
-            return self._answer(sender, step, share, allowance)
+            return self._answer(sender, step, share, allowance, contested)
         except ValueError:
             return Answer()  # Bytes that no exchange sends.
 
@@ -229,7 +239,7 @@ class Exchanges:
             known = self._outlines[share.partition] = Digest(members, proofs)
         return known
 
-    def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance) -> Answer:
+    def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance, contested: Sequence[Dot]) -> Answer:
         digest = self._digest(share)
         if step.seen:
             self._close(sender, step.session, (step.partition,))
@@ -245,7 +255,7 @@ class Exchanges:
         self._note_lag(sender, step, lacking)
         removals = self._proofs_among([*only_there, *asked_for], share, step.session)
         successors = [given for given in share.successors(removals) if not there.covers(given.dot)]
-        named_here = [found for dot in asked_for if (found := share.sealed(dot)) is not None]
+        named_here = [found for dot in (*asked_for, *contested) if (found := share.sealed(dot)) is not None]
         allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
         spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)
         taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)

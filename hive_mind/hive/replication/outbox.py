@@ -11,7 +11,7 @@ import msgspec
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Held, Put, Record, Send
-from hive_mind.hive.replication.exchange_steps import size_of
+from hive_mind.hive.replication.exchange_steps import heads_of, size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.replication.undelivered import Place, Undelivered
 from hive_mind.model.evidence import Assertion, Dot
@@ -190,7 +190,9 @@ class Outbox:
         adds = {given.dot: given for given in found if given is not None}
         removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
         adds.update((given.dot, given) for given in share.successors(removals.values()))
-        return Changes(partition, tuple(adds.values()), tuple(removals.values()), share.own_heads())
+        # Without the head of its writer nobody takes an assertion that is handed on.
+        heads = dict.fromkeys([*share.own_heads(), *heads_of(adds, share)])
+        return Changes(partition, tuple(adds.values()), tuple(removals.values()), tuple(heads))
 
     def _cut(self, items: Items) -> list[Items]:
         """Items in parcels of bounded size; one dot that is larger goes alone."""

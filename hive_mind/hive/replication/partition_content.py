@@ -2,10 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+
+import msgspec
 
 from hive_mind.crdt.orset import ORSet
 from hive_mind.model.evidence import Actor, Dot, Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import Changes
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class PartitionContent:
@@ -23,7 +28,10 @@ class PartitionContent:
         self._proofs: dict[Dot, Removal] = {}
         self._own_heads: dict[Actor, Head] = {}
         self._per_agent: Counter[str] = Counter()
+        self._noted_beyond: dict[Actor, set[Dot]] = {}
+        """Single dots of which the journal says that they were seen."""
         self._prefix = partition.encode() + b"\0"
+        self._content_digest = -1, b""
 
     def __len__(self) -> int:
         """How many assertions are live."""
@@ -72,6 +80,16 @@ class PartitionContent:
         proofs = {id(proof): proof for proof in self._proofs.values()}
         return Changes(self.partition, tuple(self._sealed.values()), tuple(proofs.values()), tuple(self.heads.values()))
 
+    def content_digest(self) -> bytes:
+        """Of every live assertion as its author sealed it, or, where nothing is sealed, of its text."""
+        version, digest = self._content_digest
+        if version != self.members.version:
+            whole = blake2b(digest_size=32)
+            for dot, given in sorted(self._sealed.items(), key=_dot):
+                whole.update(_encode((dot, given.seal or given.assertion)))
+            version, digest = self._content_digest = self.members.version, whole.digest()
+        return digest
+
     def stamp_of(self, dot: Dot) -> Stamp:
         """When a live dot was asserted."""
         return self._sealed[dot].assertion.stamp
@@ -84,3 +102,7 @@ class PartitionContent:
         if dot in self._sealed:
             return True
         return self.members.has_seen(dot) and (not self._is_wary or dot in self._proofs)
+
+
+def _dot(entry: tuple[Dot, Sealed]) -> Dot:
+    return entry[0]

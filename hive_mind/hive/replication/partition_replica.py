@@ -41,6 +41,8 @@ class Taken:
     removals: list[Removal] = field(default_factory=list)
     gone: list[Sealed] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    contested: list[Dot] = field(default_factory=list)
+    """What somebody took back who may not, and is live here."""
 
     def extend(self, later: "Taken") -> None:
         """What a change after this one did, too."""
@@ -50,6 +52,7 @@ class Taken:
         self.removals += later.removals
         self.gone += later.gone
         self.refused += later.refused
+        self.contested += later.contested
 
 
 class PartitionReplica(PartitionContent):
@@ -139,7 +142,7 @@ class PartitionReplica(PartitionContent):
         self.members.join_context(bounded, single)
         moved = [actor for actor, counter in self.members.context.up_to.items() if before.get(actor) != counter]
         self._note_actors(moved, taken)
-        taken.records += [Put(BEYOND, self._prefix + dot, b"") for dot in single if dot in self.members.context.beyond]
+        self._note_beyond(single, taken)
         return taken
 
     def has_of_others(self) -> bool:
@@ -158,12 +161,13 @@ class PartitionReplica(PartitionContent):
     def forget_seen(self, but_of: Collection[Actor] = ()) -> list[Record]:
         """Have seen no more than what is live here, `but_of` some actors."""
         context = self.members.context
-        beyond = sorted(dot for dot in context.beyond if actor_of(dot) not in but_of)
+        gone: list[Record] = [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in but_of]
+        for actor in [actor for actor in self._noted_beyond if actor not in but_of]:
+            gone += [Delete(BEYOND, self._prefix + dot) for dot in sorted(self._noted_beyond.pop(actor))]
         self.members = ORSet(self._actor)
         up_to = {actor: counter for actor, counter in context.up_to.items() if actor in but_of}
-        self.finish_loading(up_to, context.beyond.difference(beyond))
-        gone = [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in but_of]
-        return [*gone, *(Delete(BEYOND, self._prefix + dot) for dot in beyond)]
+        self.finish_loading(up_to, [dot for dot in context.beyond if actor_of(dot) in but_of])
+        return gone
 
     def forget_proofs(self, before_ms: int, taken: Taken) -> None:
         """Drop proofs that are older; by then every member has the removal, or has left."""
@@ -183,6 +187,9 @@ class PartitionReplica(PartitionContent):
 
     def finish_loading(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot]) -> None:
         """After every record: make the set of what was loaded."""
+        beyond = list(beyond)
+        for dot in beyond:
+            self._noted_beyond.setdefault(actor_of(dot), set()).add(dot)
         self.members.apply(Delta({dot: given.assertion.fact_id for dot, given in self._sealed.items()}, frozenset()))
         self.members.join_context(up_to, beyond)
 
@@ -197,29 +204,15 @@ class PartitionReplica(PartitionContent):
             if reason or not is_sealed_head(authority.seal, self.partition, head):
                 taken.refused[reason or "a head that its node did not seal"] += 1
                 continue
-            if known is None:
-                self._evict_squatters(head, authority, taken)
             self._set_head(head)
             taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
-    def _evict_squatters(self, head: Head, authority: Authority, taken: Taken) -> None:
-        """Let go of what others put under dots of a node, before it was known here whose dots these are."""
-        if not self._is_wary or (self.members.context.next_counter(head.actor) == 1 and not self.members.context.beyond):
-            return
-        squatters = [
-            given
-            for given in self._sealed.values()
-            if actor_of(given.dot) == head.actor and not authority.seal.speaks_for(given.seal, head.node)
-        ]
-        self.members.drop([given.dot for given in squatters])
-        for given in squatters:
-            # Without a proof it counts as unseen: what the node itself says under this dot is still to come.
-            self._unkeep(given, taken)
-
     def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
-        """Whether it takes a dot of a node whose key did not seal it. Where nobody knows yet whose it is, it is taken."""
+        """Whether its dot is that of a node whose key did not seal it, or of none that is known: it comes again with a head."""
+        if not self._is_wary:
+            return False
         head = self.heads.get(actor_of(given.dot))
-        return head is not None and not authority.seal.speaks_for(given.seal, head.node)
+        return head is None or not authority.seal.speaks_for(given.seal, head.node)
 
     def _take_removals(self, removals: Iterable[Removal], authority: Authority, taken: Taken) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
@@ -232,21 +225,32 @@ class PartitionReplica(PartitionContent):
             for dot in removal.dots:
                 given = self._sealed.get(dot)
                 if given is None:
-                    self._wait_for(dot, removal, taken)
+                    self._wait_for(dot, removal, authority, taken)
                 elif dot in gone:
                     continue
                 elif self._proves(removal, given, authority):
                     gone[dot] = removal
                 else:
                     taken.refused["unauthorised removal"] += 1
+                    taken.contested.append(dot)
         return gone
 
-    def _wait_for(self, dot: Dot, removal: Removal, taken: Taken) -> None:
-        if dot in self._proofs or removal.why in OWN_JUDGEMENT:
+    def _wait_for(self, dot: Dot, removal: Removal, authority: Authority, taken: Taken) -> None:
+        if removal.why in OWN_JUDGEMENT:
+            return
+        former = self._proofs.get(dot)
+        # Anybody can take back what is still to come; that must not be in the way of who may.
+        if former is not None and (self._is_entitled(former, dot, authority) or not self._is_entitled(removal, dot, authority)):
             return
         # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.
         self._proofs[dot] = removal
         taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
+
+    def _is_entitled(self, removal: Removal, dot: Dot, authority: Authority) -> bool:
+        """Whether it counts before it is known what is under a dot: a moderator's, and that of the node whose dot it is."""
+        head = self.heads.get(actor_of(dot))
+        is_its_nodes = head is not None and authority.seal.speaks_for(removal.seal, head.node)
+        return is_its_nodes or removal.why in OWN_JUDGEMENT or authority.is_moderator(removal.by)
 
     def _proves(self, removal: Removal, given: Sealed, authority: Authority) -> bool:
         assertion = given.assertion
@@ -265,7 +269,7 @@ class PartitionReplica(PartitionContent):
         fresh: dict[Dot, Sealed] = {}
         observed: list[Dot] = []
         for given in adds:
-            if given.dot in fresh or self._is_known(given.dot):
+            if given.dot in fresh or self._is_settled(given, authority):
                 continue
             if reason := refusal(given, self.partition, authority.tenant, authority.seal):
                 taken.refused[reason] += 1
@@ -276,6 +280,12 @@ class PartitionReplica(PartitionContent):
             else:
                 fresh[given.dot] = given
         return list(fresh.values()), observed
+
+    def _is_settled(self, given: Sealed, authority: Authority) -> bool:
+        """Whether it is here, or rightly gone. Among members who may lie a proof says nothing of another fact under its dot."""
+        proof = self._proofs.get(given.dot)
+        is_gone = not self._is_wary or proof is None or proof.why in OWN_JUDGEMENT or self._proves(proof, given, authority)
+        return self._is_known(given.dot) and is_gone
 
     def _is_taken_back(self, given: Sealed, authority: Authority) -> bool:
         waiting = self._proofs.get(given.dot)
@@ -304,7 +314,11 @@ class PartitionReplica(PartitionContent):
         """Drop dots for an entitled remover, under as many proofs as needed."""
         for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
             some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
-            self._forget(some.dots, sealed_removal(authority.seal, self.partition, some), taken)
+            proof = sealed_removal(authority.seal, self.partition, some)
+            if authority.seal.is_on and not proof.seal:
+                # Its key is elsewhere, and unsealed nobody believes it; but the registry says it, so this node may say it too.
+                proof = sealed_removal(authority.seal, self.partition, msgspec.structs.replace(some, by=self._node))
+            self._forget(some.dots, proof, taken)
 
     def _forget(self, dots: Iterable[Dot], removal: Removal, taken: Taken) -> None:
         for dot in dots:
@@ -360,12 +374,30 @@ class PartitionReplica(PartitionContent):
         """Make durable what was seen: the count per actor, and single dots beyond it that are live no more."""
         dots = list(dots)
         self._note_actors({actor_of(dot) for dot in dots}, taken)
-        beyond = self.members.context.beyond
-        taken.records += [Put(BEYOND, self._prefix + dot, b"") for dot in dots if dot in beyond and dot not in self._sealed]
+        self._note_beyond((dot for dot in dots if dot not in self._sealed), taken)
 
-    def _note_actors(self, actors: Iterable[Actor], taken: Taken) -> None:
+    def _note_actors(self, actors: Collection[Actor], taken: Taken) -> None:
+        """Counts of these actors. Single dots that these reach need no records: left behind, they would come back by themselves
+        where what was seen is to be forgotten."""
         up_to = self.members.context.up_to
         taken.records += [Put(SEEN, self._prefix + actor, up_to[actor].to_bytes(5, "big")) for actor in actors if actor in up_to]
+        for actor in actors if self._noted_beyond else ():
+            last = self.members.context.last.get(actor, b"")
+            reached = {dot for dot in self._noted_beyond.get(actor, ()) if dot <= last}
+            taken.records += [Delete(BEYOND, self._prefix + dot) for dot in sorted(reached)]
+            self._drop_noted(actor, reached)
+
+    def _drop_noted(self, actor: Actor, dots: set[Dot]) -> None:
+        if dots:
+            self._noted_beyond[actor] -= dots
+            if not self._noted_beyond[actor]:
+                del self._noted_beyond[actor]
+
+    def _note_beyond(self, dots: Iterable[Dot], taken: Taken) -> None:
+        beyond = self.members.context.beyond
+        for dot in [dot for dot in dots if dot in beyond]:
+            self._noted_beyond.setdefault(actor_of(dot), set()).add(dot)
+            taken.records.append(Put(BEYOND, self._prefix + dot, b""))
 
 
 def _is_same_voice(one: Assertion, other: Assertion) -> bool:

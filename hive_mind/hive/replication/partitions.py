@@ -239,7 +239,7 @@ class Partitions:
         return [record for name in still for record in self._heard(name, peer, is_whole=name in complete)]
 
     def handed_over(self, peer: str, partitions: Iterable[str]) -> None:
-        """A peer has said that it has all of these that is here, and knows of everything that was here and is gone."""
+        """A peer has proved that it has all of these that is here, and knows of everything that was here and is gone."""
         for name in partitions:
             if name in self.leaving:
                 self.leaving[name].discard(peer)

@@ -35,6 +35,7 @@ from hive_mind.model.messages import Beat, Receipt
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.judging.post import Post
+from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.node.app_message_log import ToldLog
 from hive_mind.runtime.node.domain_routing import ByDomain
@@ -237,6 +238,10 @@ class RunningMember:
                 return False
             await asyncio.sleep(_POLL_S)
         return True
+
+    def members_seen(self) -> MembersSeen:
+        """Who is a member, as this node sees it."""
+        return members_seen(self.member, system_clock())
 
     async def close(self) -> None:
         """Finish what is under way; others keep what this one had to say, or it says it when it comes back."""

@@ -10,6 +10,7 @@ from hive_mind.hive.effects import (
     Done,
     Effect,
     Event,
+    Evict,
     Fetch,
     Held,
     Leave,
@@ -107,6 +108,11 @@ class Requests(ABC):
         """Let others take over what this node holds. That has begun when this returns. Needs a `hive.member.Member`."""
         request = next(self._ids)
         await self._answer(request, Leave(), then=(Done(request, ()),))
+
+    async def evict(self, member: str) -> None:
+        """Put a member out of the hive; others take over what it held. Needs a `hive.member.Member`. Raises `InvalidInput`."""
+        request = next(self._ids)
+        await self._answer(request, Evict(member), then=(Done(request, ()),))
 
     @abstractmethod
     async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:

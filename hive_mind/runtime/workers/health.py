@@ -7,6 +7,8 @@
     POST /v1/agents/{name}           a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}
     GET  /v1/agents/{name}/events    what happens in its runs, as server-sent events; ?since=ID goes on behind one
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
+    GET  /v1/members                 who is a member, as each node here sees it: a list of `MembersSeen`
+    POST /v1/evict                   {"member": …}: put another member out of the hive for good
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
 What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
@@ -50,6 +52,10 @@ class _LeaveRequest(msgspec.Struct, forbid_unknown_fields=True):
     timeout_s: float = _LEAVE_S
 
 
+class _EvictRequest(msgspec.Struct, forbid_unknown_fields=True):
+    member: str
+
+
 class WorkerServer:
     """Open with `serve_worker`. `port` is where it listens."""
 
@@ -71,6 +77,8 @@ class WorkerServer:
                 web.post("/v1/agents/{name}", self._call),
                 web.get("/v1/agents/{name}/events", self._events),
                 web.post("/v1/leave", self._leave),
+                web.get("/v1/members", self._members),
+                web.post("/v1/evict", self._evict),
                 web.post("/v1/hooks/{agent}/{name}", self._hook),
             ]
         )
@@ -164,6 +172,14 @@ class WorkerServer:
     async def _leave(self, request: web.Request) -> web.StreamResponse:
         wish = await _body(request, _LeaveRequest)
         await self._worker.leave(wish.timeout_s)
+        return _json({"ok": {}})
+
+    async def _members(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return _json({"ok": self._worker.members_seen()})
+
+    async def _evict(self, request: web.Request) -> web.StreamResponse:
+        await self._worker.evict((await _body(request, _EvictRequest)).member)
         return _json({"ok": {}})
 
 

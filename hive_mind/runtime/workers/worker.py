@@ -25,6 +25,7 @@ from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, C
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.members.member import Report, open_node
+from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
@@ -138,6 +139,18 @@ class Worker:
         done = await asyncio.gather(*(node.leave(timeout_s, own) for node in self._nodes.values()))
         if not all(done):
             raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
+
+    def members_seen(self) -> tuple[MembersSeen, ...]:
+        """Who is a member of the hive, as each node here sees it."""
+        return tuple(node.running.members_seen() for node in self._nodes.values())
+
+    async def evict(self, member: str) -> None:
+        """Put a member out of the hive for good. Raises `InvalidInput`, or `BackendUnavailable` where no node here can."""
+        able = [node for node in self._nodes.values() if node.is_ready and node.name != member]
+        if not able:
+            raise BackendUnavailable(self.config.process, f"no other node of it is a member now, so it can't put {member} out")
+        self._report(f"{self.config.process}: puts {member} out of {self.config.hive.id}")
+        await able[0].running.runner.evict(member)
 
     def drain(self) -> None:
         """Take no more requests; what is under way is finished by `close`."""

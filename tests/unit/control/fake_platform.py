@@ -19,6 +19,7 @@ from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.members.generations import Moved
+from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import BusConfig, HiveConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 from tests.builders import run
@@ -188,6 +189,14 @@ class FakePlatform:
             raise BackendUnavailable(process, "it does not run")
         self.world.leave(process)
         self._step("left")
+
+    async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
+        del process, timeout_s
+        return ()
+
+    async def evict(self, process: str, member: str, timeout_s: float) -> None:
+        del timeout_s
+        self._step(f"evict {member} by {process}")
 
     async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
         del follow, lines

@@ -4,10 +4,11 @@ from random import Random
 
 import pytest
 
-from hive_mind.errors import BackendUnavailable, WireError
+from hive_mind.errors import BackendUnavailable, InvalidInput, WireError
 from hive_mind.hive.effects import (
     Acknowledge,
     Done,
+    Evict,
     Leave,
     Listing,
     Now,
@@ -356,3 +357,42 @@ def test_who_missed_how_a_group_began_does_not_take_it_for_empty():
     hive.wait(60_000)
     assert hive.nodes["x"].partitions.shares["group:new"].is_complete
     assert [fact.content for fact in hive.listed("x").facts] == [PUMP]
+
+
+# ── put out by a person ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_a_dead_member_held_gets_other_holders_once_a_person_puts_it_out():
+    network = Network(SHARDED, 2)
+    dead, one = SHARDED.nodes[:2]
+    network.tell(one, Promote("1", tuple(promotion(f"Pump {number} is red.") for number in range(20))))
+    network.beats(10)
+    network.kill(dead)
+    network.beats(10)
+
+    network.tell(one, Evict(dead))
+    network.beats(40)
+
+    for name in network.running():
+        topology = network.member(name).node.topology
+        assert dead not in topology.nodes
+        assert all(len(topology.holders(partition)) == 2 for partition in topology.held_by(name))
+        network.tell(name, Listing(name, 99, 2_000))
+        network.beats(3)
+        assert (len(network.answers[name].facts), network.answers[name].missing) == (20, ())
+
+
+@pytest.mark.parametrize(("who", "why"), [("a", "can't put itself out"), ("z", "its members are a, b, c")])
+def test_whom_a_member_can_not_put_out(who, why):
+    one, _, _ = member()
+
+    with pytest.raises(InvalidInput, match=why):
+        one.handle(Evict(who), later(10))
+    assert one.membership.topology.nodes == ("a", "b", "c")
+
+
+def test_who_is_no_member_itself_puts_nobody_out():
+    one, _, _ = member(Flat(("b", "c")))
+
+    with pytest.raises(InvalidInput, match="is no member itself"):
+        one.handle(Evict("b"), later(10))

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Received
-from hive_mind.model.evidence import Head, Sealed, Stamp
+from hive_mind.hive.policy.seal import sealed_removal
+from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Changes, FactsRequest, ListRequest, PoolRequest, Receipt, RegistryEntry, Replicate
 from hive_mind.model.probe import Anchors, Probe
@@ -189,6 +190,23 @@ def test_a_member_that_lies_deletes_nothing_where_words_are_sealed():
     for name in ("n0", "n1", "n2"):
         assert {texts[5], texts[6]}.isdisjoint(given.statement.content for given in hive.live(name)["all"].values())
         assert len(hive.live(name)["all"]) == 49
+
+
+def test_what_a_liar_took_back_before_it_was_said_comes_all_the_same_from_who_has_it():
+    """It was believed to be gone, so nobody asks for it; but who has it hears of that, and says what it is."""
+    hive = Hive(flat(), seal_of=sealing)
+    hive.say("n1", DOOR, agent="agent of n1")
+    deaf = hive.nodes["n0"]
+    share, actor = deaf.partitions.shares["all"], hive.nodes["n1"].partitions.shares["all"].members.actor
+    lie = Removal(fact_id(PUMP), (dot(actor, 2),), "agent of n2", "retracted", Stamp(hive.clock.wall_ms))
+    hive.is_lost = lambda _, to, message: to == "n0" and isinstance(message, Replicate)
+
+    share.take((), [sealed_removal(sealing("n2"), "all", lie)], (), deaf.policy)
+    hive.say("n1", agent="agent of n1")
+    share.join({actor: 2}, (), hive.nodes["n1"].partitions.shares["all"].own_heads(), deaf.policy)
+    hive.wait(60_000)
+
+    assert hive.who_has() == {"n0", "n1", "n2"}
 
 
 def test_no_agent_speaks_for_another_where_words_are_sealed():

@@ -115,6 +115,8 @@ def test_without_the_token_nothing_is_told(tmp_path: Path, headers: dict[str, st
                 await call.get("/v1/status", headers=headers),
                 await call.post("/v1/agents/ada", {"do": "stats"}, headers),
                 await call.post("/v1/leave", {}, headers),
+                await call.get("/v1/members", headers=headers),
+                await call.post("/v1/evict", {"member": "ada"}, headers),
                 await call.get("/v1/nowhere", headers=headers),
             ):
                 assert status == 401
@@ -133,6 +135,8 @@ def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
             assert [hit["content"] for hit in told["ok"]["hits"]] == ["The gate is blue."]
             status, told = await call.get("/v1/status", headers=KNOWN)
             assert (status, told["phase"], len(told["agents"])) == (200, "ready", len(NAMES))
+            status, told = await call.get("/v1/members", headers=KNOWN)
+            assert (status, [one["is_in"] for one in told["ok"]]) == (200, [True] * len(told["ok"]))
             assert await call.post("/v1/leave", {"timeout_s": 5}) == (200, {"ok": {}})
 
     play(work())
@@ -151,6 +155,8 @@ def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
         ("/v1/agents/ada", {"do": "ask", "agent": "ben"}, 400, "no request"),
         ("/v1/agents/ada", b" " * (LINE_BYTES_MAX + 1), 413, "Too Large"),
         ("/v1/leave", {"when": "now"}, 400, "no request"),
+        ("/v1/evict", {}, 400, "no request"),
+        ("/v1/evict", {"member": "zoe"}, 400, "zoe is no member"),
         ("/v1/nowhere", {}, 404, "Not Found"),
         ("/healthz", {}, 405, "Method Not Allowed"),
     ],

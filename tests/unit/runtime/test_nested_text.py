@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hive_mind.runtime.texts.nested_text import nested_text
-from hive_mind.runtime.texts.text_files import read_text
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.runtime.texts.nested_text import nested_text
+from hive_mind.runtime.texts.text_files import read_text
 from tests.unit.cognition.reading import statements
 
 JSON = """{"service": {"database": {"host": "db-7", "port": 5432}, "features": ["chat", "maps"]},

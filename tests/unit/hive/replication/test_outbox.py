@@ -39,6 +39,17 @@ def test_a_parcel_is_written_down_with_what_it_promises_and_sent_to_all_who_must
     assert len(box) == 1
 
 
+def test_what_another_wrote_is_handed_on_with_the_head_that_says_whose_it_is():
+    author, here = share("n1"), share()
+    said(author)
+    here.take_changes(author.everything(), Court())
+    box = Outbox(SETTINGS, Random(1), {"all": here}.__getitem__)
+
+    _, (send,) = box.post(["n2"], (("all", tuple(here.members.live)),), 0)
+
+    assert [head.node for head in send.message.changes[0].heads] == ["n1"]
+
+
 def test_nothing_is_posted_to_nobody():
     box, _, dots = outbox()
 

@@ -383,6 +383,20 @@ def test_a_node_that_stops_holding_keeps_its_own_words_and_can_take_the_rest_aga
     assert len(here) == 2
 
 
+def test_what_was_seen_of_others_is_forgotten_for_good_though_it_was_once_seen_out_of_order():
+    here, there = share(), share("n1")
+    said(there, assertion(agent="bo"), assertion("The door is open.", agent="bo"))
+    first, second = sorted(there.all_sealed(), key=lambda one: one.dot)
+    removal = Removal(second.assertion.fact_id, (second.dot,), "bo", "retracted", Stamp(FIRST_MS + 1))
+    records = here.take([second], [removal], (), COURT).records
+    records += here.take([first], (), (), COURT).records
+    let_go = Taken()
+
+    here.drop_others(let_go)
+
+    assert not reloaded([*records, *let_go.records]).members.has_seen(second.dot)
+
+
 def test_a_thousand_changes_of_mind_leave_one_number_and_one_assertion():
     here = share()
     for number in range(1_000):

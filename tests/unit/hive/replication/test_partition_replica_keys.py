@@ -35,7 +35,11 @@ def heads() -> tuple[Head, ...]:
 
 
 def here() -> PartitionReplica:
-    return PartitionReplica("all", actor_id("cleo", BOOT), "cleo", BOOT, is_wary=True)
+    return here_of("cleo")
+
+
+def here_of(node: str) -> PartitionReplica:
+    return PartitionReplica("all", actor_id(node, BOOT), node, BOOT, is_wary=True)
 
 
 def agents(share: PartitionReplica) -> list[str]:
@@ -51,13 +55,66 @@ def test_nobody_writes_under_the_dots_of_another_node() -> None:
     assert agents(share) == ["ada"]
 
 
-def test_who_did_so_before_it_was_known_whose_dots_they_are_gives_way() -> None:
+def test_what_lies_under_a_dot_of_nobody_known_waits_for_the_head_of_its_node() -> None:
     share, court_here = here(), court(BOB, "bob")
-    share.take([said("bob", BOB_SAYS)], (), (), court_here)
-    assert agents(share) == ["bob"]
 
-    share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
+    assert share.take([said("bob", BOB_SAYS), said("ada", ADA_SAYS)], (), (), court_here).refused == {
+        "a dot of another node's": 2
+    }
+    assert agents(share) == []
+    share.take([said("bob", BOB_SAYS), said("ada", ADA_SAYS)], (), heads(), court_here)
     assert agents(share) == ["ada"]
+
+
+def taken_back_before(by: str = "bob", court_of: Court = BOB_SAYS, fact: str = PUMP_ID) -> Removal:
+    """A removal of what ada has still to say, whatever that will be."""
+    return sealed_removal(court_of.seal, "all", Removal(fact, (dot(ADAS, 1),), by, "retracted", Stamp(NOW_MS)))
+
+
+def test_nobody_takes_back_what_another_has_still_to_say() -> None:
+    share, court_here = here(), court(BOB, "bob")
+    share.take((), [taken_back_before()], heads(), court_here)
+    share.join({ADAS: 1}, (), (), court_here)
+
+    share.take([said("ada", ADA_SAYS)], (), (), court_here)
+
+    assert agents(share) == ["ada"]
+    assert share.proof(dot(ADAS, 1)) is None
+
+
+def test_a_removal_that_proves_nothing_is_not_in_the_way_of_one_that_does() -> None:
+    share, court_here = here(), court(BOB, "bob")
+    given = said("ada", ADA_SAYS)
+    share.take((), [taken_back_before()], heads(), court_here)
+
+    true = taken_back_before("ada", ADA_SAYS, given.assertion.fact_id)
+    share.take((), [true, taken_back_before()], (), court_here)
+    share.take([given], (), (), court_here)
+
+    assert share.proof(given.dot) == true
+    assert agents(share) == []
+
+
+def test_what_somebody_without_the_right_says_is_gone_is_named() -> None:
+    share, court_here = here(), court(BOB, "bob")
+    share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
+
+    assert share.take((), [taken_back_before()], (), court_here).contested == [dot(ADAS, 1)]
+
+
+def test_what_the_registry_takes_back_is_proved_by_the_node_that_lets_go_of_it() -> None:
+    """It has not the key of the moderator who wrote the entry; a proof without a seal would convince nobody."""
+    share, court_here = here_of("bob"), court(BOB, "bob")
+    given = said("ada", ADA_SAYS)
+    share.take([given], (), heads(), court_here)
+    taken = Taken()
+
+    share.remove(given.assertion.fact_id, [given.dot], "a moderator", "redacted", Stamp(NOW_MS), court_here, taken)
+    other = here()
+    other.take((), taken.removals, heads(), court_here)
+
+    assert other.proof(given.dot) is not None
+    assert share.proof(given.dot).by == "bob"
 
 
 def test_what_a_revoked_key_said_and_took_back_counts_no_more_and_was_never_seen() -> None:

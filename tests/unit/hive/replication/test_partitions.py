@@ -3,11 +3,12 @@
 import pytest
 
 from hive_mind.hive.effects import Rearrange, Received
+from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, PoolReply, PoolRequest, Replicate, SyncOffer, SyncState, SyncStep
-from tests.hives import FORGETFUL, HOUR_MS, PUMP, PUMP_ID, Hive, federated, flat, probe, sharded
+from tests.hives import FORGETFUL, HOUR_MS, PUMP, PUMP_ID, Hive, federated, flat, keyring, probe, sharded
 
 FACTS = [f"Pump {number} is red." for number in range(40)]
 
@@ -268,8 +269,9 @@ def test_what_came_by_chance_is_not_everything():
     assert not hive.live(stranger).get(partition)
 
 
-def test_what_comes_to_a_former_holder_reaches_the_new_ones():
-    hive = Hive(Sharded(first_placement(["n0", "n1", "n2"], 1, 8)))
+@pytest.mark.parametrize("seal_of", [lambda _: UNSEALED, lambda name: keyring(name, "ines")], ids=["unsealed", "sealed"])
+def test_what_comes_to_a_former_holder_reaches_the_new_ones(seal_of):
+    hive = Hive(Sharded(first_placement(["n0", "n1", "n2"], 1, 8)), seal_of=seal_of)
     before = hive.topology
     hive.is_lost = lambda *_: True
     hive.say("n0")

@@ -1,0 +1,132 @@
+"""`hive-mind members`: who is in the hive of a fleet, and putting one out that is dead or hostile."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import plain, say, show, show_table
+from hive_mind.cli.running import FAILED, command
+from hive_mind.counted import counted
+
+if TYPE_CHECKING:
+    from hive_mind.control.evicting import Evicted, HiveMember
+
+_HELP = "See who is in the hive of a fleet, and put out who is dead or hostile."
+
+Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as members list shows it.")]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Put it out though it can be heard, or though nobody else has what it holds. Facts may be lost."
+    ),
+]
+
+group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group)
+
+
+@group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
+def members() -> None:
+    """See who is in the hive of a fleet, and put out who is dead or hostile.
+
+    A member that is silent stays a member: it may come back, and copying all it held costs more than waiting. Somebody has to say
+    that it is gone for good; then others take its place and copy what it held from who has it.
+    """
+
+
+@group.command(
+    "list", epilog=examples("hive-mind members list", "hive-mind members list -o json | jq '.[] | select(.state != \"alive\")'")
+)
+@command
+async def list_members(fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
+    """Everybody in the hive or near it: its state, its certificate, when it was last heard, and the epoch it knows.
+
+    suspected: nothing is heard of it. stranger: it beats and is no member. "only holder of" counts the partitions that nobody
+    else has who can be heard: with this member they would be lost. Exit code 1: nobody answers.
+    """
+    async with fleets.chosen(home, fleet) as controller:
+        found = await controller.members()
+    rows = _rows(found, fleets.folder_of(home, fleet).path / "keys")
+    if not found and output.is_table:
+        say("no process of this fleet answers: hive-mind status", style="red")
+    show_as(output, rows, [one.name for one in found], lambda: _show(rows))
+    if not found:
+        raise typer.Exit(FAILED)
+
+
+@group.command(epilog=examples("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force"))
+@command
+async def evict(
+    member: Member,
+    force: Force = False,
+    timeout_s: fleets.Timeout = 60.0,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
+) -> None:
+    """Put a member out of the hive for good; its partitions get other holders, who copy them from who has them.
+
+    For one that is dead: whatever it alone had is lost, unless it comes back with its files; so that is refused without --force,
+    and told. For a hostile one: revoke its key first (hive-mind keys revoke), so that nobody hears it; otherwise it asks to be
+    let in again. To end a process in order use drain or a smaller manifest: it then hands over what it holds.
+
+    Exit code 1: nothing was done, and why. 2: there is no such member.
+    """
+    async with fleets.chosen(home, fleet, is_telling=output.is_table) as controller:
+        done = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
+    show_as(output, done, [done.member], lambda: _tell(done))
+
+
+def _tell(done: "Evicted") -> None:
+    show(f"{done.member} is a member no more (epoch {done.epoch}, by {done.by}); others take over what it held")
+    if done.lost:
+        say(f"nobody has {counted(len(done.lost), 'partition')} now: {', '.join(done.lost)}", style="yellow")
+    if done.waiting_for:
+        say(f"not heard of it yet: {', '.join(done.waiting_for)}", style="yellow")
+
+
+def _rows(found: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
+    """Each with the certificate under which it speaks, where the fleet has any."""
+    certificates = _certificates(keys)
+    nothing = {"certificate": "none" if certificates else "", "key": "", "process": ""}
+    return [{**plain(one), **(certificates.get(one.name) or nothing)} for one in found]
+
+
+def _certificates(path: Path) -> dict[str, dict[str, str]]:
+    """By each name that may be spoken under: whether the certificate is good, whose it is, and its key. The best one counts."""
+    from hive_mind.runtime.secrets.keys import KeyFolder
+
+    folder = KeyFolder(path, path.parent.name)
+    if not folder.is_founded:
+        return {}
+    told: dict[str, dict[str, str]] = {}
+    now_ms, revoked = time.time_ns() // 1_000_000, folder.revoked
+    for _, made in folder.certificates():
+        state = "revoked" if made.key_id in revoked else "expired" if made.not_after_ms < now_ms else "good"
+        for name in made.names:
+            if state == "good" or name not in told:
+                told[name] = {"certificate": state, "key": made.key_id.hex(), "process": made.names[0]}
+    return told
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    titles = ("member", "state", "certificate", "last heard", "epoch", "partitions", "only holder of")
+    show_table(titles, [_line(row) for row in rows], right=(4, 5, 6))
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    alone = len(row["only_holder_of"])
+    state = row["state"] if row["is_member"] or row["state"] in ("joining", "stranger") else f"{row['state']}, no member"
+    heard = "never" if row["last_heard_s"] is None else f"{row['last_heard_s']:.0f} s ago"
+    certificate = row["certificate"] or "not asked for"
+    return row["name"], state, certificate, heard, str(row["epoch"] or ""), str(row["partitions"]), str(alone or "")

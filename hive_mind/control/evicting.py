@@ -1,0 +1,150 @@
+"""Putting a member out of a hive: who there is, as all nodes that answer see it, and what would be lost with one of them.
+
+Only decides. A member that can be heard would ask to be taken in again; and of a partition that nobody else has, what the member
+held is gone unless it comes back, so both need a person's word.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hive_mind.counted import counted
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.runtime.members.members_seen import MemberSeen, MembersSeen
+
+_ABSENT = "suspected"
+_NAMED = 5
+
+
+class EvictionRefused(HiveError):
+    """It would do harm, or do nothing, and nobody has said that this is wanted."""
+
+
+class HiveMember(msgspec.Struct, frozen=True):
+    """One member, or one that beats and is none. `last_heard_s` is what the member says that heard it last; None where nobody did."""
+
+    name: str
+    state: str
+    is_member: bool
+    last_heard_s: float | None
+    epoch: int
+    """Of the topology it says it knows."""
+    group: str = ""
+    partitions: int = 0
+    """How many it is to hold."""
+    only_holder_of: tuple[str, ...] = ()
+    """Those of them that nobody else who can be heard has."""
+
+
+class Evicted(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    member: str
+    by: str
+    """The process that did it."""
+    epoch: int
+    lost: tuple[str, ...] = ()
+    """Partitions that nobody has now who can be heard."""
+    waiting_for: tuple[str, ...] = ()
+    """Nodes that have not heard of it yet."""
+
+
+def hive_members(views: Sequence[MembersSeen]) -> list[HiveMember]:
+    """Everybody that any node knows of, by name; who is a member is as the newest topology says."""
+    newest = _newest(views)
+    if newest is None:
+        return []
+    members = {name for holders in newest.holders.values() for name in holders} | {
+        one.name for one in newest.members if one.is_member
+    }
+    names = sorted(members | {one.name for view in views for one in view.members})
+    return [_member(name, views, newest, is_member=name in members) for name in names]
+
+
+def lost_with(name: str, views: Sequence[MembersSeen]) -> list[str]:
+    """Partitions that a member holds, and of all that can be heard it alone has wholly."""
+    newest = _newest(views)
+    if newest is None:
+        return []
+    lacking = {view.node: frozenset(view.lacking) for view in views}
+    heard = {one for one in {name for holders in newest.holders.values() for name in holders} if _is_heard(one, views)}
+
+    def has(holder: str, partition: str) -> bool:
+        return holder != name and holder in heard and partition not in lacking.get(holder, ())
+
+    held = (partition for partition, holders in newest.holders.items() if name in holders)
+    return sorted(partition for partition in held if not any(has(one, partition) for one in newest.holders[partition]))
+
+
+def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_forced: bool) -> list[str]:
+    """What is lost with a member, where that is wanted. Raises `InvalidInput` or `EvictionRefused`."""
+    views = [view for view in views if view.node != name] or views
+    if _newest(views) is None:
+        raise EvictionRefused("no node of this fleet answers and is a member, so nobody can put another out: hive-mind status")
+    members = [one.name for one in hive_members(views) if one.is_member]
+    if name not in members:
+        raise InvalidInput(f"{name} is no member of this hive; its members are {', '.join(members)}")
+    lost = lost_with(name, views)
+    if is_forced:
+        return lost
+    if _is_heard(name, views):
+        key = process or name
+        raise EvictionRefused(
+            f"{name} can be heard, so it would ask to be taken in again: stop it (hive-mind drain {key}), or, if it is hostile, "
+            f"let nobody believe it any more (hive-mind keys revoke {key}); --force puts it out all the same"
+        )
+    if lost:
+        raise EvictionRefused(
+            f"nobody else who can be heard has {_listed(lost)}: what {name} held there is lost unless it comes back, and answers "
+            f"go on saying that it is missing. Start {name} again, or say --force"
+        )
+    return []
+
+
+def evictor(name: str, views: Sequence[MembersSeen]) -> str:
+    """The node that is to do it: a member that knows the newest topology. Raises `EvictionRefused`."""
+    able = [view for view in views if view.is_in and view.node != name]
+    if not able:
+        raise EvictionRefused(f"no other node of this fleet answers and is a member, so nobody can put {name} out")
+    return max(able, key=lambda view: (view.epoch, view.node)).node
+
+
+def still_to_hear(name: str, views: Sequence[MembersSeen]) -> tuple[str, ...]:
+    """Nodes that still take it for a member."""
+    return tuple(
+        view.node for view in views if view.node != name and any(one.name == name and one.is_member for one in view.members)
+    )
+
+
+def _newest(views: Sequence[MembersSeen]) -> MembersSeen | None:
+    return max((view for view in views if view.is_in), key=lambda view: view.epoch, default=None)
+
+
+def _member(name: str, views: Sequence[MembersSeen], newest: MembersSeen, *, is_member: bool) -> HiveMember:
+    seen = _last_heard(name, views)
+    silent_s = None if seen is None or seen.silent_ms is None else seen.silent_ms / 1000
+    state = "suspected" if seen is None else seen.state
+    held = sum(name in holders for holders in newest.holders.values())
+    alone = tuple(lost_with(name, views)) if held else ()
+    group = seen.group if seen is not None else ""
+    # What it says of itself is newer than its last beat.
+    own = [view.epoch for view in views if view.node == name]
+    epoch = max([*own, seen.epoch if seen is not None else 0])
+    return HiveMember(name, state, is_member, silent_s, epoch, group, held, alone)
+
+
+def _last_heard(name: str, views: Sequence[MembersSeen]) -> MemberSeen | None:
+    """As the member saw it that heard it last. A member hears itself; where no other is asked, that counts."""
+    others = [view for view in views if view.node != name] or views
+    seen = [one for view in others for one in view.members if one.name == name]
+    return min(seen, key=lambda one: (one.silent_ms is None, one.silent_ms or 0), default=None)
+
+
+def _is_heard(name: str, views: Sequence[MembersSeen]) -> bool:
+    seen = _last_heard(name, views)
+    return seen is not None and seen.silent_ms is not None and seen.state != _ABSENT
+
+
+def _listed(partitions: Sequence[str]) -> str:
+    named = ", ".join(partitions[:_NAMED])
+    return named if len(partitions) <= _NAMED else f"{named} and {counted(len(partitions) - _NAMED, 'more partition')}"

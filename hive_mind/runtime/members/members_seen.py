@@ -1,0 +1,44 @@
+"""Who is a member of a hive, as one of its nodes sees it, and who is to hold what: for a person who looks, or puts one out."""
+
+import msgspec
+
+from hive_mind.hive.effects import Now
+from hive_mind.hive.member import Member
+
+
+class MemberSeen(msgspec.Struct, frozen=True):
+    """One of them. `silent_ms` is None where it was never heard; `state` as `hive.membership.member_state` has it."""
+
+    name: str
+    state: str
+    is_member: bool
+    silent_ms: int | None = None
+    epoch: int = 0
+    group: str = ""
+
+
+class MembersSeen(msgspec.Struct, frozen=True):
+    """By one node. `lacking` are partitions that it is to hold and has not copied from others yet."""
+
+    node: str
+    epoch: int = 0
+    is_in: bool = False
+    members: tuple[MemberSeen, ...] = ()
+    holders: dict[str, tuple[str, ...]] = {}
+    """Who holds a partition, by partition."""
+    lacking: tuple[str, ...] = ()
+
+
+def members_seen(member: Member, now: Now) -> MembersSeen:
+    """What a node knows at this moment."""
+    topology = member.membership.topology
+    if topology is None:
+        return MembersSeen(member.name)
+    members = tuple(
+        MemberSeen(one.name, one.state, one.is_member, one.silent_ms, one.epoch, one.group) for one in member.membership.view(now)
+    )
+    partitions = sorted({name for node in topology.nodes for name in topology.held_by(node)})
+    holders = {name: tuple(topology.holders(name)) for name in partitions}
+    shares = member.node.partitions.shares if member.is_ready else {}
+    lacking = tuple(sorted(name for name, share in shares.items() if share.is_holder and not share.is_complete))
+    return MembersSeen(member.name, topology.epoch, member.membership.is_in, members, holders, lacking)

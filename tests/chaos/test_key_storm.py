@@ -1,0 +1,172 @@
+"""Keys change while a fleet works and its processes are killed, over a real Redis.
+
+Members keep answering, nothing that was acknowledged is lost, and of a revoked key nothing is taken in ten seconds later.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hive_mind.runtime.secrets.keys import KeyFolder
+
+from hive_mind.control.controller import HiveController
+from hive_mind.control.manifests.reading import read_manifest
+from hive_mind.errors import HiveError
+from tests.servers.redis_server import RedisServer
+
+pytestmark = pytest.mark.slow
+
+FLEET = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: harbour}}
+spec:
+  topology: flat
+  identity: require
+  embedding: {{kind: none}}
+  agents: [{{name: ada}}, {{name: bob}}, {{name: cleo}}, {{name: dan}}]
+  bus: "{url}"
+"""
+HONEST = ("ada", "bob", "dan")
+REFUSED_WITHIN_S = 10.0
+_PAUSE_S = 0.05
+
+
+@dataclass
+class Load:
+    """What agents say and ask all the time, and what came of it. `away` are those that are just being stopped or killed."""
+
+    controller: HiveController
+    said: dict[str, set[str]] = field(default_factory=dict)
+    away: set[str] = field(default_factory=set)
+    silent: list[str] = field(default_factory=list)
+    answers: int = 0
+    count: int = 0
+
+    async def speak(self, agent: str) -> None:
+        while True:
+            self.count += 1
+            content = f"{agent} counted {self.count} boats at berth {self.count % 7}."
+            try:
+                told = await self.controller.call(agent, "store", content=content, timeout_s=10)
+                if told["sharing"] in ("shared", "held"):
+                    self.said.setdefault(agent, set()).add(content)
+            except HiveError:
+                await asyncio.sleep(0.2)
+            await asyncio.sleep(_PAUSE_S)
+
+    async def ask(self, agent: str) -> None:
+        while True:
+            was_away = agent in self.away
+            try:
+                await self.controller.call(agent, "search", query="boats at berth", timeout_s=10)
+                self.answers += 1
+            except HiveError as error:
+                if not was_away and agent not in self.away:
+                    self.silent.append(f"{agent}: {error}")
+                await asyncio.sleep(0.2)
+            await asyncio.sleep(_PAUSE_S)
+
+
+@asynccontextmanager
+async def under_load(controller: HiveController) -> AsyncIterator[Load]:
+    load = Load(controller)
+    tasks = [asyncio.create_task(work) for name in (*HONEST, "cleo") for work in (load.speak(name), load.ask(name))]
+    try:
+        yield load
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def known(controller: HiveController, agent: str) -> set[str]:
+    """Everything an agent can list of the hive."""
+    listed: dict[str, Any] = await controller.call(agent, "facts", limit=0, timeout_s=30)
+    return {fact["content"] for fact in listed["facts"]}
+
+
+async def kill(controller: HiveController, load: Load, agent: str) -> None:
+    """Without a warning."""
+    load.away.add(agent)
+    os.kill((await controller.observe())[controller.process_of(agent)].pid, signal.SIGKILL)
+
+
+async def start_again(controller: HiveController, load: Load, agent: str) -> None:
+    load.away.add(agent)
+    await controller.restart(agent)
+    load.away.discard(agent)
+
+
+async def until_all_know(controller: HiveController, wanted: set[str], timeout_s: float = 60.0) -> dict[str, set[str]]:
+    """What honest agents lack in the end, by agent; nothing where they lack nothing."""
+    until_s = time.monotonic() + timeout_s
+    while True:
+        lacking = {agent: missing for agent in HONEST if (missing := wanted - await known(controller, agent))}
+        if not lacking or time.monotonic() > until_s:
+            return lacking
+        await asyncio.sleep(0.5)
+
+
+async def storm(home: Path, manifest: Path) -> None:
+    async with HiveController.open(home, "harbour") as controller:
+        assert (await controller.apply(read_manifest(manifest, home))).is_converged
+        try:
+            await judged(home, controller)
+        finally:
+            await controller.delete()
+
+
+async def judged(home: Path, controller: HiveController) -> None:
+    keys = KeyFolder(home / "fleets" / "harbour" / "keys", "harbour")
+    async with under_load(controller) as load:
+        await asyncio.sleep(2)
+        rotated = keys.certificate("dan")
+        assert rotated is not None
+        keys.issue("dan", rotated.names[1:], is_anew=True)
+        await kill(controller, load, "bob")
+        await start_again(controller, load, "dan")
+        await start_again(controller, load, "bob")
+        await asyncio.sleep(2)
+
+        hostile = keys.certificate("cleo")
+        assert hostile is not None
+        keys.revoke(hostile.key_id)
+        revoked_s = time.monotonic()
+        await kill(controller, load, "ada")
+        await start_again(controller, load, "ada")
+        await asyncio.sleep(max(0.0, revoked_s + REFUSED_WITHIN_S - time.monotonic()))
+        late_from = load.count
+        await asyncio.sleep(4)
+        seen = {agent: await known(controller, agent) for agent in HONEST}
+        unproven = (await controller.observe())[controller.process_of("ada")].status
+
+    late = {text for text in load.said.get("cleo", set()) if int(text.split()[2]) > late_from}
+    assert all(not any(text.startswith("cleo") for text in texts) for texts in seen.values())
+    assert late, "the revoked member still writes to itself; that is what nobody takes in"
+    assert unproven is not None
+    assert sum(node.unproven.get("revoked", 0) for node in unproven.nodes) > 0
+
+    wanted = set[str]().union(*(load.said[agent] for agent in HONEST))
+    assert min(len(load.said[agent]) for agent in HONEST) > 10
+    assert await until_all_know(controller, wanted) == {}
+    assert load.silent == []
+
+    keys.issue("cleo", hostile.names[1:])
+    await controller.restart("cleo")
+    assert await until_all_know(controller, load.said["cleo"]) == {}
+    print(f"{sum(map(len, load.said.values()))} facts acknowledged, {load.answers} answers, {len(late)} said by a revoked key")
+
+
+def test_keys_are_changed_and_revoked_under_load_and_kills_and_no_fact_is_lost(tmp_path: Path) -> None:
+    with RedisServer() as redis:
+        manifest = tmp_path / "fleet.yaml"
+        manifest.write_text(FLEET.format(url=redis.url))
+        asyncio.run(asyncio.wait_for(storm(tmp_path / "home", manifest), 240))
