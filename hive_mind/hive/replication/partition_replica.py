@@ -315,7 +315,7 @@ class PartitionReplica(PartitionContent):
         for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
             some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
             proof = sealed_removal(authority.seal, self.partition, some)
-            if authority.seal.is_on and not proof.seal:
+            if authority.seal.is_on and removal.why == "redacted" and not proof.seal:
                 # Its key is elsewhere, and unsealed nobody believes it; but the registry says it, so this node may say it too.
                 proof = sealed_removal(authority.seal, self.partition, msgspec.structs.replace(some, by=self._node))
             self._forget(some.dots, proof, taken)
