@@ -21,7 +21,7 @@ class EvictionRefused(HiveError):
 
 
 class HiveMember(msgspec.Struct, frozen=True):
-    """One member, or one that beats and is none. `last_heard_s` is what the member says that heard it last; None where nobody did."""
+    """One member, or one that beats and is none. `last_heard_s`: by the member that heard it last, None by none."""
 
     name: str
     state: str

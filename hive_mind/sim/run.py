@@ -11,7 +11,7 @@ from hive_mind.sim.freshness import check_fresh
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
 from hive_mind.sim.letting_go import LettingGo
 from hive_mind.sim.moderation import check_moderated
-from hive_mind.sim.siege import Siege
+from hive_mind.sim.siege.siege import Siege
 from hive_mind.sim.storm import Storm
 from hive_mind.sim.visible import check_visible
 from hive_mind.sim.workload import MODERATORS_NODE, Workload

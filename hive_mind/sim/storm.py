@@ -4,9 +4,9 @@ from hive_mind.hive.chance import Chance
 from hive_mind.hive.topology.base import Topology
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, YEAR_MS
 from hive_mind.sim.hives import joined, left
-from hive_mind.sim.intruders import FORGER, THIEF
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.restore import note_restored
+from hive_mind.sim.siege.intruders import FORGER, THIEF
 from hive_mind.sim.workload import MODERATORS_NODE, Workload, agents_of
 from hive_mind.sim.world import World
 

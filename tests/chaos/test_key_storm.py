@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hive_mind.runtime.secrets.keys import KeyFolder
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.errors import HiveError
+from hive_mind.runtime.secrets.keys import KeyFolder
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from hive_mind.cli.agent_config import told_by_signals
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.plan import show_planned
-from hive_mind.cli.fleet.plan_shown import show_plan
-from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet_line
+from hive_mind.cli.fleet.shown.plan import show_plan
+from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, say
 from hive_mind.cli.running import FAILED, Stopped, command

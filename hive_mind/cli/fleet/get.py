@@ -11,10 +11,10 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
-from hive_mind.cli.fleet.log_lines import latest_lines
 from hive_mind.cli.fleet.logs import processes_of
 from hive_mind.cli.fleet.selecting import FIELDS, selected
-from hive_mind.cli.fleet.status_shown import phase_cell, show_agents
+from hive_mind.cli.fleet.shown.log_lines import latest_lines
+from hive_mind.cli.fleet.shown.status import phase_cell, show_agents
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
 from hive_mind.cli.running import CommandError, command

@@ -11,7 +11,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.fleet.log_lines import latest_lines
+from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command

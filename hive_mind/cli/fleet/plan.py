@@ -9,7 +9,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat
-from hive_mind.cli.fleet.plan_shown import show_plan
+from hive_mind.cli.fleet.shown.plan import show_plan
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
 

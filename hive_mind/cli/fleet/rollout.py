@@ -10,7 +10,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
 from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, show_as
-from hive_mind.cli.fleet.status_shown import fleet_line, show_agents, show_fleet_line
+from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show, show_table
 from hive_mind.cli.running import CommandError, command

@@ -9,8 +9,8 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
-from hive_mind.cli.fleet.live import watched
-from hive_mind.cli.fleet.status_shown import show_agents, show_conditions, show_fleet_line
+from hive_mind.cli.fleet.shown.live import watched
+from hive_mind.cli.fleet.shown.status import show_agents, show_conditions, show_fleet_line
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import show
 from hive_mind.cli.running import FAILED, command

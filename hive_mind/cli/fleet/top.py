@@ -10,9 +10,9 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
-from hive_mind.cli.fleet.live import LOG_LINES, PROCESS_FIGURES, PROCESS_TITLES, Rates, process_rows, watched
-from hive_mind.cli.fleet.log_lines import LogLine, latest_lines
-from hive_mind.cli.fleet.status_shown import show_agents, show_fleet_line
+from hive_mind.cli.fleet.shown.live import LOG_LINES, PROCESS_FIGURES, PROCESS_TITLES, Rates, process_rows, watched
+from hive_mind.cli.fleet.shown.log_lines import LogLine, latest_lines
+from hive_mind.cli.fleet.shown.status import show_agents, show_fleet_line
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, show, show_table
 from hive_mind.cli.running import command

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from hive_mind.cli.fleet import describe, get, live, status, status_shown
 from hive_mind.cli.fleet.fleets import FleetFormat
-from hive_mind.cli.fleet.log_lines import LogLine
+from hive_mind.cli.fleet.shown.log_lines import LogLine
 from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.runtime.workers.status import NodeStatus
 

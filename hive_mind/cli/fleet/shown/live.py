@@ -15,9 +15,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from hive_mind.cli.fleet.log_lines import LogLine, latest_lines
-from hive_mind.cli.fleet.sizes import megabytes
-from hive_mind.cli.fleet.status_shown import AGENT_FIGURES, AGENT_TITLES, agent_rows, fleet_line, phase_cell
+from hive_mind.cli.fleet.shown.log_lines import LogLine, latest_lines
+from hive_mind.cli.fleet.shown.sizes import megabytes
+from hive_mind.cli.fleet.shown.status import AGENT_FIGURES, AGENT_TITLES, agent_rows, fleet_line, phase_cell
 from hive_mind.cli.output import Cell, printable, table_of
 from hive_mind.cli.running import Stopped
 

@@ -15,10 +15,10 @@ from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.model.messages import Message
 from hive_mind.sim.faults import HOUR_MS
-from hive_mind.sim.forgery import Forgery, another
-from hive_mind.sim.keys import HIVE, names_of
 from hive_mind.sim.machine import START_MS
-from hive_mind.sim.mail import Mail
+from hive_mind.sim.siege.forgery import Forgery, another
+from hive_mind.sim.siege.keys import HIVE, names_of
+from hive_mind.sim.siege.mail import Mail
 from hive_mind.sim.workload import MODERATORS_NODE
 
 FORGER, THIEF = "a forger", "a thief"

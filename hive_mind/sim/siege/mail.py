@@ -10,7 +10,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.model.messages import Beat, Message
-from hive_mind.sim.keys import HIVE, Office, seal_of
+from hive_mind.sim.siege.keys import HIVE, Office, seal_of
 
 BEAT_MS = 120_000
 _OVERHEARD = 60

@@ -7,7 +7,7 @@ from functools import partial
 
 from hive_mind.hive.chance import Chance
 from hive_mind.sim.faults import MINUTE_MS
-from hive_mind.sim.intruders import FORGER, THIEF, Forger, Thief
+from hive_mind.sim.siege.intruders import FORGER, THIEF, Forger, Thief
 from hive_mind.sim.workload import MODERATORS_NODE
 from hive_mind.sim.world import NewChance, World
 

@@ -1,0 +1,1 @@
+"""How a fleet is shown: plans, status, logs, what changes while somebody looks."""
