@@ -146,7 +146,7 @@ def test_a_rule_that_is_approved_decides_in_the_whole_hive_until_it_is_taken_bac
 
     assert command("delete", "--yes").code == 0
     stopped = command("rules", "approve", "no_prices")
-    assert (stopped.code, "was stopped" in stopped.err) == (1, True)
+    assert (stopped.code, "is stopped" in stopped.err) == (1, True)
     assert command("delete", "--purge", "--yes").code == 0
 
 
