@@ -13,7 +13,6 @@ from hive_mind.bus.base import EVERYONE
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
-from hive_mind.judge.hive_rules import KIND, key_of, rule_of, value_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -184,12 +183,16 @@ class AgentCalls:
 
     async def _do_rule(self, call: Call) -> Any:
         """Let a rule into the hive, or change it there."""
+        from hive_mind.judge.hive_rules import key_of, rule_of, value_of
+
         rule = rule_of(call.rule)
         await self._write(key_of(rule.id), value_of(rule))
         return {"id": rule.id}
 
     async def _do_rules(self, call: Call) -> Any:
         del call
+        from hive_mind.judge.hive_rules import KIND
+
         return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
 
     async def _do_run(self, call: Call) -> Any:

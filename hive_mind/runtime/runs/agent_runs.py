@@ -2,6 +2,8 @@
 
 What they ask of people lies in the agent's ledger. In a fleet with one desk it lies there, too; in a judged fleet the fact judge
 carries it to and fro, else it is done here.
+
+An agent that has no runs never loads what they need: half of what a worker process would hold.
 """
 
 import asyncio
@@ -9,29 +11,25 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import HiveError
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
-from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.agent_files import ledger_path
-from hive_mind.runtime.judging.desk_post import DeskPost
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.runs.events import events_of
-from hive_mind.runtime.runs.fleet_values import RegistryValues
-from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
-from hive_mind.runtime.runs.run_calls import RunCalls
-from hive_mind.runtime.runs.run_keeper import RunKeeper
-from hive_mind.runtime.runs.triggers import Triggers
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.workers.config import AgentConfig, DeskConfig, McpConfig, WatchConfig
-from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
-from hive_mind.tools.base import McpServer
+
+if TYPE_CHECKING:
+    from hive_mind.runtime.runs.health_watch import HealthWatch
+    from hive_mind.runtime.runs.run_calls import RunCalls
+    from hive_mind.runtime.runs.run_keeper import RunKeeper
+    from hive_mind.runtime.runs.triggers import Triggers
+    from hive_mind.tools.base import McpServer
 
 _log = logging.getLogger(__name__)
 
@@ -89,14 +87,18 @@ class AgentRuns:
         ):
             await self.calls()
 
-    async def calls(self) -> RunCalls:
+    async def calls(self) -> "RunCalls":
         """What can be asked of its runs. Raises what a ledger or a model raises."""
+        from hive_mind.runtime.runs.run_calls import RunCalls
+
         async with self._opening:
             keeper = self._keeper or await self._opened()
         return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")))
 
     async def events(self, since: int) -> AsyncIterator[bytes]:
         """What happens in them behind this position. Raises what a ledger raises."""
+        from hive_mind.runtime.runs.events import events_of
+
         return events_of((await self.calls()).ledger, since)
 
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
@@ -123,7 +125,14 @@ class AgentRuns:
     def _is_kept(self) -> bool:
         return self._settings.store != "memory"
 
-    async def _opened(self) -> RunKeeper:
+    async def _opened(self) -> "RunKeeper":
+        from hive_mind.runs.spec import WorkerSpec
+        from hive_mind.runtime.runs.fleet_values import RegistryValues
+        from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
+        from hive_mind.runtime.runs.run_keeper import RunKeeper
+        from hive_mind.runtime.runs.triggers import Triggers
+        from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
+
         config, agent = self._config.agent, self._agent
         ledger = self._ledger = await self._open_ledger()
         model = await self._model(self._config.model) if self._config.model else None
@@ -145,8 +154,10 @@ class AgentRuns:
         self._keeper = keeper
         return keeper
 
-    def _servers(self) -> Iterator[McpServer]:
+    def _servers(self) -> Iterator["McpServer"]:
         """Those that its worker names: nobody else's processes are started for it."""
+        from hive_mind.tools.base import McpServer
+
         named = str(self._config.agent.worker)
         for one in self._config.mcp:
             if f"mcp:{one.name}/" in named:
@@ -158,6 +169,9 @@ class AgentRuns:
         return cast(Ledger, await backends.load("ledger", "memory").open())
 
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
+        from hive_mind.agents.desk import LedgerDesk
+        from hive_mind.runtime.judging.desk_post import DeskPost
+
         post = DeskPost(self._agent.name, self._config.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
         while True:
             try:

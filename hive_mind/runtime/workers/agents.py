@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,12 +20,14 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.runtime.calls import AgentCalls, Call
-from hive_mind.runtime.judging.reviewing import Reviewing
 from hive_mind.runtime.runs.agent_runs import AgentRuns
 from hive_mind.runtime.workers.config import AgentConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_file
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus
+
+if TYPE_CHECKING:
+    from hive_mind.runtime.judging.reviewing import Reviewing
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class WorkerAgent:
         node: WorkerNode | None,
         *,
         is_kept: bool,
-        reviewing: Reviewing | None = None,
+        reviewing: "Reviewing | None" = None,
         runs: AgentRuns | None = None,
     ) -> None:
         self._sleep_after_s = config.sleep_after_s if is_kept else 0.0

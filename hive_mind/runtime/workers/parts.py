@@ -7,6 +7,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +25,6 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.judging.reviewing import Reviewing, rules_of
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
@@ -35,6 +35,9 @@ from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
 from hive_mind.runtime.workers.sources_learned import LearnedSources
+
+if TYPE_CHECKING:
+    from hive_mind.runtime.judging.reviewing import Reviewing
 
 # A predecessor may still be writing its log back.
 _LOCK_WAIT_S = 15
@@ -112,9 +115,11 @@ class WorkerParts:
         )
         return AgentRuns(told, self.settings, agent, member, self._model)
 
-    def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> Reviewing | None:
+    def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
+        from hive_mind.runtime.judging.reviewing import Reviewing
+
         return Reviewing(self.config.review, self.settings, agent, memory, node.running, self._model)
 
     async def close(self) -> None:
@@ -171,7 +176,10 @@ def _check(config: WorkerConfig) -> None:
     if settings.embed != models.embed:
         backends.load("embed", settings.embed)
     vector_arms(settings)
-    rules_of(config.review)
+    if config.review.rules:
+        from hive_mind.runtime.judging.reviewing import rules_of
+
+        rules_of(config.review)
     placed = [name for node in config.nodes for name in node.agents]
     known = {agent.name for agent in config.agents}
     if len(known) < len(config.agents) or sorted(placed) != sorted(known):
