@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 import yaml
 
-NESTED = (".json", ".yaml", ".yml")
-
 # YAML is read in some seconds for each megabyte; what is larger is data for programs, and stays the text it is.
 _CHARS_MAX = 2 << 20
 # Anchors can make a small file as large as one likes.

@@ -7,7 +7,6 @@ import charset_normalizer
 
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
-from hive_mind.runtime.texts.nested_text import NESTED, nested_text
 
 # What people write notes in. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
@@ -27,6 +26,7 @@ _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼�
 
 _PAGES = (".html", ".htm")
 _MARKDOWN = (".md", ".markdown")
+_NESTED = frozenset({".json", ".yaml", ".yml"})
 # What begins like this is no text, whatever bytes follow.
 _KINDS = (
     (b"%PDF-", "a PDF"),
@@ -85,7 +85,10 @@ def text_in(path: Path, body: bytes) -> str | Unreadable:
         text = text_of_html(text)
     elif suffix in _MARKDOWN:
         text = shown_in_markdown(text)
-    elif suffix in NESTED:
+    elif suffix in _NESTED:
+        # It needs a library that few commands do.
+        from hive_mind.runtime.texts.nested_text import nested_text
+
         text = nested_text(text)
     return text if text.strip() else EMPTY
 

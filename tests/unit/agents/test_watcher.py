@@ -136,7 +136,7 @@ def test_a_journal_that_can_not_be_read_is_told_and_hides_no_other() -> None:
 def test_the_watcher_knows_nothing_of_runs_but_how_to_read_their_journals() -> None:
     tree = ast.parse(Path(watcher_module.__file__).read_text("utf-8"))
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    allowed = ("agents.run_journal", "agents.desk", "judge.", "ledger.base", "model.", "errors")
+    allowed = ("agents.runs.run_journal", "agents.desk", "judge.", "ledger.base", "model.", "errors")
     ours = [name.removeprefix("hive_mind.") for name in imported if name.startswith("hive_mind.")]
     assert [name for name in ours if not name.startswith(allowed)] == []
 
