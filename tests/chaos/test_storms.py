@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 _HANGS_AFTER_S = 240
 
 
-@pytest.mark.parametrize(("kind", "rounds"), [("redis", 14), ("amqp", 7)])
+@pytest.mark.parametrize(("kind", "rounds"), [("redis", 14), pytest.param("amqp", 7, marks=pytest.mark.thorough)])
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
     seed = seed_of_this_run()
 

@@ -262,8 +262,8 @@ sys.addaudithook(step)
 """
 
 
-def test_killed_before_each_of_its_steps_it_is_right_again(record: Path) -> None:
-    step, is_whole = 0, False
+def test_killed_before_each_of_its_steps_it_is_right_again(tmp_path: Path) -> None:
+    record, step, is_whole = asyncio.run(written(tmp_path, pump())), 0, False
     while not is_whole:
         step += 1
         asyncio.run(added(record, step))

@@ -26,15 +26,15 @@ HUNTS: dict[str, Callable[[], str]] = {
     "incarnation_counted": a_backup_gives_out_no_dot_twice,
     "session_not_bound": a_reply_to_an_earlier_boot_is_dropped,
     "gc_by_local_clock": storm("flat", "clock,stall", clock_error_ms=40 * 3_600_000),
-    "clock_without_round_trip": storm("flat", "stall", operations=100, stall_share=0.1, delay_ms=20_000),
+    "clock_without_round_trip": storm("flat", "stall", operations=100, first=24, stall_share=0.1, delay_ms=20_000),
     "no_drift_bound": storm("flat", "clock", clock_error_ms=40 * 3_600_000),
     "hlc_not_advanced": the_later_of_two_writes_counts,
     "absolute_ttl_unsynced": a_clock_an_hour_behind_shortens_no_life,
     "no_dedupe": storm("flat", "duplication,loss", duplication=0.5, delay_ms=20_000),
     "remove_forgets_context": storm("flat", "loss,duplication"),
-    "trust_decides_membership": storm("flat", "partition"),
+    "trust_decides_membership": storm("flat", "partition", first=5),
     "push_top_k_only": a_backup_hears_of_everything_again,
-    "no_clamp": storm("flat", "none", operations=100),
+    "no_clamp": storm("flat", "none", operations=100, first=9),
 }
 
 

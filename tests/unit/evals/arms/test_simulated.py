@@ -178,7 +178,7 @@ def test_what_can_not_be_is_refused_with_what_to_do(arm: Arm, fault: Fault, mode
         told(arm, THREE, mode, fault=fault, embedder=NoVectors())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_thousand_nodes_find_what_one_memory_finds_and_say_what_it_costs():
     scope, arm = drawn(1_000, 5), Arm("sharded", 1_000, place="simulator")
 
