@@ -77,7 +77,7 @@ class Graph:
         return tuple(await self._asked(questions.sources_of, fact_id, limit))
 
     async def derived_from(self, source: str, limit: int = 1000) -> tuple[Thing, ...]:
-        """What derives from an episode, or rests on a source of this name."""
+        """What derives from an episode with this id; where there is none, the facts that rest on a source of this name."""
         return tuple(await self._asked(questions.derived_from, source, limit))
 
     async def query(self, cypher: str, limit: int = 1000, timeout_s: float = 10.0) -> Rows:

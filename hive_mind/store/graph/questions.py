@@ -97,10 +97,10 @@ def sources_of(reader: RecordReader, given: str, limit: int) -> list[Thing]:
 
 
 def derived_from(reader: RecordReader, source: str, limit: int) -> list[Thing]:
-    """What derives from an episode, or rests on a source of this name."""
+    """What derives from an episode with this id; where there is none, the facts that rest on a source of this name."""
     derived: dict[int, Thing] = {}
     for place, _ in _nodes(reader, "WHERE id = ?", source):
-        derived |= _at(reader, _ends(reader, Relation.DERIVES_FROM, place, limit, backwards=True))
+        return list(_at(reader, _ends(reader, Relation.DERIVES_FROM, place, limit, backwards=True)).values())
     written = msgspec.json.encode(source)
     for row, value in reader.themselves(reader.rows(NodeRow, "WHERE kind = ? AND instr(body, ?)", rows.FACT, written)):
         if len(derived) >= limit:
