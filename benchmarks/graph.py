@@ -18,7 +18,7 @@ from time import perf_counter
 from hive_mind import backends
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.ids import entity_id, fact_id
+from hive_mind.model.ids import entity_id, episode_id, fact_id
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link
 from hive_mind.store.graph import Graph
 
@@ -39,7 +39,8 @@ def entity(number: int) -> AddEntity:
 def episode(number: int) -> Episode:
     rng = random.Random(-1 - number)
     text = " ".join(f"word{rng.randrange(5000)}" for _ in range(120))
-    return Episode(f"{number:032x}", text, f"notes/{number}.md", "", number, title=f"Notes {number}")
+    source = f"notes/{number}.md"
+    return Episode(episode_id(text, source), text, source, "", number, title=f"Notes {number}")
 
 
 def mentioned(rng: random.Random, entities: int) -> int:
@@ -50,12 +51,13 @@ def mentioned(rng: random.Random, entities: int) -> int:
 async def fill(store: FactStore, facts: int) -> None:
     episodes, entities, rng = facts // 20, facts // 5, random.Random(1)
     await store.write([*map(entity, range(entities)), *(AddEpisode(episode(n)) for n in range(episodes))])
+    texts = [episode(number).id for number in range(episodes)]
     last = ""
     for first in range(0, facts, WRITTEN):
         changes: list[Change] = []
         for number in range(first, min(first + WRITTEN, facts)):
             new = fact(number, episodes)
-            changes += [AddFact(new), Link(Relation.DERIVES_FROM, new.id, f"{number % episodes:032x}")]
+            changes += [AddFact(new), Link(Relation.DERIVES_FROM, new.id, texts[number % episodes])]
             for _ in range(rng.randint(1, 4)):
                 changes.append(Link(Relation.MENTIONS, new.id, entity(mentioned(rng, entities)).id))
             if last and number % 20 == 0:
@@ -87,6 +89,7 @@ async def asked(graph: Graph, facts: int) -> list[Row]:
     rare = [entity(rng.randrange(entities)).id for _ in range(QUESTIONS)]
     pairs = [(entity(rng.randrange(entities)).id, entity(rng.randrange(entities)).id) for _ in range(QUESTIONS)]
     drawn = [(entity(mentioned(rng, entities)).id, entity(mentioned(rng, entities)).id) for _ in range(QUESTIONS)]
+    texts = [episode(number % episodes).id for number in range(-5, QUESTIONS)]
     first = "MATCH (f:Fact)-[:MENTIONS]->(e:Entity) RETURN e.name, count(f) ORDER BY count(f) DESC LIMIT 10"
     return [
         *told("neighbourhood of a fact", await times_ms(lambda n: graph.neighbourhood(some[n]))),
@@ -95,7 +98,7 @@ async def asked(graph: Graph, facts: int) -> list[Row]:
         *told("path of up to 4 edges, entities as often mentioned", await times_ms(lambda n: graph.path(*drawn[n]))),
         *told("path of up to 4 edges, the ten most mentioned", await times_ms(lambda n: graph.path(*hubs(n)), 90)),
         *told("what replaced what", await times_ms(lambda n: graph.history(some[n]))),
-        *told("what derives from an episode", await times_ms(lambda n: graph.derived_from(f"{n % episodes:032x}"))),
+        *told("what derives from an episode", await times_ms(lambda n: graph.derived_from(texts[n]))),
         *told("a query over all mentions", await times_ms(lambda _: graph.query(first), 20)),
     ]
 
