@@ -2,7 +2,9 @@
 
 import asyncio
 import random
+import sqlite3
 from collections import deque
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -65,6 +67,23 @@ def test_a_path_between_two_entities_goes_through_the_fact_that_names_both(tmp_p
 
     assert path.things == (INES, SEALED, PUMP)
     assert path.edges == (Edge("MENTIONS", SEALED.id, INES.id), Edge("MENTIONS", SEALED.id, PUMP.id))
+
+
+def test_a_damaged_fact_is_in_no_answer_and_no_path_leads_over_it(tmp_path):
+    record = asyncio.run(written(tmp_path, pump()))
+    with closing(sqlite3.connect(record, isolation_level=None)) as connection:
+        change = "UPDATE node SET body = CAST(replace(CAST(body AS TEXT), 'sealed', 'seeled') AS BLOB) WHERE id = ?"
+        assert connection.execute(change, (SEALED.id,)).rowcount == 1
+
+    async def ask():
+        async with Graph(record) as graph:
+            return await graph.neighbourhood("Pump D4", depth=2), await graph.path("Ines", "Pump D4")
+
+    around, paths = asyncio.run(ask())
+
+    assert set(around.things) == {PUMP, COOLS, NOTES}
+    assert all(SEALED.id not in (edge.from_id, edge.to_id) for edge in around.edges)
+    assert paths == ()
 
 
 def test_what_derives_from_an_episode_or_a_source_and_what_a_fact_derives_from(tmp_path):
