@@ -20,10 +20,10 @@ from hive_mind.control.processes import log_reading
 from hive_mind.control.processes.asking import Asking
 from hive_mind.control.processes.children import Child, begin
 from hive_mind.control.processes.ending import end_all
-from hive_mind.control.processes.identity import identity_of, use_of
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
+from hive_mind.runtime.process_identity import identity_of, use_of
 from hive_mind.runtime.secrets.references import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.workers.config import WorkerConfig

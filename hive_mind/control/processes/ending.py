@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from signal import SIGCONT, SIGKILL, SIGTERM
 
-from hive_mind.control.processes.identity import Identity, is_running, send
 from hive_mind.errors import BackendTimeout
+from hive_mind.runtime.process_identity import Identity, is_running, send
 
 _LOOK_S = 0.05
 # The kernel ends a killed process at once, unless it waits for a disk.

@@ -14,11 +14,11 @@ from pathlib import Path
 from hive_mind import backends
 from hive_mind.control.processes.children import Child
 from hive_mind.control.processes.ending import end_all
-from hive_mind.control.processes.identity import use_of
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import own_folder
 from hive_mind.control.processes.redis_files import RedisFiles
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
+from hive_mind.runtime.process_identity import use_of
 from hive_mind.runtime.workers.config import BusConfig
 
 # A log of a million messages is read in a second or two; a slow disk may take its time.

@@ -17,12 +17,11 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.control.remembering import BACK_OFF
 from hive_mind.control.state import FleetState
 from hive_mind.control.surroundings import Report
+from hive_mind.runtime.workers.status import HANGS_AFTER_S
 
 PERIOD_S = 2.0
 # One round may wait for processes that hand over; nobody else can change the fleet meanwhile.
 _ROUND_S = 60.0
-# A worker under load answers late; one that does not answer in this time hangs.
-SILENT_MAX_S = 60.0
 _WAIT_MAX_S = 300.0
 
 
@@ -68,7 +67,7 @@ class Watching:
         """Processes that have said nothing for too long."""
         silent = {name for name, seen in running.items() if seen.is_alive and seen.status is None}
         self._silent_since_s = {name: self._silent_since_s.get(name, now_s) for name in silent}
-        return sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > SILENT_MAX_S)
+        return sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > HANGS_AFTER_S)
 
 
 class _Wait(NamedTuple):

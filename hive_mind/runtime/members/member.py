@@ -45,13 +45,14 @@ from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
+from hive_mind.runtime.workers.status import HANGS_AFTER_S
 
 __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
 
 Report = Callable[[str], None]
 
 _POLL_S = 0.05
-# A process that starts on a busy machine is silent for some seconds, and only later for long.
+# A member of another machine may be cut off for a moment only.
 _DEAD_AFTER = 3
 
 
@@ -177,11 +178,17 @@ class RunningMember:
         topology = self.member.membership.topology
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
 
-    def dead(self) -> tuple[str, ...]:
-        """Members that said nothing for `_DEAD_AFTER` times the time after which one is suspected."""
-        now = system_clock()
-        after_ms = _DEAD_AFTER * self.plan.membership.suspect_after_ms
-        return tuple(name for name in self.silent() if self.member.membership.silent_ms(name, now) > after_ms)
+    def dead(self, is_running: Callable[[str], bool]) -> tuple[str, ...]:
+        """Members that said nothing for `_DEAD_AFTER` times the time after which one is suspected.
+
+        For `HANGS_AFTER_S` where the process runs all the same, or was not heard yet since this node began.
+        """
+        membership, now = self.member.membership, system_clock()
+        heard = {one.name for one in membership.view(now) if one.silent_ms is not None}
+        soon_ms, late_ms = _DEAD_AFTER * self.plan.membership.suspect_after_ms, int(HANGS_AFTER_S * 1000)
+        silent = {name: membership.silent_ms(name, now) for name in self.silent()}
+        may_be = [name for name, ms in silent.items() if ms > soon_ms]
+        return tuple(name for name in may_be if silent[name] > late_ms or (name in heard and not is_running(name)))
 
     @property
     def ahead_ms(self) -> int:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
@@ -39,13 +40,17 @@ OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 @dataclass(frozen=True, slots=True)
 class RunsConfig:
-    """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none."""
+    """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none.
+
+    `run`: where the processes of the fleet say how to reach them.
+    """
 
     agent: AgentConfig
     desk: DeskConfig
     posts: bool
     model: str
     watch: WatchConfig
+    run: Path
     mcp: tuple[McpConfig, ...]
 
 
@@ -144,7 +149,9 @@ class AgentRuns:
             parts = replace(parts, fleet_values=RegistryValues(agent.name, self._member))
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
-        watch = self.watch = HealthWatch(self._config.watch, self._settings, agent.name, ledger, keeper, self._member)
+        watch = self.watch = HealthWatch(
+            self._config.watch, self._settings, agent.name, ledger, keeper, self._member, self._config.run
+        )
         watch.begin()
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)

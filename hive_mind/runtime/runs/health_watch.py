@@ -8,7 +8,10 @@ costs nothing.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.run_journal import is_known
@@ -22,10 +25,12 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.runs.worker_file import worker_of
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.process_identity import Identity, is_running
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.workers.config import WatchConfig
+from hive_mind.runtime.workers.status import Contact
 from hive_mind.tools.base import Tool
 
 _log = logging.getLogger(__name__)
@@ -44,6 +49,15 @@ def opener(settings: Settings) -> Callable[[str], Awaitable[Ledger | None]]:
     return opened
 
 
+def is_running_here(run: Path, process: str) -> bool:
+    """Whether the process that said last how to reach it is on this machine now."""
+    try:
+        contact = msgspec.json.decode((run / f"{process}.json").read_bytes(), type=Contact)
+    except (OSError, msgspec.DecodeError):
+        return False
+    return is_running(Identity(contact.pid, contact.started))
+
+
 def queens_tools(config: WatchConfig, settings: Settings, agent: str, ledger: Ledger) -> Sequence[Tool]:
     """Those of the queen, for its agent; none for another."""
     if config.queen != agent:
@@ -55,9 +69,17 @@ class HealthWatch:
     """What an agent does beside its runs, if it is the watcher, the queen, or both. From `begin` to `close`."""
 
     def __init__(
-        self, config: WatchConfig, settings: Settings, agent: str, ledger: Ledger, keeper: RunKeeper, member: RunningMember | None
+        self,
+        config: WatchConfig,
+        settings: Settings,
+        agent: str,
+        ledger: Ledger,
+        keeper: RunKeeper,
+        member: RunningMember | None,
+        run: Path,
     ) -> None:
         self._config, self._agent, self._ledger, self._keeper, self._member = config, agent, ledger, keeper, member
+        self._run = run
         self.settings = HealthSettings(config.every_s, config.warn, config.degraded, config.critical, config.stall_min)
         self._watcher = Watcher(agent, ledger, opener(settings), self.settings)
         self._tasks: list[asyncio.Task[None]] = []
@@ -91,7 +113,7 @@ class HealthWatch:
         while True:
             await asyncio.sleep(self.settings.every_s)
             try:
-                dead = self._member.dead() if self._member else ()
+                dead = self._member.dead(lambda process: is_running_here(self._run, process)) if self._member else ()
                 for ticket in await self._watcher.look(tuple(self._config.agents), dead):
                     _log.warning("%s: ticket %s: %s (%s)", self._agent, ticket.id[:8], ticket.told, ticket.severity)
             except HiveError as error:

@@ -111,6 +111,7 @@ class WorkerParts:
             posts=review.facts == "off",
             model=config.model or self.settings.llm,
             watch=self.config.watch,
+            run=Path(self.config.run),
             mcp=self.config.mcp,
         )
         return AgentRuns(told, self.settings, agent, member, self._model)

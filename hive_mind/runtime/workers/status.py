@@ -108,6 +108,10 @@ class WorkerStatus(msgspec.Struct, frozen=True):
         )
 
 
+HANGS_AFTER_S = 60.0
+"""A process under load answers and beats late. One that runs and does neither for this time hangs."""
+
+
 class Contact(msgspec.Struct, frozen=True):
     """How to reach a worker: `run/<process>.json`, readable by its owner alone. `started` is the process's own start time."""
 

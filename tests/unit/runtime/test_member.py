@@ -141,6 +141,21 @@ def test_one_that_hears_nothing_of_the_others_says_so_and_works(tmp_path: Path) 
     in_town(play, tmp_path)
 
 
+def test_one_is_dead_whose_process_ended_and_not_one_that_runs_or_is_still_to_start(tmp_path: Path) -> None:
+    async def play(town: Town) -> None:
+        names = ("ann", "bob", "cleo")
+        ann, bob = [await town.begin(plan(name, *names)) for name in names[:2]]
+        await ann.until_ready(0.5, lambda _: None)
+        town.open.remove(bob)
+        await bob.close()
+
+        await until(lambda: ann.dead(lambda _: False) == ("bob",))
+        assert ann.dead(lambda _: True) == ()
+        assert set(ann.silent()) == {"bob", "cleo"}
+
+    in_town(play, tmp_path)
+
+
 def test_a_joiner_that_nobody_takes_in_is_told(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
         eve = await town.begin(plan("eve", is_joining=True))

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.control.processes import private_redis
-from hive_mind.control.processes.identity import Identity, identity_of, is_running, send
 from hive_mind.errors import HiveError
+from hive_mind.runtime.process_identity import Identity, identity_of, is_running, send
 from hive_mind.runtime.secrets.references import resolved_here
 
 _END_BY_THEMSELVES_S = 5.0

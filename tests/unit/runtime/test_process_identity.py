@@ -11,7 +11,7 @@ from signal import SIGKILL, SIGTERM
 import psutil
 import pytest
 
-from hive_mind.control.processes.identity import Identity, Use, command_of, identity_of, is_locked, is_running, send, use_of
+from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_locked, is_running, send, use_of
 
 Running = subprocess.Popen[bytes]
 
