@@ -4,8 +4,8 @@ from hive_mind.hive.effects import Promote, Retract, Write
 from hive_mind.hive.policy.rights import clamped
 from hive_mind.model.evidence import actor_of
 from hive_mind.sim.history import Operation
+from hive_mind.sim.invariants.views import Place, shares_of
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.views import Place, shares_of
 from hive_mind.sim.world import World
 
 

@@ -6,8 +6,8 @@ from hive_mind.hive.effects import Delete, Effect, Event, Persist, Received
 from hive_mind.hive.replication.partition_replica import ASSERTIONS
 from hive_mind.model.evidence import Dot
 from hive_mind.model.messages import SyncState
+from hive_mind.sim.invariants.views import node_of, shares_of
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.views import node_of, shares_of
 from hive_mind.sim.world import Violation, World
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from hive_mind.hive.effects import Write
-from hive_mind.sim.checks import members
 from hive_mind.sim.faults import MINUTE_MS
+from hive_mind.sim.invariants.checks import members
+from hive_mind.sim.invariants.views import node_of
 from hive_mind.sim.machine import START_MS
-from hive_mind.sim.views import node_of
 from hive_mind.sim.workload import MODERATOR, agents_of
 from hive_mind.sim.world import Violation, World
 

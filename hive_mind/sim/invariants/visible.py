@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from hive_mind.hive.effects import Ask
 from hive_mind.hive.topology.spec import has_node_per
 from hive_mind.model.gathered import Gathered
-from hive_mind.sim.checks import members
 from hive_mind.sim.history import Operation
+from hive_mind.sim.invariants.checks import members
+from hive_mind.sim.invariants.promises import Promises
+from hive_mind.sim.invariants.views import assertions_of, node_of, voiced
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.promises import Promises
-from hive_mind.sim.views import assertions_of, node_of, voiced
 from hive_mind.sim.workload import DEADLINE_MS, EVERYTHING, probe
 from hive_mind.sim.world import Violation, World
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from hive_mind.hive.effects import Retract
 from hive_mind.sim.history import Operation, Voice, voice_of
-from hive_mind.sim.promises import TIME_SLACK_MS, took_back
-from hive_mind.sim.views import assertions_of, shares_of, voiced
+from hive_mind.sim.invariants.promises import TIME_SLACK_MS, took_back
+from hive_mind.sim.invariants.views import assertions_of, shares_of, voiced
 from hive_mind.sim.workload import MODERATOR
 from hive_mind.sim.world import Violation, World
 

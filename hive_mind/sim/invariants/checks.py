@@ -11,10 +11,10 @@ from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
 from hive_mind.sim.history import Operation, Voice
+from hive_mind.sim.invariants.promises import Promises
+from hive_mind.sim.invariants.views import State, assertions_of, node_of, shares_of, state_of, voiced
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.promises import Promises
 from hive_mind.sim.siege.keys import names_of
-from hive_mind.sim.views import State, assertions_of, node_of, shares_of, state_of, voiced
 from hive_mind.sim.world import Violation, World
 
 DAY_MS = 24 * HOUR_MS

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hive_mind.hive.effects import Held, Promote, Promotion, Retract, Retracted, Write
 from hive_mind.sim.faults import MINUTE_MS
 from hive_mind.sim.history import NEVER_MS, Operation, Voice, voice_of
-from hive_mind.sim.views import Place, redacted_by
+from hive_mind.sim.invariants.views import Place, redacted_by
 from hive_mind.sim.workload import MODERATOR
 
 # Hive time may be off by the round trip of a sample and the least step it makes; the prototype needed no more.
