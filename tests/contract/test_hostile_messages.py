@@ -27,7 +27,7 @@ from tests.contract.redis_builders import Buses, over
 from tests.servers.redis_server import RedisServer
 
 HIVE = "hive"
-MANY = [2_000, pytest.param(100_000, marks=pytest.mark.slow)]
+MANY = [2_000, pytest.param(100_000, marks=pytest.mark.thorough)]
 _BATCH = 200
 # Each needs a client of its own to be written past ours.
 _SOME = 3
@@ -59,7 +59,7 @@ def seed() -> Iterator[int]:
     logger.setLevel(before)
 
 
-@pytest.mark.parametrize("number", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [20_000, pytest.param(100_000, marks=pytest.mark.thorough)])
 def test_bytes_are_an_envelope_of_the_type_it_says_or_a_wire_error(seed: int, number: int) -> None:
     forger, kinds = a_forger(seed), Counter[str]()
     for forged in [forger.oversize(), *(forger.one() for _ in range(number))]:

@@ -28,7 +28,7 @@ from tests.unit.store.graph_builders import content_of, content_of_record, facts
 
 MEGABYTE = 1 << 20
 # `make chaos-store` flips more.
-FLIPS = int(os.environ.get("HIVE_FLIPS", "25"))
+FLIPS = int(os.environ.get("HIVE_FLIPS", "10"))
 FACTS = [f"Pump {number} ran {number % 7} hours." for number in range(2000)]
 
 
