@@ -7,11 +7,13 @@ comes back only when a source that never vouched for it says it.
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Candidate, Episode
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, entity_id, fact_id
+from hive_mind.model.said import LISTS, TEXTS, names_of, said_of
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
 # Longer is no statement but a document: let a reader cut it. Keeps one hostile line from filling an index.
@@ -56,21 +58,21 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
     refuse_source(source)
     _refuse_long("concept", STATEMENT_CHARACTERS_MAX, candidate.concept)
     _refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)
-    names = (candidate.said_at, candidate.speaker, *candidate.entities, *candidate.labels)
-    _refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names)
+    _refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names_of(candidate))
     return Fact(
+        **_tidied(candidate) | {"content": content},
         id=fact_id(content),
-        content=content,
-        concept=canonical(candidate.concept),
         confidence=float(candidate.confidence),
         sources=(source,),
         learned_at_us=now_us,
-        said_at=candidate.said_at,
-        speaker=candidate.speaker,
-        before=canonical(candidate.before),
-        entities=tuple(name for name in candidate.entities if canonical(name)),
-        labels=tuple(label for label in candidate.labels if canonical(label)),
     )
+
+
+def _tidied(candidate: Candidate) -> dict[str, Any]:
+    """What it says, without names that say nothing."""
+    said = said_of(candidate)
+    texts = {name: canonical(said[name]) for name in TEXTS}
+    return said | texts | {name: tuple(one for one in said[name] if canonical(one)) for name in LISTS}
 
 
 def refuse_source(source: str) -> None:

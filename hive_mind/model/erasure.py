@@ -8,12 +8,13 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.ids import DEFAULT_TENANT, canonical, erasure_digest
+from hive_mind.model.said import LISTS, said_of
 
 Kind = Literal["subject", "source", "agent", "fact"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -124,38 +125,11 @@ class Erasures:
         )
 
 
-class Said(Protocol):
-    """What is said, by a fact or by a statement of one."""
-
-    @property
-    def content(self) -> str:
-        """The text."""
-        ...
-
-    @property
-    def concept(self) -> str:
-        """Its topic."""
-        ...
-
-    @property
-    def speaker(self) -> str:
-        """Who said it."""
-        ...
-
-    @property
-    def entities(self) -> tuple[str, ...]:
-        """Whom and what it names."""
-        ...
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Its keywords."""
-        ...
-
-
-def texts_of(said: Said) -> tuple[str, ...]:
-    """All in which a subject may be named, but the words before it."""
-    return (said.content, said.concept, said.speaker, *said.entities, *said.labels)
+def looked_through(one: object) -> tuple[str, ...]:
+    """All of what a fact says in which a subject may be named, but the words before it and its date."""
+    said = said_of(one)
+    names = (name for key in LISTS for name in said.pop(key))
+    return (*(text for key, text in said.items() if key not in ("before", "said_at")), *names)
 
 
 def remainder(fact: Fact, erasures: Erasures) -> Fact | None:
@@ -164,7 +138,7 @@ def remainder(fact: Fact, erasures: Erasures) -> Fact | None:
     A fact that other sources vouch for too loses only the source that is meant, and the words before it that name a subject; the
     hive hears of it anew then, for what it has is another statement.
     """
-    if erasures.covers_fact(fact.id, texts_of(fact)):
+    if erasures.covers_fact(fact.id, looked_through(fact)):
         return None
     sources = tuple(source for source in fact.sources if not erasures.covers_source(source))
     before = "" if erasures.names_subject([fact.before]) else fact.before

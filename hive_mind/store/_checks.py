@@ -12,6 +12,7 @@ import numpy as np
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
+from hive_mind.model.said import names_of, texts_of
 from hive_mind.store.base import (
     AddEntity,
     AddEpisode,
@@ -58,8 +59,8 @@ def _check_one(change: Change) -> None:
 
 
 def _check_fact(fact: Fact) -> None:
-    texts = (fact.id, fact.content, fact.concept, fact.said_at, fact.speaker, fact.before, fact.superseded_by, fact.held_back)
-    _check_texts("fact", fact.id, (*texts, *fact.sources, *fact.entities, *fact.labels, *fact.offered))
+    texts = (fact.id, *texts_of(fact), *names_of(fact), fact.superseded_by, fact.held_back)
+    _check_texts("fact", fact.id, (*texts, *fact.sources, *fact.offered))
     _check_time("fact", fact.id, fact.learned_at_us)
     if not (isfinite(fact.confidence) and 0.0 <= fact.confidence <= 1.0):
         raise InvalidInput(f"fact {fact.id!r}: confidence {fact.confidence} is not in [0, 1]; correct it and write again")

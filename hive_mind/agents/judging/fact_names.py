@@ -6,22 +6,13 @@ from typing import Any
 
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
+from hive_mind.model.said import LISTS, said_of
 
 
 def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
     """What the conditions of rules see of a fact, as `result`."""
-    return {
-        "text": fact.content,
-        "concept": fact.concept,
-        "confidence": fact.confidence,
-        "sources": list(fact.sources),
-        "speaker": fact.speaker,
-        "said_at": fact.said_at,
-        "before": fact.before,
-        "entities": list(fact.entities),
-        "labels": list(fact.labels),
-        "agent": agent,
-    }
+    seen = said_of(fact) | {name: list(getattr(fact, name)) for name in LISTS}
+    return {"text": seen.pop("content"), **seen, "confidence": fact.confidence, "sources": list(fact.sources), "agent": agent}
 
 
 def text_before(fact: Fact) -> Fact:

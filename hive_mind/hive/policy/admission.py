@@ -18,6 +18,7 @@ from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, HiveFact
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, Probe, Vector
+from hive_mind.model.said import LISTS, names_of, texts_of
 from hive_mind.model.scores import TermStatistics
 
 CONTENT_CHARACTERS_MAX = 64_000
@@ -130,16 +131,16 @@ def malformed(assertion: Assertion) -> str:
 
 
 def _malformed_statement(statement: Statement) -> str:
-    texts = (statement.content, statement.before, statement.concept)
+    texts = texts_of(statement)
     if not statement.content.strip():
         return "there is nothing in it"
     if max(map(len, texts)) > CONTENT_CHARACTERS_MAX:
         return f"a fact, its concept and the text before it have at most {CONTENT_CHARACTERS_MAX:,} characters each"
     if len(statement.vector) > VECTOR_BYTES_MAX:
         return f"an embedding has at most {VECTOR_BYTES_MAX // 2:,} dimensions"
-    if len(statement.entities) + len(statement.labels) > NAMES_MAX:
-        return f"a fact has at most {NAMES_MAX:,} entities and labels"
-    names = (statement.said_at, statement.speaker, statement.model, *statement.entities, *statement.labels)
+    if sum(len(getattr(statement, name)) for name in LISTS) > NAMES_MAX:
+        return f"a fact has at most {NAMES_MAX:,} {' and '.join(LISTS)}"
+    names = (statement.model, *names_of(statement))
     if max(map(len, names)) > NAME_CHARACTERS_MAX:
         return f"a date, a speaker, a model, an entity or a label has at most {NAME_CHARACTERS_MAX:,} characters"
     return "" if can_travel(*texts, *names) else "text contains an unpaired surrogate"

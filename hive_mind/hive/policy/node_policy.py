@@ -15,7 +15,7 @@ from hive_mind.hive.policy.registry import DRIFT_MS, Registry
 from hive_mind.hive.policy.rights import subject_of
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings
-from hive_mind.model.erasure import Erasures, read_key, texts_of
+from hive_mind.model.erasure import Erasures, looked_through, read_key
 from hive_mind.model.evidence import Assertion, Dot, HiveFact, Sealed, Stamp
 from hive_mind.model.ids import DEFAULT_TENANT
 
@@ -118,13 +118,13 @@ class NodePolicy:
 
     def is_erased(self, assertion: Assertion) -> bool:
         """Whether an erasure means it, whenever it was said."""
-        said = [assertion.root, *texts_of(assertion.statement), assertion.statement.before]
+        said = [assertion.root, *looked_through(assertion.statement), assertion.statement.before]
         return self._is_erased(assertion.fact_id, [assertion.agent], [assertion.root], said)
 
     def is_to_be_shown(self, fact: HiveFact) -> bool:
         """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
         agents, roots = [one.agent for one in fact.provenance], [one.root for one in fact.provenance]
-        return not self._is_erased(fact.id, agents, roots, [*texts_of(fact.statement), fact.statement.before])
+        return not self._is_erased(fact.id, agents, roots, [*looked_through(fact.statement), fact.statement.before])
 
     def erasures(self) -> Mapping[str, Stamp]:
         """Keys of what is to be erased, and when each was written."""

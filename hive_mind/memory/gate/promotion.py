@@ -13,6 +13,7 @@ from hive_mind.memory.gate.instructions import instruction_in
 from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
 from hive_mind.memory.gate.small_talk import is_small_talk
 from hive_mind.model.fact import KEPT_HOME, Fact
+from hive_mind.model.said import TEXTS, names_of, texts_of
 
 _TAG = re.compile(r"<[^<>]{1,500}>")
 _WORD = re.compile(r"[^\W_]+")
@@ -51,6 +52,7 @@ class Decision:
 
 
 SHARED = Decision(True)
+_CALLED = {"content": "its text", "before": "the text before it", "concept": "its topic"}
 
 
 def decide(fact: Fact, settings: PromotionSettings) -> Decision:
@@ -115,11 +117,9 @@ def _too_bossy(fact: Fact, settings: PromotionSettings) -> str:
 
 def _travelling(fact: Fact) -> Iterable[tuple[str, str]]:
     """All that others would get to read, with what to call it."""
-    yield "its text", fact.content
-    yield "the text before it", fact.before
-    yield "its topic", fact.concept
+    yield from zip((_CALLED.get(name, f"its {name}") for name in TEXTS), texts_of(fact), strict=True)
     # Line by line, so that no two of them make a third.
-    yield "a name it mentions", "\n".join((fact.speaker, fact.said_at, *fact.entities, *fact.labels))
+    yield "a name it mentions", "\n".join(names_of(fact))
     yield "its source", "\n".join(fact.sources)
 
 

@@ -11,6 +11,7 @@ from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import Hit, Voices
+from hive_mind.model.said import said_of
 
 
 def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> list[Promotion]:
@@ -21,34 +22,19 @@ def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vect
 
 def statement_of(fact: Fact, model: str, vector: Vector | None) -> Statement:
     """What a fact says, with its vector where it has one."""
-    return Statement(
-        content=fact.content,
-        concept=fact.concept,
-        said_at=fact.said_at,
-        speaker=fact.speaker,
-        before=fact.before,
-        entities=fact.entities,
-        labels=fact.labels,
-        model="" if vector is None else model,
-        vector=b"" if vector is None else vector.astype("<f2").tobytes(),
-    )
+    if vector is None:
+        return Statement(**said_of(fact))
+    return Statement(**said_of(fact), model=model, vector=vector.astype("<f2").tobytes())
 
 
 def fact_of(found: HiveFact) -> Fact:
     """A fact of the hive as an agent's own would look."""
-    said = found.statement
     return Fact(
+        **said_of(found.statement),
         id=found.id,
-        content=said.content,
-        concept=said.concept,
         confidence=found.confidence,
         sources=tuple(dict.fromkeys(evidence.root for evidence in found.provenance)),
         learned_at_us=1000 * min((evidence.stamp.ms for evidence in found.provenance), default=0),
-        said_at=said.said_at,
-        speaker=said.speaker,
-        before=said.before,
-        entities=said.entities,
-        labels=said.labels,
         sharing=Sharing.SHARED,
     )
 

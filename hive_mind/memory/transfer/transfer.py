@@ -13,6 +13,7 @@ from hive_mind.memory.intake import NAME_CHARACTERS_MAX, STATEMENT_CHARACTERS_MA
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, episode_id, fact_id
+from hive_mind.model.said import said_of
 from hive_mind.store.base import Link
 
 Record = Fact | Episode | Link
@@ -38,8 +39,8 @@ class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fie
     said_at: NameOrNone = ""
     speaker: NameOrNone = ""
     before: Text = ""
-    entities: list[Name] = []
-    labels: list[Name] = []
+    entities: tuple[Name, ...] = ()
+    labels: tuple[Name, ...] = ()
     sharing: Sharing = Sharing.PRIVATE
     superseded_by: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
     held_back: NameOrNone = ""
@@ -111,17 +112,11 @@ def _fact(line: _FactLine) -> Fact:
     # How far a fact had gone into another hive is nothing this memory can vouch for; that it was taken back is.
     sharing = Sharing.RETRACTED if line.sharing is Sharing.RETRACTED else Sharing.PRIVATE
     return Fact(
+        **said_of(line) | {"content": content},
         id=identity,
-        content=content,
-        concept=line.concept,
         confidence=line.confidence,
         sources=tuple(dict.fromkeys(line.sources)),
         learned_at_us=line.learned_at_us,
-        said_at=line.said_at,
-        speaker=line.speaker,
-        before=line.before,
-        entities=tuple(line.entities),
-        labels=tuple(line.labels),
         sharing=sharing,
         superseded_by=line.superseded_by,
         held_back=line.held_back,

@@ -16,6 +16,7 @@ from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot
 from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.said import said_of
 
 LINE_BYTES_MAX = 4 << 20
 _PROBLEMS_SHOWN = 10
@@ -99,8 +100,8 @@ def _stamp(one: Vouched) -> Stamp:
 def _line(one: Vouched) -> _AssertionLine:
     said, assertion = one.assertion.statement, one.assertion
     return _AssertionLine(
+        **said_of(said),
         fact_id=assertion.fact_id,
-        content=said.content,
         agent=assertion.agent,
         root=assertion.root,
         confidence=assertion.confidence,
@@ -109,12 +110,6 @@ def _line(one: Vouched) -> _AssertionLine:
         ttl_ms=assertion.ttl_ms,
         expires_ms=assertion.expires_ms,
         tenant=assertion.tenant,
-        concept=said.concept,
-        said_at=said.said_at,
-        speaker=said.speaker,
-        before=said.before,
-        entities=said.entities,
-        labels=said.labels,
         model=said.model,
         vector=b64encode(said.vector).decode(),
     )
@@ -134,17 +129,7 @@ def _checked(line: bytes) -> Vouched | RegistryEntry:
 
 
 def _assertion(line: _AssertionLine) -> Assertion:
-    statement = Statement(
-        content=line.content,
-        concept=line.concept,
-        said_at=line.said_at,
-        speaker=line.speaker,
-        before=line.before,
-        entities=line.entities,
-        labels=line.labels,
-        model=line.model,
-        vector=b64decode(line.vector, validate=True),
-    )
+    statement = Statement(**said_of(line), model=line.model, vector=b64decode(line.vector, validate=True))
     stamp = _stamp_of(line.stamp)
     return Assertion(
         line.fact_id, line.agent, line.root, line.confidence, stamp, statement, line.ttl_ms, line.expires_ms, line.tenant

@@ -12,6 +12,7 @@ from hive_mind.errors import DatabaseUnreadable
 from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.said import said_of
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.generations import REPLACED, UNFINISHED, estate_of
 from hive_mind.runtime.settings import Settings
@@ -62,22 +63,15 @@ def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:
     """One for each statement; the sources it was shared for are its roots, and it is as old as the first of them."""
     found: dict[str, Fact] = {}
     for one in sorted((each.assertion for each in vouched), key=lambda assertion: assertion.stamp):
-        said, roots = one.statement, (one.root,)
         fact = found.get(one.fact_id) or Fact(
+            **said_of(one.statement),
             id=one.fact_id,
-            content=said.content,
-            concept=said.concept,
             confidence=one.confidence,
             sources=(),
             learned_at_us=one.stamp.ms * 1000,
-            said_at=said.said_at,
-            speaker=said.speaker,
-            before=said.before,
-            entities=said.entities,
-            labels=said.labels,
             sharing=Sharing.SHARED,
         )
-        sources = tuple(dict.fromkeys((*fact.sources, *roots)))
+        sources = tuple(dict.fromkeys((*fact.sources, one.root)))
         found[one.fact_id] = replace(fact, sources=sources, offered=sources)
     return list(found.values())
 
