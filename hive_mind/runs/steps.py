@@ -12,6 +12,8 @@ from hive_mind.model.dialogue import ToolCall
 from hive_mind.model.entry import Entry
 
 PREFIX = "run/"
+ENDED = "ended"
+"""what the last entry of a run that has ended says"""
 """of the streams of runs, followed by a run's id"""
 
 Outcome = Literal["accepted", "rejected", "exhausted", "failed", "cancelled"]

@@ -18,6 +18,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.steps import ENDED
 
 _log = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ class RunKeeper:
         prefix, _, rest = entry.stream.partition("/")
         if prefix == "item" and entry.kind == DECIDED:
             await self._decided(rest)
-        elif prefix == "run" and entry.kind in ("paused", "continued", "ended"):
+        elif prefix == "run" and entry.kind in ("paused", "continued", ENDED):
             await self._stop(rest)
             if entry.kind == "continued":
                 self._drive(rest)

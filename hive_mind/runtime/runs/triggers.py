@@ -105,19 +105,13 @@ class Triggers:
             self._tell(trigger, error)
         if event.id:
             ledger, stream = self._keeper.parts.ledger, _stream(trigger)
-            kept = Entry(_HEARD, event.id.encode(), self._keeper.parts.clock_ms())
-            await ledger.append(stream, await self._heard(trigger), [kept])
+            before = [head for head in await ledger.heads(stream) if head.stream == stream]
+            await ledger.drop(before, stream, [Entry(_HEARD, event.id.encode(), self._keeper.parts.clock_ms())])
 
     async def _last(self, trigger: TriggerConfig) -> str:
         """The id of the event that was heard last, "" before the first."""
-        count = await self._heard(trigger)
-        entries = await self._keeper.parts.ledger.read(_stream(trigger), max(0, count - 1))
+        entries = await self._keeper.parts.ledger.read(_stream(trigger))
         return entries[-1].body.decode() if entries else ""
-
-    async def _heard(self, trigger: TriggerConfig) -> int:
-        """How many events were kept as heard."""
-        stream = _stream(trigger)
-        return next((head.seq + 1 for head in await self._keeper.parts.ledger.heads(stream) if head.stream == stream), 0)
 
     def _tell(self, trigger: TriggerConfig, error: HiveError) -> None:
         self.trouble = f"trigger {_name(trigger)}: {error}"

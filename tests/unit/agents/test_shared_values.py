@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.shared_values import SharedValues, Values
+from hive_mind.agents.runs.shared_values import LedgerValues, SharedValues, Values
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger import memory
+from hive_mind.ledger import memory, sqlite
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.entry import Entry
 from tests.unit.agents.runs import parts_over, said, sets
 from tests.unit.runs.flow import worker
 
@@ -123,3 +125,25 @@ async def _against_a_model(writes: list[tuple[str, int, str, str]]) -> None:
     for stream in ("x", "y"):
         expected = {key: model[where, key] for key in "abc" if (where := "fleet" if key == "c" else stream, key) in model}
         assert await SharedValues("other", stream, ledger, lambda: 1).read(_SCOPES) == expected  # type: ignore[arg-type]
+
+
+def test_a_stream_is_as_long_as_its_values_and_whose_run_goes_on_writes_once(tmp_path: Path) -> None:
+    """By two processes at once, each of which drops what is old."""
+
+    async def play() -> None:
+        ledgers = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
+        here, there = (LedgerValues(ledger, "desk", lambda: 1) for ledger in ledgers)
+        await ledgers[0].append("run/going", 0, [Entry("started", b"", 1)])
+        await here.write(Values("going/p1", {"last": 0}))
+        await ledgers[0].append("run/ended", 0, [Entry("ended", b"", 1)])
+        for number in range(0, 150, 2):
+            both = [Values(f"ended/p{one}", {"last": one}) for one in (number, number + 1)]
+            await asyncio.gather(*(values.write(one) for values, one in zip((here, there), both, strict=True)))
+        assert len(await ledgers[0].read("buffer/desk")) < 100
+        await there.write(Values("ended/end", {"last": "end"}))
+        await there.write(Values("going/p1", {"last": 0}))
+        assert await here.read(["last"]) == {"last": "end"}
+        for ledger in ledgers:
+            await ledger.close()
+
+    asyncio.run(play())
