@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.budget import Budget
+from hive_mind.agents.runs.model_turn import Listen, nobody
 from hive_mind.agents.runs.run_effects import RunEffects
 from hive_mind.agents.runs.run_journal import RunJournal, checked_name, is_known
 from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
@@ -36,7 +37,7 @@ _Tasks = dict[str, "asyncio.Task[Event | None]"]
 class RunExecutor:
     """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
 
-    `tell` gets each step once it is durable; `on_text` a node and a piece of what its model says, as it comes and unkept.
+    `tell` gets each step once it is durable; `listen` says who hears what a model says, as it comes and unkept.
     """
 
     def __init__(
@@ -46,9 +47,9 @@ class RunExecutor:
         *,
         is_waiting: bool = False,
         tell: Callable[[Step], None] | None = None,
-        on_text: Callable[[str, str], None] | None = None,
+        listen: Listen = nobody,
     ) -> None:
-        self.run, self.parts, self._is_waiting, self._on_text = run, parts, is_waiting, on_text
+        self.run, self.parts, self._is_waiting, self._listen = run, parts, is_waiting, listen
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
@@ -102,14 +103,14 @@ class RunExecutor:
         """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
         files = self.parts.files(self.run, self.state.spec.identity)
         toolbox = self.parts.toolbox_of(self.run, files)
-        used = UsedCredentials(self.parts.credential)
+        used = UsedCredentials(self.parts.credential, self.parts.hidden)
         fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
         tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
         plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
         self._budget = Budget(lambda: self.state)
         delegate = partial(self._delegated, plan)
         does = RunEffects(
-            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, on_text=self._on_text
+            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, listen=self._listen
         )
         tasks: _Tasks = {}
         pending: set[str] = set()

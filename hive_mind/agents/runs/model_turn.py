@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec import json
 from msgspec.structs import replace as changed
@@ -13,7 +12,7 @@ from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.cognition.prices import usd_of
 from hive_mind.errors import ModelOutputError
-from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.llm.base import LanguageModel, OnText, Usage
 from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
 from hive_mind.runs.compaction import tokens_of
@@ -21,8 +20,14 @@ from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
 from hive_mind.runs.prompt import Surroundings, instructions, messages
 from hive_mind.runs.state import RunState
 
+Listen = Callable[[str], OnText | None]
+"""asked at each turn who listens at its node: gets each piece of what the model says there, as it comes"""
 _CHOOSE = "Choose where to go on by calling choose."
 _REPLY_TOKENS = 4_096
+
+
+def nobody(_: str) -> None:
+    """Listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,7 @@ class ModelTurns:
     tools: RunTools
     files: RunFiles
     budget: Budget
-    on_text: Callable[[str, str], None] | None = None
-    """Gets the node and a piece of what the model says there, as it comes."""
+    listen: Listen
 
     async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
         """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
@@ -73,7 +77,7 @@ class ModelTurns:
 
     async def _converse(self, turn: Turn, node: str = "") -> Reply:
         # Heard at the first try only: nothing is heard twice, and a server that can't stream is asked for all of it at once.
-        heard = [partial(self.on_text, node)] if self.on_text and node else []
+        heard = [self.listen(node)] if node else []
 
         def once() -> Awaitable[Reply]:
             return self.model.converse(turn, heard.pop() if heard else None)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
@@ -39,7 +40,10 @@ OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 @dataclass(frozen=True, slots=True)
 class RunsConfig:
-    """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none."""
+    """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none.
+
+    `hidden`: of the credentials that its process has.
+    """
 
     agent: AgentConfig
     desk: DeskConfig
@@ -47,6 +51,7 @@ class RunsConfig:
     model: str
     watch: WatchConfig
     mcp: tuple[McpConfig, ...]
+    hidden: Redaction
 
 
 class AgentRuns:
@@ -140,8 +145,8 @@ class AgentRuns:
         served = await served_tools(self._servers(), self._stack)
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
-        if self._member is not None:
-            parts = replace(parts, fleet_values=RegistryValues(agent.name, self._member))
+        shared = RegistryValues(agent.name, self._member) if self._member is not None else None
+        parts = replace(parts, fleet_values=shared, hidden=self._config.hidden)
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
         watch = self.watch = HealthWatch(self._config.watch, self._settings, agent.name, ledger, keeper, self._member)

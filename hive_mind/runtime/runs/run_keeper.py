@@ -7,6 +7,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.assigning import ASSIGNED, TASKS, task_of
@@ -19,6 +20,7 @@ from hive_mind.judge.items import DECIDED
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import ENDED
+from hive_mind.runtime.runs.saying import Saying
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ class RunKeeper:
         self._without_room: set[str] = set()
         self._own: set[str] = set()
         self._following: asyncio.Task[None] | None = None
+        self.saying = Saying()
         self.troubles: dict[str, str] = {}
         """Why a run can't go on now, by its name; it is tried again."""
 
@@ -110,7 +113,7 @@ class RunKeeper:
             while True:
                 self._again.discard(run)
                 try:
-                    await self._once(run, RunExecutor(run, self.parts))
+                    await self._once(run, RunExecutor(run, self.parts, listen=partial(self.saying.listen, run)))
                 except RunTaken as error:
                     _log.warning("%s: %s", self.parts.agent, error)
                     return
