@@ -12,7 +12,7 @@ from typing import Any
 from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, nobody
 from hive_mind.agents.runs.run_effects import RunEffects
-from hive_mind.agents.runs.run_journal import RunJournal, checked_name, is_known
+from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known
 from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
 from hive_mind.agents.runs.shared_values import check_named
@@ -22,7 +22,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
-from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Plan, ToolResult, Word
+from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Failed, Plan, ToolResult, Word
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
@@ -148,10 +148,19 @@ class RunExecutor:
             event = tasks.pop(id).result()
             if event is None:
                 pending.add(id)
-            elif steps := accepted(self.state, plan, event):
-                await self.journal.append(steps)
+            else:
+                await self._keep(plan, event)
             self._budget.release(id)
         return True
+
+    async def _keep(self, plan: Plan, event: Event) -> None:
+        """What it means; of one that is too large, that it is. A person decides then: it would be as large the next time."""
+        if steps := accepted(self.state, plan, event):
+            try:
+                await self.journal.append(steps)
+            except StepTooLarge as error:
+                if not isinstance(event, Word):
+                    await self._keep(plan, Failed(event.effect, str(error)))
 
     async def _told(self) -> bool:
         await self._changed.wait()
@@ -163,8 +172,7 @@ class RunExecutor:
             self._is_said = False
             self._words = await words_for(self.parts.ledger, self.run)
         for word in self._words:
-            if steps := accepted(self.state, plan, word):
-                await self.journal.append(steps)
+            await self._keep(plan, word)
         self._words = [word for word in self._words if word.id not in self.state.heard]
 
     def _unpaid(self, plan: Plan) -> int:

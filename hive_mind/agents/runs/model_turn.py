@@ -24,6 +24,8 @@ Listen = Callable[[str], OnText | None]
 """asked at each turn who listens at its node: gets each piece of what the model says there, as it comes"""
 _CHOOSE = "Choose where to go on by calling choose."
 _REPLY_TOKENS = 4_096
+CALLS_MAX = 100
+"""of one turn: all of them run at once"""
 
 
 def nobody(_: str) -> None:
@@ -49,6 +51,8 @@ class ModelTurns:
         told = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
         reply = await self._paid(effect.id, Turn(told, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
+        if (count := len(reply.calls)) > CALLS_MAX:
+            raise ModelOutputError(f"{self.model.name} wants {count:,} calls in one turn; at most {CALLS_MAX} are done")
         return ModelSaid(effect.id, reply, self._usd_of(reply))
 
     async def choose(self, state: RunState, effect: Choose) -> Chose:
@@ -86,8 +90,8 @@ class ModelTurns:
 
 
 def _counted(turn: Turn, reply: Reply) -> Reply:
-    """With the tokens it took: estimated where its provider does not count, since a limit would bound nothing."""
-    if reply.input_tokens or reply.output_tokens:
+    """With the tokens it took: estimated where its provider does not count, or counts backwards: a limit would bound nothing."""
+    if min(reply.input_tokens, reply.output_tokens) >= 0 < reply.input_tokens + reply.output_tokens:
         return reply
     return changed(
         reply, input_tokens=_prompt_tokens(turn) + 1, output_tokens=tokens_of([Message("assistant", reply.text, reply.calls)]) + 1
