@@ -93,6 +93,7 @@ class RunExecutor:
         check_price(spec or state.spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
         await self.journal.append([Resumed(worker)])
+        await asyncio.to_thread(self.parts.files(self.run, "").remove_halves)
 
     def listen(self) -> None:
         """Somebody said something (`say_to`): it is looked for while the run is driven."""

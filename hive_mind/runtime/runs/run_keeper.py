@@ -168,6 +168,7 @@ class RunKeeper:
             task.cancel()
             await asyncio.wait([task])
         self._own.discard(run)
+        self.troubles.pop(run, None)
 
     async def _take(self, entry: Entry) -> None:
         """A task begins one run, however often it is seen. One that can't begin is logged once."""

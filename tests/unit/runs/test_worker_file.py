@@ -42,6 +42,14 @@ def test_a_condition_is_read_with_its_file() -> None:
     assert (problem.line, problem.path) == (8, "spec.edges[0].when")
 
 
+def test_a_graph_has_a_size_and_whoever_goes_in_circles_an_end() -> None:
+    nodes = "".join(f"    - {{id: n{number}, kind: person}}\n" for number in range(501))
+    with pytest.raises(WorkerFileError, match="has more than 500 entries"):
+        worker_of(f"{HEAD}  id: w\n  entry: n0\n  nodes:\n{nodes}")
+    with pytest.raises(WorkerFileError, match="at most 10000"):
+        worker_of(f"{HEAD}  id: w\n  entry: a\n  nodes: [{{id: a, kind: person, visits: 10001}}]\n")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "kind: Goal", "{", "apiVersion: hive-mind/v9\nkind: Worker\nspec: {}"])
 def test_what_is_no_worker_is_told_and_never_anything_else_raised(text: str) -> None:
     with pytest.raises(WorkerFileError) as caught:

@@ -1,21 +1,26 @@
 """What a model or a tool gives may be of any size and shape: a run keeps it, says what is wrong with it, or asks a person.
 
-None of it may stop a run: it would be asked for, and paid for, again and again.
+None of it may stop a run: it would be asked for, and paid for, again and again. Nor may a disk that is full for a while.
 """
 
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.shared_values import Values
 from hive_mind.agents.runs.words import say_to
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.dialogue import Reply
+from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import Limits
 from hive_mind.runs.state import RunState
+from hive_mind.runtime.runs import run_keeper
+from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.functions import tool
 from tests.unit.agents.runs import driven, kept, parts_over, said, sets, story
 from tests.unit.runs.flow import worker
@@ -119,3 +124,60 @@ def test_a_word_that_no_run_could_hear_is_not_said() -> None:
         assert len((await executor.drive()).heard) == 1
 
     story(whole)
+
+
+class FullAt:
+    """A ledger whose disk is full from some append on, until there is room."""
+
+    def __init__(self, inner: Ledger, appends: int) -> None:
+        self._inner, self._left, self.has_room = inner, appends, False
+
+    async def append(self, stream: str, seq: int, entries: Sequence[Entry]) -> bool:
+        """As it does, while there is room."""
+        if self._left == 0 and not self.has_room:
+            raise BackendError("sqlite", "the disk is full")
+        self._left -= bool(self._left)
+        return await self._inner.append(stream, seq, entries)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize("appends", range(1, 8))
+def test_on_a_full_disk_a_run_stops_and_goes_on_once_there_is_room(
+    appends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What must not happen twice does not, and nothing is in trouble any more."""
+    monkeypatch.setattr(run_keeper, "_AGAIN_S", 0.0)
+    paid = []
+
+    @tool(idempotent=False)
+    async def pay() -> str:
+        """Pay."""
+        paid.append("once")
+        return "a receipt"
+
+    async def whole(ledger: Ledger) -> None:
+        full = FullAt(ledger, appends)
+        parts = parts_over(cast(Ledger, full), pay, folder=tmp_path)
+        keeper = RunKeeper(parts, worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]}))
+        await keeper.open()
+        await keeper.start(None, {}, "r")
+        await _until(lambda: bool(keeper.troubles) or not keeper.under_way)
+        full.has_room = True
+        await _until(lambda: not keeper.under_way and not keeper.troubles)
+        was_asked = [view.item.title for view in await parts.desk.open()]
+        state = await kept(ledger)
+        assert (state.outcome, was_asked) in (("accepted", []), (None, ["pay may have run: run it again?"]))
+        assert paid == ["once"]
+        await keeper.close()
+
+    story(whole)
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if holds():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it never came")
