@@ -17,6 +17,7 @@ def test_every_bundled_worker_is_right_and_can_be_written_again(name: str) -> No
     spec = worker_of(text_of(name))
     body = WorkerFile(apiVersion="hive-mind/v1", kind="Worker", spec=spec).model_dump(by_alias=True, mode="json")
     assert worker_of(yaml.safe_dump(body)).model_dump(mode="json") == spec.model_dump(mode="json")
+    assert mermaid(spec).count("-->") == len(spec.edges)
 
 
 def test_a_worker_that_does_not_come_with_the_program_is_told_with_those_that_do() -> None:
