@@ -19,6 +19,8 @@ from hive_mind.runs.steps import ENDED, PREFIX
 
 VALUES = "buffer/"
 """of the streams they are kept in"""
+NAME_CHARACTERS = 100
+"""of a stream"""
 _SET = "set"
 _DROP_EVERY = 64
 """Reading this many takes well below a millisecond."""
@@ -129,9 +131,6 @@ class SharedValues:
 
 def check_named(stream: str) -> str:
     """The name of a stream. Raises `InvalidInput` for one that is too long for a ledger."""
-    if len(stream) > _NAME_CHARACTERS or not stream.isprintable():
-        raise InvalidInput(f"the name of a stream is at most {_NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
+    if len(stream) > NAME_CHARACTERS or not stream.isprintable():
+        raise InvalidInput(f"the name of a stream is at most {NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
     return stream
-
-
-_NAME_CHARACTERS = 100

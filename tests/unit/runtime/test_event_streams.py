@@ -98,7 +98,9 @@ def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptu
         ledger = await memory.open()
         keeper = keeper_over(ledger)
         await keeper.open()
-        told = Triggers([TriggerConfig(events="http://x.example/a")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}')))
+        told = Triggers(
+            [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
+        )
         told.begin()
         await begun(ledger, 1)
         await told.close()
