@@ -34,7 +34,7 @@ LOOP = WorkerSpec.model_validate(
     {
         "id": "round",
         "entry": "count",
-        "nodes": [{"id": "count", "kind": "tool", "tool": "count", "outputs": ["number"], "visits": 1_000_000}],
+        "nodes": [{"id": "count", "kind": "tool", "tool": "count", "outputs": ["number"], "visits": ROUNDS}],
         "edges": [{"source": "count", "target": "count", "on": "condition", "when": f"output.number < {ROUNDS}"}],
         "context": "isolated",
     }

@@ -37,16 +37,17 @@ class _Place(NamedTuple):
 
 
 class Redaction:
-    """Replaces the values of some secrets; those of texts that hold none are the same objects."""
+    """Replaces the values of some secrets, and of those `beside` them; those of texts that hold none are the same objects."""
 
-    def __init__(self, secrets: Iterable[Secret]) -> None:
-        self._forms = tuple(
+    def __init__(self, secrets: Iterable[Secret], beside: "Redaction | None" = None) -> None:
+        self.forms: tuple[_Form, ...] = (beside.forms if beside else ()) + tuple(
             form for secret in secrets if (value := secret.reveal()) for form in _forms(value, reference_to(secret.name))
         )
+        """Every way to spell one of them."""
 
     def text(self, text: str) -> str:
         """The text without them."""
-        places = sorted({place for form in self._forms for place in _places(form, text)})
+        places = sorted({place for form in self.forms for place in _places(form, text)})
         return _replaced(text, places) if places else text
 
     def value(self, value: Any) -> Any:

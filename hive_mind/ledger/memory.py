@@ -48,7 +48,7 @@ class _MemoryLedger:
         """All of it or nothing, as for `append`."""
         self._refuse_if_closed()
         check_drop(stream, entries)
-        if any(len(self._streams.get(head.stream, ())) != head.seq + 1 for head in heads):
+        if any([entry.pos for entry in self._streams.get(head.stream, ())[-1:]] != [head.pos] for head in heads):
             return False
         for head in heads:
             for entry in self._streams.pop(head.stream, ()):

@@ -16,6 +16,10 @@ EdgeKind = Literal["success", "failure", "always", "condition", "model"]
 Scope = Literal["stream", "fleet"]
 """Who shares a value beside its run: the runs of one chat or trigger, or all agents of a hive."""
 
+NODES_MAX, EDGES_MAX = 500, 2_000
+"""A file is read in some seconds then, and no person reads a larger graph."""
+VISITS_MAX = 10_000
+"""A circle of tools alone has no other end than its time, and each round is some steps."""
 _Key = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 _NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="What steps, prompts and people call it.")
 
@@ -50,7 +54,7 @@ class NodeSpec(Part):
     join: Literal["", "all", "any"] = Field("", description="Where branches meet: wait for all of them, or go on with the first.")
     attempts: int = Field(3, ge=1, description="How often it is tried before it has failed.")
     turns: int = Field(50, ge=1, description="loop: turns of the model in one attempt.")
-    visits: int = Field(3, ge=1, description="How often a run may come by.")
+    visits: int = Field(3, ge=1, le=VISITS_MAX, description="How often a run may come by.")
     timeout_s: float = Field(0.0, ge=0, description="After so long it has failed; 0: never. Waiting for a person does not count.")
 
     @property
@@ -92,9 +96,11 @@ class WorkerSpec(Part):
         (), description="What it may be given, too. A tool's argument that is one of these is left out where it was not given."
     )
     entry: str = Field(description="The node to begin with.")
-    nodes: Sequence[NodeSpec] = Field(min_length=1, description="What there is to do.")
-    edges: Sequence[EdgeSpec] = Field((), description="In which order.")
-    subagents: Sequence[NodeSpec] = Field((), description="Nodes that others delegate to, with a conversation of their own.")
+    nodes: Sequence[NodeSpec] = Field(min_length=1, max_length=NODES_MAX, description="What there is to do.")
+    edges: Sequence[EdgeSpec] = Field((), max_length=EDGES_MAX, description="In which order.")
+    subagents: Sequence[NodeSpec] = Field(
+        (), max_length=NODES_MAX, description="Nodes that others delegate to, with a conversation of their own."
+    )
     planner: str = Field("", description="The node that makes a new plan when a judge says REPLAN.")
     replans: int = Field(2, ge=0, description="How often.")
     context: Literal["continuous", "isolated"] = Field(

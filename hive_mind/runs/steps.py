@@ -13,6 +13,8 @@ from hive_mind.model.entry import Entry
 
 PREFIX = "run/"
 """of the streams of runs, followed by a run's id"""
+ENDED = "ended"
+"""what the last entry of a run that has ended says"""
 
 Outcome = Literal["accepted", "rejected", "exhausted", "failed", "cancelled"]
 Values = Mapping[str, Any]

@@ -5,12 +5,17 @@ not happen twice, unless whoever named the server says otherwise. A child sees t
 """
 
 import asyncio
-from collections.abc import Sequence
+import logging
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TextIO
 
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client import Transport
+from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, ContentBlock
 from mcp.types import Tool as ServedTool
 
@@ -22,6 +27,9 @@ from hive_mind.tools.base import McpServer, Tool, ToolContext
 _BEGIN_S = 30.0
 _CALL_S = timedelta(minutes=5).total_seconds()
 _DESCRIPTION_CHARACTERS = 2_000
+_LINE_BYTES_MAX = 1 << 16
+
+_log = logging.getLogger(__name__)
 
 
 class McpTools:
@@ -58,7 +66,10 @@ class McpTools:
 
     async def _hold(self) -> None:
         """The connection belongs to one task: it is opened and closed in it, whoever calls in between."""
-        async with Client(_reached(self._server), read_timeout_seconds=_CALL_S) as client:
+        async with (
+            _log_of(self._server.name) as log,
+            Client(_reached(self._server, log), read_timeout_seconds=_CALL_S) as client,
+        ):
             self._client = client
             self.tools = [self._tool(one) for one in await _listed(client)]
             self._ready.set()
@@ -98,11 +109,37 @@ async def open(server: McpServer) -> McpTools:
     return found
 
 
-def _reached(server: McpServer) -> StdioServerParameters | str:
+def _reached(server: McpServer, log: TextIO) -> Transport | str:
     if server.url:
         return server.url
     program, *arguments = server.command
-    return StdioServerParameters(command=program, args=arguments, env=dict(server.env))
+    return stdio_client(StdioServerParameters(command=program, args=arguments, env=dict(server.env)), log)
+
+
+class _Lines(asyncio.Protocol):
+    """What a server writes to its standard error, as lines of our log: there nobody reads what must not be read."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._rest = name, b""
+
+    def data_received(self, data: bytes) -> None:
+        """Cut anywhere; a line without an end is told in pieces."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > _LINE_BYTES_MAX:
+            lines, self._rest = [*lines, self._rest], b""
+        for line in filter(None, lines):
+            _log.info("mcp:%s: %s", self._name, line.decode("utf-8", "replace").rstrip())
+
+
+@asynccontextmanager
+async def _log_of(name: str) -> AsyncIterator[TextIO]:
+    reading, writing = os.pipe()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: _Lines(name), os.fdopen(reading, "rb", 0))
+    try:
+        with os.fdopen(writing, "w", encoding="utf-8") as log:
+            yield log
+    finally:
+        transport.close()
 
 
 async def _listed(client: Client) -> list[ServedTool]:

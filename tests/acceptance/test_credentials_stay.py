@@ -1,8 +1,13 @@
-"""After a busy use the value of a credential is in no file, log, argument or environment, and yet it was used."""
+"""After a busy use the value of a credential is in no file, log, argument or environment, and yet it was used.
+
+The only exception is the environment of the one server of tools that needs it. That one says it, too, as does the model.
+"""
 
 import base64
 import json
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,21 +23,48 @@ pytestmark = pytest.mark.slow
 __all__ = ["command"]
 
 # The first as a server may repeat it, where it says which error it was.
-MODEL_KEY, TOKEN = "sk0sw0rdfish7", "t0ken/of\nben"
-VALUES = {"model-key": MODEL_KEY, "bens-token": TOKEN}
+MODEL_KEY, TOKEN, TICKETS = "sk0sw0rdfish7", "t0ken/of\nben", "t1ckets&more"
+VALUES = {"model-key": MODEL_KEY, "bens-token": TOKEN, "tickets": TICKETS}
 # More than are asked for.
 REQUESTS_MAX = 500
+SERVER = Path(__file__).parents[1] / "servers" / "mcp_server.py"
+
+
+def worker(id: str, *nodes: dict[str, object]) -> str:
+    """A worker whose nodes are passed one after the other."""
+    names = [str(node["id"]) for node in nodes]
+    edges = [{"source": source, "target": target} for source, target in pairwise(names)]
+    spec = {"id": id, "entry": names[0], "nodes": nodes, "edges": edges}
+    return json.dumps({"apiVersion": "hive-mind/v1", "kind": "Worker", "spec": spec})
+
+
+WORKERS = {
+    "talk": worker("talk", {"id": "talk", "prompt": "Say it.", "outputs": ["said"], "attempts": 1}),
+    "sign": worker(
+        "sign",
+        {"id": "sign", "kind": "tool", "tool": "mcp:tickets/sign_in", "outputs": ["as"]},
+        {"id": "fail", "kind": "tool", "tool": "mcp:tickets/sign_out", "outputs": ["gone"], "attempts": 1},
+    ),
+    "look": worker("look", {"id": "look", "kind": "tool", "tool": "mcp:plain/environment", "outputs": ["seen"]}),
+}
+RUN_BY = {"ada": "talk", "ben": "sign", "cleo": "look"}
 
 
 def manifest(url: str) -> str:
-    """One agent reads by a model with a key, another finds a token among its variables."""
+    """One agent has a model with a key, one a token among its variables and tools that need another, one tools that need none."""
+    served = [sys.executable, str(SERVER)]
     spec = {
         "topology": "flat",
         "agents": [
-            {"name": "ada", "model": "openai:tiny"},
-            {"name": "ben", "env": {"BENS_TOKEN": "${credential:bens-token}", "PLAIN": "yes"}},
+            {"name": "ada", "model": "openai:tiny", "worker": "talk.yaml"},
+            {"name": "ben", "worker": "sign.yaml", "env": {"BENS_TOKEN": "${credential:bens-token}", "PLAIN": "yes"}},
+            {"name": "cleo", "worker": "look.yaml"},
         ],
         "llm": {"url": url, "key": "${credential:model-key}"},
+        "mcp": [
+            {"name": "tickets", "command": [*served, "tickets"], "env": {"TICKETS": "${credential:tickets}"}},
+            {"name": "plain", "command": [*served, "plain"]},
+        ],
         "embedding": {"kind": "none"},
     }
     return json.dumps({"apiVersion": "hive-mind/v1", "kind": "Hive", "metadata": {"name": "town"}, "spec": spec})
@@ -48,16 +80,21 @@ def files_with_a_value(folder: Path) -> list[str]:
     return [f"{path}: {form!r}" for path, body in held for form in spellings() if form in body]
 
 
-def everything_about(process: psutil.Process) -> Iterator[str]:
+def everything_about(process: psutil.Process) -> Iterator[tuple[str, str]]:
     """What others can see of a process and of what it has started."""
     for one in (process, *process.children(recursive=True)):
-        yield from one.cmdline()
-        yield from one.environ().values()
+        yield from ((one.cmdline()[-1], text) for text in (*one.cmdline(), *one.environ().values()))
 
 
 def processes_with_a_value(home: Path) -> list[str]:
-    seen = ((one.pid, text) for one in processes_of(home) for text in everything_about(one))
-    return [f"{pid}: {text}" for pid, text in seen if any(form.decode() in text for form in spellings())]
+    """The last word of the command line of each, with what has it."""
+    return sorted(
+        f"{which}: {text}" for one in processes_of(home) for which, text in everything_about(one) if shows_a_value(text)
+    )
+
+
+def shows_a_value(text: str) -> bool:
+    return any(form.decode() in text for form in spellings())
 
 
 def test_values_are_used_and_stay_nowhere(command: HiveMind, tmp_path: Path) -> None:
@@ -67,9 +104,13 @@ def test_values_are_used_and_stay_nowhere(command: HiveMind, tmp_path: Path) -> 
     done: list[Ended] = [command("credentials", "set", name, stdin=value) for name, value in VALUES.items()]
     with OpenAICompatibleServer(refusals) as server:
         town.write_text(manifest(server.base_url))
+        for name, text in WORKERS.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
         done += [command("apply", "-f", town, *LIMIT), command("learn", notes, "--agent", "ben")]
         done += [command("ask", "When does the ferry leave?", "--agent", name) for name in ("ada", "ben")]
         refused = command("learn", notes, "--agent", "ada")
+        done += [command("run", "--agent", name, "--name", run, "-o", "json") for name, run in RUN_BY.items()]
+        done += [command("runs", *words) for name, run in RUN_BY.items() for words in (("why", run, "--agent", name),)]
         done += [command(*words) for words in (("status", "-o", "json"), ("plan", "-f", town), ("get", "events"))]
         done += [
             command("describe", "agent", "ada"),
@@ -81,11 +122,19 @@ def test_values_are_used_and_stay_nowhere(command: HiveMind, tmp_path: Path) -> 
         assert [one.err for one in done if one.code != 0] == []
         assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {MODEL_KEY}"}
         assert len(processes_of(command.home)) >= 2
-        assert processes_with_a_value(command.home) == []
+        assert processes_with_a_value(command.home) == [f"tickets: {TICKETS}"]
         assert files_with_a_value(tmp_path) == []
         done += [command("rollout", "restart", *LIMIT), command("delete", "--yes", *LIMIT)]
+    done += [command("facts", "export", tmp_path / f"{name}.jsonl", "--agent", name) for name in RUN_BY]
+    done += [command("inbox", "list", "--agent", name, "-o", "json") for name in RUN_BY]
+    assert [one.err for one in done if one.code != 0] == []
+    journals = {name: (command.home / "agents" / name / "ledger.sqlite").read_bytes() for name in RUN_BY}
+    assert b"HTTP 401 (${credential:model-key})" in journals["ada"]
+    assert b"signed in with ${credential:tickets}" in journals["ben"]
     assert "quoted instead of reasoned" in (log := "".join(path.read_text() for path in command.home.rglob("*.log")))
     assert "HTTP 401 (${credential:model-key}): the API key is missing or wrong" in log
+    assert "mcp:tickets: " in log
+    assert "${credential:tickets}" in log
     assert "HTTP 401 (${credential:model-key}): the API key is missing or wrong" in refused.out + refused.err
     assert files_with_a_value(tmp_path) == []
     assert [one for one in done for form in spellings() if form.decode() in one.out + one.err] == []

@@ -266,14 +266,14 @@ class RunStorm(FleetStorm):
                 await asyncio.sleep(_POLL_S)
 
     def _decision(self, view: ItemView) -> Decision:
-        """Whoever pays is asked for the receipt: what is paid is not paid again."""
+        """What is paid is not paid again: its receipt is, as the till gives it, what the call came to."""
         id, told = view.item.id, str(view.item.context)
         if view.item.kind != "tool":
             answer = "yes" if view.item.agent in KEEPERS else "leave" if STALLED.partition("/")[0] in told else "resume"
             return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga", edit=answer)
         run = view.item.subject.partition("/")[0]
         if self._till.exists() and run in self._till.read_text("utf-8").splitlines():
-            return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga", edit=f"paid for {run}")
+            return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga", edit={"result": f"paid for {run}"})
         self._report.words[run] += 1
         return Decision(item=id, action=JudgmentAction.ACCEPT, by="olga")
 

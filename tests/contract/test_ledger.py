@@ -344,6 +344,8 @@ def test_a_stream_may_take_its_own_place(with_ledger: Run) -> None:
         assert await ledger.drop([heads["run/b"]], "run/b", [step("both")])
         assert await bodies(ledger, "run/b") == ["both"]
         assert await ledger.append("run/b", 1, [step("more")])
+        assert not await ledger.drop([heads["run/b"]], "run/b", [step("as long as before, and not what was")])
+        assert await bodies(ledger, "run/b") == ["both", "more"]
 
     with_ledger(scenario)
 

@@ -32,6 +32,18 @@ def environment() -> list[str]:
 
 
 @server.tool()
+def sign_in() -> str:
+    """Say more than one should."""
+    return f"signed in with {os.environ['TICKETS']}"
+
+
+@server.tool()
+def sign_out() -> str:
+    """Fail, and say as much."""
+    raise ValueError(f"nobody is {sign_in()}")
+
+
+@server.tool()
 def crash() -> str:
     """End the server."""
     os._exit(1)

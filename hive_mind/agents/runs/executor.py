@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.budget import Budget
+from hive_mind.agents.runs.model_turn import Listen, nobody
 from hive_mind.agents.runs.run_effects import RunEffects
-from hive_mind.agents.runs.run_journal import RunJournal, checked_name, is_known
+from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known
 from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
 from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
 from hive_mind.agents.runs.shared_values import check_named
@@ -21,7 +22,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
-from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Plan, ToolResult, Word
+from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Failed, Plan, ToolResult, Word
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
 from hive_mind.runs.spec import WorkerSpec, sub_agent
@@ -36,7 +37,7 @@ _Tasks = dict[str, "asyncio.Task[Event | None]"]
 class RunExecutor:
     """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
 
-    `tell` gets each step once it is durable; `on_text` a node and a piece of what its model says, as it comes and unkept.
+    `tell` gets each step once it is durable; `listen` says who hears what a model says, as it comes and unkept.
     """
 
     def __init__(
@@ -46,9 +47,9 @@ class RunExecutor:
         *,
         is_waiting: bool = False,
         tell: Callable[[Step], None] | None = None,
-        on_text: Callable[[str, str], None] | None = None,
+        listen: Listen = nobody,
     ) -> None:
-        self.run, self.parts, self._is_waiting, self._on_text = run, parts, is_waiting, on_text
+        self.run, self.parts, self._is_waiting, self._listen = run, parts, is_waiting, listen
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
         self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
@@ -92,6 +93,7 @@ class RunExecutor:
         check_price(spec or state.spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
         await self.journal.append([Resumed(worker)])
+        await asyncio.to_thread(self.parts.files(self.run, "").remove_halves)
 
     def listen(self) -> None:
         """Somebody said something (`say_to`): it is looked for while the run is driven."""
@@ -102,14 +104,14 @@ class RunExecutor:
         """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
         files = self.parts.files(self.run, self.state.spec.identity)
         toolbox = self.parts.toolbox_of(self.run, files)
-        used = UsedCredentials(self.parts.credential)
+        used = UsedCredentials(self.parts.credential, self.parts.hidden)
         fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
         tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
         plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
         self._budget = Budget(lambda: self.state)
         delegate = partial(self._delegated, plan)
         does = RunEffects(
-            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, on_text=self._on_text
+            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, listen=self._listen
         )
         tasks: _Tasks = {}
         pending: set[str] = set()
@@ -147,10 +149,19 @@ class RunExecutor:
             event = tasks.pop(id).result()
             if event is None:
                 pending.add(id)
-            elif steps := accepted(self.state, plan, event):
-                await self.journal.append(steps)
+            else:
+                await self._keep(plan, event)
             self._budget.release(id)
         return True
+
+    async def _keep(self, plan: Plan, event: Event) -> None:
+        """What it means; of one that is too large, that it is. A person decides then: it would be as large the next time."""
+        if steps := accepted(self.state, plan, event):
+            try:
+                await self.journal.append(steps)
+            except StepTooLarge as error:
+                if not isinstance(event, Word):
+                    await self._keep(plan, Failed(event.effect, str(error)))
 
     async def _told(self) -> bool:
         await self._changed.wait()
@@ -162,8 +173,7 @@ class RunExecutor:
             self._is_said = False
             self._words = await words_for(self.parts.ledger, self.run)
         for word in self._words:
-            if steps := accepted(self.state, plan, word):
-                await self.journal.append(steps)
+            await self._keep(plan, word)
         self._words = [word for word in self._words if word.id not in self.state.heard]
 
     def _unpaid(self, plan: Plan) -> int:

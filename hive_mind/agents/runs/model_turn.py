@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec import json
 from msgspec.structs import replace as changed
@@ -13,7 +12,7 @@ from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.cognition.prices import usd_of
 from hive_mind.errors import ModelOutputError
-from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.llm.base import LanguageModel, OnText, Usage
 from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
 from hive_mind.runs.compaction import tokens_of
@@ -21,8 +20,16 @@ from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
 from hive_mind.runs.prompt import Surroundings, instructions, messages
 from hive_mind.runs.state import RunState
 
+Listen = Callable[[str], OnText | None]
+"""asked at each turn who listens at its node: gets each piece of what the model says there, as it comes"""
 _CHOOSE = "Choose where to go on by calling choose."
 _REPLY_TOKENS = 4_096
+CALLS_MAX = 100
+"""of one turn: all of them run at once"""
+
+
+def nobody(_: str) -> None:
+    """Listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,7 @@ class ModelTurns:
     tools: RunTools
     files: RunFiles
     budget: Budget
-    on_text: Callable[[str, str], None] | None = None
-    """Gets the node and a piece of what the model says there, as it comes."""
+    listen: Listen
 
     async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
         """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
@@ -45,6 +51,8 @@ class ModelTurns:
         told = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
         reply = await self._paid(effect.id, Turn(told, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
+        if (count := len(reply.calls)) > CALLS_MAX:
+            raise ModelOutputError(f"{self.model.name} wants {count:,} calls in one turn; at most {CALLS_MAX} are done")
         return ModelSaid(effect.id, reply, self._usd_of(reply))
 
     async def choose(self, state: RunState, effect: Choose) -> Chose:
@@ -73,7 +81,7 @@ class ModelTurns:
 
     async def _converse(self, turn: Turn, node: str = "") -> Reply:
         # Heard at the first try only: nothing is heard twice, and a server that can't stream is asked for all of it at once.
-        heard = [partial(self.on_text, node)] if self.on_text and node else []
+        heard = [self.listen(node)] if node else []
 
         def once() -> Awaitable[Reply]:
             return self.model.converse(turn, heard.pop() if heard else None)
@@ -82,8 +90,8 @@ class ModelTurns:
 
 
 def _counted(turn: Turn, reply: Reply) -> Reply:
-    """With the tokens it took: estimated where its provider does not count, since a limit would bound nothing."""
-    if reply.input_tokens or reply.output_tokens:
+    """With the tokens it took: estimated where its provider does not count, or counts backwards: a limit would bound nothing."""
+    if min(reply.input_tokens, reply.output_tokens) >= 0 < reply.input_tokens + reply.output_tokens:
         return reply
     return changed(
         reply, input_tokens=_prompt_tokens(turn) + 1, output_tokens=tokens_of([Message("assistant", reply.text, reply.calls)]) + 1

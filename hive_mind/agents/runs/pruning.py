@@ -19,9 +19,8 @@ from hive_mind.agents.runs.words import WORDS
 from hive_mind.judge.items import stream_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry, Head
-from hive_mind.runs.steps import PREFIX, Ended, step_of
+from hive_mind.runs.steps import ENDED, PREFIX, Ended, step_of
 
-_ENDED = "ended"
 _ITEMS = ("tool", "question")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -39,7 +38,7 @@ class OldRun:
 async def old_runs(ledger: Ledger, before_ms: int, keep: int = 0) -> list[OldRun]:
     """Runs that ended before then, the oldest first; the `keep` that ended last stay. Raises what a ledger raises."""
     heads = await ledger.heads(PREFIX)
-    ended = [await _old(ledger, head, heads) for head in heads if head.kind == _ENDED and "." not in head.stream]
+    ended = [await _old(ledger, head, heads) for head in heads if head.kind == ENDED and "." not in head.stream]
     newest_first = sorted(ended, key=lambda one: (-one.ended_ms, one.run))
     return [one for one in reversed(newest_first[keep:]) if one.ended_ms < before_ms]
 
@@ -72,7 +71,7 @@ async def _old(ledger: Ledger, head: Head, heads: Sequence[Head]) -> OldRun:
 async def _heads_of(ledger: Ledger, run: str) -> list[Head]:
     """Its steps, those of its sub-agents, and what was said to it."""
     steps = [head for head in await ledger.heads(PREFIX + run) if head.stream.removeprefix(PREFIX).partition(".")[0] == run]
-    is_ended = any(head.stream == PREFIX + run and head.kind == _ENDED for head in steps)
+    is_ended = any(head.stream == PREFIX + run and head.kind == ENDED for head in steps)
     return [*steps, *(head for head in await ledger.heads(WORDS + run) if head.stream == WORDS + run)] if is_ended else []
 
 

@@ -1,12 +1,11 @@
 """Doing what a run wants: each effect becomes the event that tells what came of it. None: it waits for somebody else."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Protocol
 
 from hive_mind.agents.judging.hybrid_judge import JudgedTurn
 from hive_mind.agents.runs.budget import Budget
-from hive_mind.agents.runs.model_turn import ModelTurns
+from hive_mind.agents.runs.model_turn import Listen, ModelTurns
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
@@ -48,12 +47,12 @@ class RunEffects:
         budget: Budget,
         *,
         is_waiting: bool,
-        on_text: Callable[[str, str], None] | None = None,
+        listen: Listen,
     ) -> None:
         self._run, self._parts, self._tools, self._files = run, parts, tools, files
         self._delegate, self._is_waiting = delegate, is_waiting
         self._desk = parts.desk
-        self._turns = ModelTurns(parts, parts.model, tools, files, budget, on_text) if parts.model else None
+        self._turns = ModelTurns(parts, parts.model, tools, files, budget, listen) if parts.model else None
 
     async def perform(self, effect: e.Effect, state: RunState) -> e.Event | None:
         """The event. Raises what ledger and disk raise."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
 from hive_mind.runs.fold import fold, folded
 from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.state import RunState
@@ -20,6 +20,10 @@ _JUDGEMENTS_TOLD = 5
 
 class RunTaken(HiveError):
     """Another process goes on with this run."""
+
+
+class StepTooLarge(InvalidInput):
+    """What came of an effect is more than a ledger keeps; nothing of it is kept."""
 
 
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -52,9 +56,11 @@ class RunJournal:
         return self.state
 
     async def append(self, steps: Sequence[Step]) -> None:
-        """Keep these, all or none; durable when it returns. Raises `RunTaken` where another process was first."""
+        """Keep these, all or none; durable when it returns. Raises `StepTooLarge`, and `RunTaken` where another was first."""
         now_ms = self._clock_ms()
         entries = [entry_of(step, now_ms) for step in steps]
+        if (size := max((len(entry.body) for entry in entries), default=0)) > BODY_MAX_BYTES:
+            raise StepTooLarge(f"a step of {size:,} bytes can't be kept: at most {BODY_MAX_BYTES:,}")
         if not await self._ledger.append(PREFIX + self.run, self.state.seq, entries):
             raise RunTaken(f"another process goes on with run {self.run}")
         for entry in entries:

@@ -10,8 +10,10 @@ from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgeProtocol
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_journal import wall_clock_ms
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
+from hive_mind.agents.tools.used_credentials import NOTHING
 from hive_mind.cognition.prices import usd_of
 from hive_mind.credentials.base import Secret
+from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel, Usage
@@ -38,6 +40,8 @@ class RunParts:
     judges: Mapping[str, JudgeProtocol] = field(default_factory=dict)
     retry: RetrySettings = field(default_factory=RetrySettings)
     credential: Callable[[str], Secret | None] = lambda _: None
+    hidden: Redaction = NOTHING
+    """Of credentials that a model's client or a server of tools has: either may say them."""
     fleet_values: FleetValues | None = None
     """None: the agent belongs to no hive."""
     clock_ms: Callable[[], int] = wall_clock_ms

@@ -136,10 +136,14 @@ class RunTools:
         if key not in node.may_write:
             allowed = ", ".join(sorted(node.may_write)) or "none"
             return _error(f"{node.id} may not set {key!r}; it may set: {allowed}")
-        if key in self.fleet_keys and (size := len(msgspec.json.encode(plain(given["value"])))) > FLEET_BYTES_MAX:
+        try:
+            value = _keepable(given["value"])
+        except (InvalidInput, TypeError, ValueError, RecursionError) as error:
+            return _error(f"{key} can't be kept: {error}")
+        if key in self.fleet_keys and (size := len(msgspec.json.encode(value))) > FLEET_BYTES_MAX:
             return _error(f"{key} has {size:,} bytes, and what the whole fleet shares at most {FLEET_BYTES_MAX:,}; be shorter")
-        self.files.remember_output(key, given["value"])
-        return ToolResult(f"{key} is set", outputs={key: given["value"]})
+        self.files.remember_output(key, value)
+        return ToolResult(f"{key} is set", outputs={key: value})
 
 
 def _keepable(value: Any) -> Any:
@@ -166,4 +170,5 @@ def _delegate(node: NodeSpec) -> ToolSpec:
 
 
 def _error(text: str) -> ToolResult:
-    return ToolResult(text, is_error=True)
+    """As it is, but for one that is longer than any result that is shown."""
+    return ToolResult(shown("", text, ""), is_error=True)

@@ -5,6 +5,7 @@ what it wrote, and does not write it again over what others wrote since.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import msgspec
@@ -14,10 +15,15 @@ from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import Scope
+from hive_mind.runs.steps import ENDED, PREFIX
 
 VALUES = "buffer/"
 """of the streams they are kept in"""
+NAME_CHARACTERS = 100
+"""of a stream"""
 _SET = "set"
+_DROP_EVERY = 64
+"""Reading this many takes well below a millisecond."""
 
 
 class Values(Struct, frozen=True):
@@ -40,7 +46,7 @@ class FleetValues(Protocol):
 
 
 class LedgerValues:
-    """Of one stream of an agent, in its ledger. Reading takes time with the number of times that something was written."""
+    """Of one stream of an agent, in its ledger. What others wrote over is dropped, so a stream is as long as it has values."""
 
     def __init__(self, ledger: Ledger, name: str, clock_ms: Callable[[], int]) -> None:
         self._ledger, self._stream, self._clock_ms = ledger, VALUES + name, clock_ms
@@ -59,8 +65,38 @@ class LedgerValues:
             before = await self._written()
             if any(one.by == written.by for one in before):
                 return
-            if await self._ledger.append(self._stream, len(before), [entry]):
-                return
+            if await self._appended(len(before), entry):
+                break
+        # False where somebody wrote meanwhile.
+        while (len(before) + 1) % _DROP_EVERY == 0 and not await self._drop_old():
+            pass
+
+    async def _appended(self, seq: int, entry: Entry) -> bool:
+        """False where somebody wrote meanwhile, or dropped what was old."""
+        try:
+            return await self._ledger.append(self._stream, seq, [entry])
+        except InvalidInput:
+            if len(await self._ledger.read(self._stream)) < seq:
+                return False
+            raise
+
+    async def _drop_old(self) -> bool:
+        """All but the last of each key, and the names of runs that may still ask whether they wrote."""
+        heads = [head for head in await self._ledger.heads(self._stream) if head.stream == self._stream]
+        entries = await self._ledger.read(self._stream)
+        written = [msgspec.json.decode(entry.body, type=Values) for entry in entries]
+        last = {key: one.by for one in written for key in one.values}
+        going_on = await self._going_on()
+        kept = []
+        for entry, one in zip(entries, written, strict=True):
+            values = {key: value for key, value in one.values.items() if last[key] == one.by}
+            if values or one.by.partition("/")[0] in going_on:
+                kept.append(replace(entry, body=msgspec.json.encode(Values(one.by, values))))
+        return len(kept) == len(entries) or await self._ledger.drop(heads, self._stream, kept)
+
+    async def _going_on(self) -> set[str]:
+        """Runs that have not ended."""
+        return {head.stream.removeprefix(PREFIX) for head in await self._ledger.heads(PREFIX) if head.kind != ENDED}
 
     async def _written(self) -> list[Values]:
         return [msgspec.json.decode(entry.body, type=Values) for entry in await self._ledger.read(self._stream)]
@@ -95,9 +131,6 @@ class SharedValues:
 
 def check_named(stream: str) -> str:
     """The name of a stream. Raises `InvalidInput` for one that is too long for a ledger."""
-    if len(stream) > _NAME_CHARACTERS or not stream.isprintable():
-        raise InvalidInput(f"the name of a stream is at most {_NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
+    if len(stream) > NAME_CHARACTERS or not stream.isprintable():
+        raise InvalidInput(f"the name of a stream is at most {NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
     return stream
-
-
-_NAME_CHARACTERS = 100

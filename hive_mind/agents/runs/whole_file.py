@@ -7,6 +7,9 @@ from pathlib import Path
 
 from hive_mind.private import private_folder
 
+BEGUN = "."
+"""how the name of one begins that is not whole yet"""
+
 
 def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda: True) -> bool:
     """Durable when it returns. False, and the file as it was, where it is not wanted any more once it could be there.
@@ -14,7 +17,7 @@ def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda:
     Raises `OSError`.
     """
     private_folder(path.parent)
-    descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=".")
+    descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=BEGUN)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)

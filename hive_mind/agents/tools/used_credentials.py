@@ -6,14 +6,16 @@ from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import InvalidInput
 
+NOTHING = Redaction(())
+
 
 class UsedCredentials:
-    """Of one run, in one process. `get` looks one up; None where it is not set."""
+    """Of one run, in one process. `get` looks one up; None where it is not set. `known`: what its surroundings use."""
 
-    def __init__(self, get: Callable[[str], Secret | None] = lambda _: None) -> None:
-        self._get = get
+    def __init__(self, get: Callable[[str], Secret | None] = lambda _: None, known: Redaction = NOTHING) -> None:
+        self._get, self._known = get, known
         self._used: dict[str, Secret] = {}
-        self.hidden = Redaction(())
+        self.hidden = known
         """Takes their values out of texts and plain data."""
 
     def take(self, name: str) -> Secret:
@@ -22,5 +24,5 @@ class UsedCredentials:
         if found is None:
             raise InvalidInput(f"there is no credential {name!r}: hive-mind credentials set {name}")
         self._used[name] = found
-        self.hidden = Redaction(self._used.values())
+        self.hidden = Redaction(self._used.values(), self._known)
         return found

@@ -17,6 +17,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.cli.runs.run_shown import Teller
     from hive_mind.tools.base import McpServer
 
 _EPILOG = examples(
@@ -96,8 +97,8 @@ async def run(
     async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
-        told = teller(output)
-        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=told, on_text=told and told.words)
+        teller = teller_for(output)
+        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller.tell, listen=teller.listen)
         await executor.start(spec, given, stream=stream)
         await driven(executor, agent, output)
 
@@ -116,11 +117,11 @@ async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
         raise typer.Exit(FAILED)
 
 
-def teller(output: Format) -> Any:
+def teller_for(output: Format) -> "Teller":
     """What tells each step as it comes, for people."""
     from hive_mind.cli.runs.run_shown import Teller
 
-    return Teller() if output is Format.TEXT else None
+    return Teller(is_silent=output is not Format.TEXT)
 
 
 def inputs_of(given: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What people see of a run: its steps as they come, where it is, what it came to, and why."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.runs.run_documents import document_of
@@ -20,36 +21,63 @@ _VALUE_CHARACTERS = 200
 class Teller:
     """One line, on stderr, for each step that somebody who waits wants to know."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_silent: bool) -> None:
+        self._is_silent = is_silent
         self._nodes: dict[str, str] = {}
         self._speaking = ""
 
-    def __call__(self, step: s.Step) -> None:
-        """Tell it, if it is news."""
+    def tell(self, step: s.Step) -> None:
+        """A step, if it is news."""
         was_heard = bool(self._speaking)
-        self._end_line()
+        self.end_line()
         if was_heard and isinstance(step, s.Replied) and not step.calls:
             return
         if line := step_told(step, self._nodes):
-            say(line, style="dim")
+            self.line(line)
 
-    @property
-    def words(self) -> Callable[[str, str], None] | None:
+    def line(self, text: str) -> None:
+        """A line of its own."""
+        self.end_line()
+        if not self._is_silent:
+            say(text, style="dim")
+
+    def listen(self, node: str) -> Callable[[str], None] | None:
         """What shows a model's words as they come; None where nobody watches."""
-        return self._word if sys.stderr.isatty() else None
+        return partial(self._word, node) if sys.stderr.isatty() and not self._is_silent else None
 
     def _word(self, node: str, text: str) -> None:
         if node != self._speaking:
-            self._end_line()
+            self.end_line()
             sys.stderr.write(f"{node}: ")
         self._speaking = node
         sys.stderr.write("\n".join(map(printable, text.split("\n"))))
         sys.stderr.flush()
 
-    def _end_line(self) -> None:
+    def end_line(self) -> None:
+        """What is said next begins a line."""
         if self._speaking:
             sys.stderr.write("\n")
         self._speaking = ""
+
+
+class Heard:
+    """Tells what models say, each word once."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+        self._told: dict[str, tuple[int, int]] = {}
+        """By node: the turn, and how much of it."""
+
+    def tell(self, saying: Iterable[Mapping[str, Any]]) -> None:
+        """What is new of it."""
+        for one in saying:
+            turn, told = self._told.get(one["node"], (one["turn"], 0))
+            if turn != one["turn"]:
+                self._teller.end_line()
+                told = 0
+            if (new := one["text"][told:]) and (hear := self._teller.listen(one["node"])):
+                hear(new)
+            self._told[one["node"]] = one["turn"], len(one["text"])
 
 
 def step_told(step: s.Step, nodes: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
 from hive_mind.cli.running import command
-from hive_mind.cli.runs.run import Mcp, Wait, driven, servers_of, teller
+from hive_mind.cli.runs.run import Mcp, Wait, driven, servers_of, teller_for
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
@@ -160,8 +160,8 @@ async def resume(
             await look_on(running, run, output, is_waiting=wait)
             return
     async with open_goal_seeking(settings_for(home, embed, model), agent, mcp=servers_of(mcp or ())) as opened:
-        told = teller(output)
-        executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=told, on_text=told and told.words)
+        teller = teller_for(output)
+        executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=teller.tell, listen=teller.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
         await driven(executor, agent, output)
 

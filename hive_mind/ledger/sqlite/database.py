@@ -46,6 +46,7 @@ _COLUMNS = "pos, CAST(stream AS BLOB), seq, at_ms, CAST(kind AS BLOB), CAST(body
 _READ = f"SELECT {_COLUMNS} FROM entry WHERE stream = ? AND seq >= ? ORDER BY seq"  # noqa: S608 - no value in it
 _PAGE = f"SELECT {_COLUMNS} FROM entry WHERE pos > ? AND pos <= ? ORDER BY pos"  # noqa: S608 - no value in it
 _LENGTH = "SELECT COALESCE(MAX(seq), -1) + 1 FROM entry WHERE stream = ?"
+_END = "SELECT pos FROM entry WHERE stream = ? ORDER BY seq DESC LIMIT 1"
 _LAST = "SELECT COALESCE(MAX(pos), 0) FROM entry"
 _DROP = "DELETE FROM entry WHERE stream = ?"
 _INSERT = "INSERT INTO entry VALUES (?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT), ?, ?)"
@@ -192,7 +193,7 @@ def _length(connection: Connection, stream: str) -> int:
 
 
 def _drop(connection: Connection, heads: Sequence[Head]) -> bool:
-    if any(_length(connection, head.stream) != head.seq + 1 for head in heads):
+    if any(connection.execute(_END, (head.stream,)).fetchone() != (head.pos,) for head in heads):
         return False
     connection.executemany(_DROP, [(head.stream,) for head in heads])
     return True

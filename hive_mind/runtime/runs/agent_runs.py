@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
@@ -42,7 +43,7 @@ OpenModel = Callable[[str], Awaitable[LanguageModel]]
 class RunsConfig:
     """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none.
 
-    `run`: where the processes of the fleet say how to reach them.
+    `run`: where the processes of the fleet say how to reach them. `hidden`: of the credentials that its process has.
     """
 
     agent: AgentConfig
@@ -52,6 +53,7 @@ class RunsConfig:
     watch: WatchConfig
     run: Path
     mcp: tuple[McpConfig, ...]
+    hidden: Redaction
 
 
 class AgentRuns:
@@ -145,8 +147,8 @@ class AgentRuns:
         served = await served_tools(self._servers(), self._stack)
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
-        if self._member is not None:
-            parts = replace(parts, fleet_values=RegistryValues(agent.name, self._member))
+        shared = RegistryValues(agent.name, self._member) if self._member is not None else None
+        parts = replace(parts, fleet_values=shared, hidden=self._config.hidden)
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
         watch = self.watch = HealthWatch(

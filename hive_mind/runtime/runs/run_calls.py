@@ -27,7 +27,9 @@ class RunCalls:
     async def run(self, worker: Mapping[str, Any], inputs: Mapping[str, Any], name: str, stream: str = "") -> Reply:
         """Begin one, of this worker or of the agent's own. `stream`: the runs it shares values with."""
         spec = self._spec(worker) if worker else None
-        return {"run": await self._keeper.start(spec, inputs, name, stream)}
+        run = await self._keeper.start(spec, inputs, name, stream)
+        self._keeper.saying.look(run)
+        return {"run": run}
 
     async def listed(self, limit: int) -> Reply:
         """The last ones, the one that changed last first, and how many there are."""
@@ -35,8 +37,10 @@ class RunCalls:
         return {"runs": [await self._document(run) for run in ids[: max(limit, 0)]], "count": len(ids)}
 
     async def shown(self, run: str) -> Reply:
-        """One of them."""
-        return await self._document(await run_called(self.ledger, run))
+        """One of them, with what its models say just now."""
+        found = await run_called(self.ledger, run)
+        said = self._keeper.saying.look(found)
+        return await self._document(found) | ({"saying": said} if said else {})
 
     async def resumed(self, run: str) -> Reply:
         """Look whether it can go on."""

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.assigning import ASSIGNED, TASKS, task_of
@@ -18,6 +19,8 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.steps import ENDED
+from hive_mind.runtime.runs.saying import Saying
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ class RunKeeper:
         self._without_room: set[str] = set()
         self._own: set[str] = set()
         self._following: asyncio.Task[None] | None = None
+        self.saying = Saying()
         self.troubles: dict[str, str] = {}
         """Why a run can't go on now, by its name; it is tried again."""
 
@@ -109,7 +113,7 @@ class RunKeeper:
             while True:
                 self._again.discard(run)
                 try:
-                    await self._once(run, RunExecutor(run, self.parts))
+                    await self._once(run, RunExecutor(run, self.parts, listen=partial(self.saying.listen, run)))
                 except RunTaken as error:
                     _log.warning("%s: %s", self.parts.agent, error)
                     return
@@ -148,7 +152,7 @@ class RunKeeper:
         prefix, _, rest = entry.stream.partition("/")
         if prefix == "item" and entry.kind == DECIDED:
             await self._decided(rest)
-        elif prefix == "run" and entry.kind in ("paused", "continued", "ended"):
+        elif prefix == "run" and entry.kind in ("paused", "continued", ENDED):
             await self._stop(rest)
             if entry.kind == "continued":
                 self._drive(rest)
@@ -164,6 +168,7 @@ class RunKeeper:
             task.cancel()
             await asyncio.wait([task])
         self._own.discard(run)
+        self.troubles.pop(run, None)
 
     async def _take(self, entry: Entry) -> None:
         """A task begins one run, however often it is seen. One that can't begin is logged once."""

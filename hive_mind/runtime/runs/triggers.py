@@ -18,6 +18,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from hive_mind.agents.runs.run_journal import is_known
+from hive_mind.agents.runs.shared_values import NAME_CHARACTERS
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.runs.event_streams import Ended, ServerEvent, events_from, shown_url
@@ -105,19 +106,13 @@ class Triggers:
             self._tell(trigger, error)
         if event.id:
             ledger, stream = self._keeper.parts.ledger, _stream(trigger)
-            kept = Entry(_HEARD, event.id.encode(), self._keeper.parts.clock_ms())
-            await ledger.append(stream, await self._heard(trigger), [kept])
+            before = [head for head in await ledger.heads(stream) if head.stream == stream]
+            await ledger.drop(before, stream, [Entry(_HEARD, event.id.encode(), self._keeper.parts.clock_ms())])
 
     async def _last(self, trigger: TriggerConfig) -> str:
         """The id of the event that was heard last, "" before the first."""
-        count = await self._heard(trigger)
-        entries = await self._keeper.parts.ledger.read(_stream(trigger), max(0, count - 1))
+        entries = await self._keeper.parts.ledger.read(_stream(trigger))
         return entries[-1].body.decode() if entries else ""
-
-    async def _heard(self, trigger: TriggerConfig) -> int:
-        """How many events were kept as heard."""
-        stream = _stream(trigger)
-        return next((head.seq + 1 for head in await self._keeper.parts.ledger.heads(stream) if head.stream == stream), 0)
 
     def _tell(self, trigger: TriggerConfig, error: HiveError) -> None:
         self.trouble = f"trigger {_name(trigger)}: {error}"
@@ -133,11 +128,17 @@ class Triggers:
     async def _start(self, trigger: TriggerConfig, id: str, inputs: Mapping[str, Any]) -> str:
         run = f"t-{sha256(f'{_name(trigger)}/{id}'.encode()).hexdigest()[:12]}"
         try:
-            return await self._keeper.start(None, {**trigger.inputs, **inputs}, run, _name(trigger))
+            return await self._keeper.start(None, {**self._expected(inputs), **trigger.inputs}, run, _shared_by(trigger))
         except InvalidInput:
             if await is_known(self._keeper.parts.ledger, run):
                 return run
             raise
+
+    def _expected(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Those that the worker asks for: from outside comes nothing else, no output and nothing that the manifest has set."""
+        worker = self._keeper.worker
+        names = (*worker.inputs, *worker.optional_inputs) if worker else ()
+        return {name: inputs[name] for name in names if name in inputs}
 
 
 def next_due(trigger: TriggerConfig, now: float) -> float:
@@ -158,6 +159,12 @@ def _name(trigger: TriggerConfig) -> str:
         # Two addresses may differ in what is not shown of them.
         return f"events of {shown_url(trigger.events)} ({sha256(trigger.events.encode()).hexdigest()[:6]})"
     return trigger.hook or trigger.cron or f"every {trigger.every_s:g} s"
+
+
+def _shared_by(trigger: TriggerConfig) -> str:
+    """The name under which its runs share values: of a long address both ends, the last of which tells it from others."""
+    name = _name(trigger)
+    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 9]}…{name[-8:]}"
 
 
 def _stream(trigger: TriggerConfig) -> str:

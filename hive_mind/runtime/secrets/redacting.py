@@ -5,14 +5,16 @@ Nothing of ours writes a value. But a library may quote one in an error, and err
 
 import logging
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hive_mind.credentials.redaction import Redaction
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt
+from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.runtime.secrets.credentials import credentials_of
 from hive_mind.runtime.secrets.references import credentials_in
 from hive_mind.runtime.workers.config import WorkerConfig
@@ -54,6 +56,40 @@ def redacted_status(status: WorkerStatus, hidden: Redaction) -> WorkerStatus:
 def redact_error(error: BaseException, hidden: Redaction) -> None:
     """Remove values from the text of an error before it is printed."""
     error.args = tuple(hidden.text(said) if isinstance(said, str) else said for said in error.args)
+
+
+class RedactingModel:
+    """A language model whose client quotes no value: runs and judges keep what it raises."""
+
+    def __init__(self, model: LanguageModel, hidden: Redaction) -> None:
+        self._model, self._hidden = model, hidden
+
+    @property
+    def name(self) -> str:
+        """As the user gave it."""
+        return self._model.name
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """As it does, and what it raises without values."""
+        with self._redacting():
+            return await self._model.complete(prompt)
+
+    async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
+        """As it does, and what it raises without values."""
+        with self._redacting():
+            return await self._model.converse(turn, on_text)
+
+    async def close(self) -> None:
+        """Release what it has."""
+        await self._model.close()
+
+    @contextmanager
+    def _redacting(self) -> Iterator[None]:
+        try:
+            yield
+        except HiveError as error:
+            redact_error(error, self._hidden)
+            raise
 
 
 class RedactedLines(logging.Formatter):

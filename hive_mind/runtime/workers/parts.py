@@ -18,6 +18,7 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.cognition.reader import Reader
+from hive_mind.credentials.redaction import Redaction
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
@@ -28,6 +29,7 @@ from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
+from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, vector_arms
@@ -77,8 +79,10 @@ def settings_of(config: WorkerConfig) -> Settings:
 class WorkerParts:
     """Open with `open_parts`. `embedder` is shared by all, and so is each language model."""
 
-    def __init__(self, config: WorkerConfig, settings: Settings, embedder: Embedder, stack: AsyncExitStack) -> None:
-        self.config, self.settings, self.embedder, self._stack = config, settings, embedder, stack
+    def __init__(
+        self, config: WorkerConfig, settings: Settings, embedder: Embedder, hidden: Redaction, stack: AsyncExitStack
+    ) -> None:
+        self.config, self.settings, self.embedder, self._hidden, self._stack = config, settings, embedder, hidden, stack
         self._models: dict[str, asyncio.Task[LanguageModel]] = {}
         self.notices: tuple[str, ...] = ()
         if embedder.dimension == 0 and settings.embed != "none":
@@ -113,6 +117,7 @@ class WorkerParts:
             watch=self.config.watch,
             run=Path(self.config.run),
             mcp=self.config.mcp,
+            hidden=self._hidden,
         )
         return AgentRuns(told, self.settings, agent, member, self._model)
 
@@ -144,16 +149,16 @@ class WorkerParts:
     async def _open_model(self, name: str) -> LanguageModel:
         model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)
         self._stack.push_async_callback(model.close)
-        return model
+        return RedactingModel(model, self._hidden)
 
 
-async def open_parts(config: WorkerConfig) -> WorkerParts:
-    """Open what is shared. `config` has its values. Raises `ConfigError`."""
+async def open_parts(config: WorkerConfig, hidden: Redaction) -> WorkerParts:
+    """Open what is shared. `config` has its values, which `hidden` takes out of what is kept. Raises `ConfigError`."""
     settings = settings_of(config)
     async with AsyncExitStack() as stack:
         embedder = await open_embedder(settings, config.models.embed_key)
         stack.push_async_callback(embedder.close)
-        return WorkerParts(config, settings, embedder, stack.pop_all())
+        return WorkerParts(config, settings, embedder, hidden, stack.pop_all())
 
 
 def _served(server: McpConfig, home: Path) -> McpConfig:

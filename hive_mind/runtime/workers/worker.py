@@ -176,7 +176,7 @@ class Worker:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
-        self._parts = parts = await open_parts(self._given)
+        self._parts = parts = await open_parts(self._given, self._hidden)
         if is_shared(self.config.hive.topology):
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""

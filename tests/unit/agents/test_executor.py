@@ -80,6 +80,19 @@ def test_who_waits_for_a_person_goes_on_as_soon_as_somebody_decides() -> None:
     story(tell)
 
 
+def test_who_takes_a_run_over_removes_what_was_half_written(tmp_path: Path) -> None:
+    async def tell(ledger: Ledger) -> None:
+        parts = parts_over(ledger, conversation=lambda _: sets("x", 1), folder=tmp_path)
+        await RunExecutor("r", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
+        (tmp_path / "runs" / "r").mkdir(parents=True)
+        for name in (".1ykdc93t", "notes.md"):
+            (tmp_path / "runs" / "r" / name).write_text("x")
+        await resumed(parts)
+        assert [path.name for path in (tmp_path / "runs" / "r").iterdir()] == ["notes.md"]
+
+    story(tell)
+
+
 def test_when_two_processes_go_on_with_a_run_the_one_that_came_last_has_it() -> None:
     async def tell(ledger: Ledger) -> None:
         gate = asyncio.Event()

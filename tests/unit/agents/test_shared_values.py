@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.shared_values import SharedValues, Values
+from hive_mind.agents.runs.shared_values import LedgerValues, SharedValues, Values
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger import memory
+from hive_mind.ledger import memory, sqlite
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.entry import Entry
+from hive_mind.runs.spec import Scope
 from tests.unit.agents.runs import parts_over, said, sets
 from tests.unit.runs.flow import worker
 
@@ -100,26 +103,58 @@ def test_a_name_of_a_stream_that_no_ledger_takes_is_refused_before_anything_is_k
     asyncio.run(play())
 
 
-_KEYS = st.sampled_from(["a", "b", "c"])
-_SCOPES = {"a": "stream", "b": "stream", "c": "fleet"}
-_WRITES = st.lists(st.tuples(st.sampled_from(["r1", "r2"]), st.integers(1, 4), st.sampled_from(["x", "y"]), _KEYS), max_size=12)
+_WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["r1", "r2"]),
+        st.integers(1, 4),
+        st.sampled_from(["x", "y"]),
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["stream", "fleet"]),
+    ),
+    max_size=12,
+)
 
 
 @given(_WRITES)
-def test_each_scope_holds_the_last_that_was_written_there_and_nothing_else(writes: list[tuple[str, int, str, str]]) -> None:
+def test_each_scope_holds_the_last_that_was_written_there_and_nothing_else(
+    writes: list[tuple[str, int, str, str, Scope]],
+) -> None:
     """Against a model: a dictionary for each stream, and one for the fleet; a place writes once, whatever it says later."""
     asyncio.run(_against_a_model(writes))
 
 
-async def _against_a_model(writes: list[tuple[str, int, str, str]]) -> None:
-    ledger, model, done = await memory.open(), dict[tuple[str, str], int](), set[tuple[str, str, str, str]]()
-    for number, (run, place, stream, key) in enumerate(writes):
-        where = "fleet" if _SCOPES[key] == "fleet" else stream
-        shared = SharedValues(run, stream, ledger, lambda: 1)
-        await shared.write(f"p{place}", _SCOPES, {key: number})  # type: ignore[arg-type]
-        if (run, f"p{place}", where, "") not in done:
-            done.add((run, f"p{place}", where, ""))
+async def _against_a_model(writes: list[tuple[str, int, str, str, Scope]]) -> None:
+    ledger, model, done = await memory.open(), dict[tuple[str, str], int](), set[tuple[str, int, str]]()
+    for number, (run, place, stream, key, scope) in enumerate(writes):
+        where = "fleet" if scope == "fleet" else stream
+        await SharedValues(run, stream, ledger, lambda: 1).write(f"p{place}", {key: scope}, {key: number})
+        if (run, place, where) not in done:
+            done.add((run, place, where))
             model[where, key] = number
-    for stream in ("x", "y"):
-        expected = {key: model[where, key] for key in "abc" if (where := "fleet" if key == "c" else stream, key) in model}
-        assert await SharedValues("other", stream, ledger, lambda: 1).read(_SCOPES) == expected  # type: ignore[arg-type]
+    scopes: list[tuple[str, Scope]] = [("x", "stream"), ("y", "stream"), ("x", "fleet")]
+    for stream, scope in scopes:
+        where = "fleet" if scope == "fleet" else stream
+        expected = {key: model[where, key] for key in "ab" if (where, key) in model}
+        assert await SharedValues("other", stream, ledger, lambda: 1).read(dict.fromkeys("ab", scope)) == expected
+
+
+def test_a_stream_is_as_long_as_its_values_and_whose_run_goes_on_writes_once(tmp_path: Path) -> None:
+    """By two processes at once, each of which drops what is old."""
+
+    async def play() -> None:
+        ledgers = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
+        here, there = (LedgerValues(ledger, "desk", lambda: 1) for ledger in ledgers)
+        await ledgers[0].append("run/going", 0, [Entry("started", b"", 1)])
+        await here.write(Values("going/p1", {"last": 0}))
+        await ledgers[0].append("run/ended", 0, [Entry("ended", b"", 1)])
+        for number in range(0, 150, 2):
+            both = [Values(f"ended/p{one}", {"last": one}) for one in (number, number + 1)]
+            await asyncio.gather(*(values.write(one) for values, one in zip((here, there), both, strict=True)))
+        assert len(await ledgers[0].read("buffer/desk")) < 100
+        await there.write(Values("ended/end", {"last": "end"}))
+        await there.write(Values("going/p1", {"last": 0}))
+        assert await here.read(["last"]) == {"last": "end"}
+        for ledger in ledgers:
+            await ledger.close()
+
+    asyncio.run(play())

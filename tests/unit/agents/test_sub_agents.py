@@ -78,7 +78,7 @@ def test_a_sub_agent_works_on_a_copy_and_writes_nothing_of_its_parents() -> None
 
     async def story() -> None:
         ledger = await memory.open()
-        state = await driven(parts(ledger, delegating(child), [peek]), sub_worker(), {"town": "Corrin"})
+        state = await driven(parts(ledger, delegating(child), [peek]), sub_worker(), {"town": "Corrin", "private": "hush"})
         assert state.outcome == "accepted"
         found = result_in(state)
         assert sorted(found) == ["data", "message", "metadata", "reports"]
@@ -89,6 +89,7 @@ def test_a_sub_agent_works_on_a_copy_and_writes_nothing_of_its_parents() -> None
 
     asyncio.run(story())
     assert "town: Corrin" in seen[0].instructions
+    assert "hush" not in str(seen)
     assert [one.name for one in seen[0].tools if one.name == "delegate_to_sub_agent"] == []
     assert "may not set 'lead'" in seen[1].messages[1].text
 

@@ -1,95 +1,181 @@
-"""Every mistake in a worker file is told with its line and what to do; the bundled workers have none."""
+"""Whatever is wrong with a worker beyond its form is told with its path and its line, all at once."""
+
+import textwrap
+from collections.abc import Collection
 
 import pytest
 
-from hive_mind.agents.workers import bundled, text_of
 from hive_mind.errors import WorkerFileError
-from hive_mind.runs.drawing import mermaid
 from hive_mind.runs.worker_file import worker_of
 
 HEAD = "apiVersion: hive-mind/v1\nkind: Worker\nspec:\n"
 
 
-def problems(body: str, tools: list[str] | None = None) -> list[tuple[int, str, str]]:
+def problems(spec: str, tools: Collection[str] | None = None) -> list[tuple[int, str, str]]:
+    """(line, path, message); the text begins in line 4."""
     with pytest.raises(WorkerFileError) as caught:
-        worker_of(HEAD + body, "w.yaml", tools)
+        worker_of(HEAD + textwrap.indent(textwrap.dedent(spec), "  "), "w.yaml", tools)
     return [(one.line, one.path, one.message) for one in caught.value.problems]
 
 
-@pytest.mark.parametrize("name", bundled())
-def test_the_workers_that_come_with_the_program_are_right_and_can_be_drawn(name: str) -> None:
-    spec = worker_of(text_of(name), name)
-    assert mermaid(spec).count("-->") == len(spec.edges)
+def only(spec: str, tools: Collection[str] | None = None) -> tuple[int, str, str]:
+    (problem,) = problems(spec, tools)
+    return problem
+
+
+def test_names_that_nobody_has_are_told_with_those_there_are() -> None:
+    found = problems("""\
+        id: w
+        entry: start
+        planner: plan
+        pauseNodes: [a, stop]
+        nodes:
+          - {id: a, subagents: [helper]}
+        edges:
+          - {source: a, target: z}
+          - {source: y, target: a}
+        """)
+    assert [(line, path) for line, path, _ in found] == [
+        (5, "spec.entry"),
+        (6, "spec.planner"),
+        (7, "spec.pauseNodes[1]"),
+        (9, "spec.nodes[0].subagents[0]"),
+        (11, "spec.edges[0].target"),
+        (12, "spec.edges[1].source"),
+    ]
+    assert found[0][2] == "there is no node 'start'; nodes: a"
+    assert found[3][2] == "there is no sub-agent 'helper': there is none"
+
+
+def test_a_name_stands_once_among_nodes_and_sub_agents() -> None:
+    found = problems("""\
+        id: w
+        entry: a
+        nodes:
+          - {id: a}
+          - {id: a}
+        subagents:
+          - {id: a}
+        """)
+    assert [(line, path) for line, path, _ in found] == [(8, "spec.nodes[1].id"), (10, "spec.subagents[0].id")]
+    assert "stands there twice" in found[0][2]
 
 
 @pytest.mark.parametrize(
-    ("body", "line", "path", "message"),
+    ("edge", "told"),
+    [("on: condition", "stands with `on: condition`"), ("when: output.x > 1", "stands with `on: condition`")],
+)
+def test_a_condition_stands_with_its_kind_of_edge(edge: str, told: str) -> None:
+    line, path, message = only(f"id: w\nentry: a\nnodes:\n- id: a\n- id: b\nedges:\n- {{source: a, target: b, {edge}}}")
+    assert (line, path) == (10, "spec.edges[0].when")
+    assert told in message
+
+
+@pytest.mark.parametrize(
+    ("node", "path", "told"),
     [
-        ("  id: w\n  entry: b\n  nodes: [{id: a}]\n", 5, "spec.entry", "there is no node 'b'"),
-        ("  id: w\n  entry: a\n  nodes:\n    - {id: a}\n    - {id: a}\n", 8, "spec.nodes[1].id", "stands there twice"),
-        ("  id: w\n  entry: a\n  nodes:\n    - {id: a}\n    - {id: b}\n", 8, "spec.nodes[1].id", "no edge leads to 'b'"),
-        (
-            "  id: w\n  entry: a\n  nodes: [{id: a}]\n  edges:\n    - {source: a, target: c}\n",
-            8,
-            "spec.edges[0].target",
-            "no node 'c'",
-        ),
-        ("  id: w\n  entry: a\n  nodes: [{id: a}]\n  pauseNodes: [z]\n", 7, "spec.pauseNodes[0]", "no node 'z'"),
-        ("  id: w\n  entry: a\n  nodes: [{id: a}]\n  planner: z\n", 7, "spec.planner", "no node 'z'"),
-        ("  id: w\n  entry: a\n  nodes: [{id: a, kind: tool}]\n", 6, "spec.nodes[0].tool", "needs the name of one"),
-        ("  id: w\n  entry: a\n  nodes: [{id: a, tool: x}]\n", 6, "spec.nodes[0].tool", "is for nodes of kind tool"),
-        (
-            "  id: w\n  entry: a\n  nodes: [{id: a, kind: person, outputs: [b, c]}]\n",
-            6,
-            "spec.nodes[0].outputs",
-            "has one output",
-        ),
-        ("  id: w\n  entry: a\n  nodes: [{id: a, kind: tool, tool: t, args: {q: $x}}]\n", 6, "spec.nodes[0].args", "takes $x"),
-        ("  id: w\n  entry: a\n  nodes: [{id: a, inputs: [x]}]\n", 6, "spec.nodes[0].inputs[0]", "nobody sets 'x'"),
-        ("  id: w\n  entry: a\n  nodes: [{id: a, subagents: [s]}]\n", 6, "spec.nodes[0].subagents[0]", "no sub-agent 's'"),
-        (
-            "  id: w\n  entry: a\n  nodes: [{id: a, subagents: [s]}]\n  subagents: [{id: s, subagents: [s]}]\n",
-            7,
-            "spec.subagents[0].subagents",
-            "a sub-agent has none of its own",
-        ),
-        (
-            "  id: w\n  entry: a\n  nodes: [{id: a}, {id: b}]\n  edges: [{source: a, target: b, on: condition}]\n",
-            7,
-            "spec.edges[0].when",
-            "stands with `on: condition`",
-        ),
-        (
-            "  id: w\n  entry: a\n  nodes: [{id: a}, {id: b}]\n  edges: [{source: a, target: b, on: condition, when: 'a ='}]\n",
-            7,
-            "spec.edges[0].when",
-            "the condition can't be used",
-        ),
+        ("kind: tool", "tool", "needs the name of one"),
+        ("tool: pay", "tool", "is for nodes of kind tool"),
+        ("args: {x: 1}", "args", "is for nodes of kind tool"),
+        ("kind: person, tools: [pay]", "tools", "is for nodes of kind loop"),
+        ("kind: person, clientFacing: true", "clientFacing", "is for nodes of kind loop"),
+        ("kind: tool, tool: pay, outputs: [x, y]", "outputs", "has one output"),
+        ("kind: person, outputs: [x, y]", "outputs", "has one output"),
+        ("kind: tool, tool: pay, args: {amount: [{deep: $sum}]}", "args", "takes $sum, which is none of its inputs"),
+        ("inputs: [sum]", "inputs[0]", "nobody sets 'sum'"),
+        ("tools: [pay, fly]", "tools[1]", "there is no tool 'fly'; tools: mail/send, pay"),
+        ("kind: tool, tool: fly", "tool", "there is no tool 'fly'"),
+        ("kind: tool, tool: set_output", "tool", "there is no tool 'set_output'"),
+        ("tools: [post/*]", "tools[0]", "there is no tool 'post/*'"),
     ],
 )
-def test_each_mistake_is_told_where_it_stands(body: str, line: int, path: str, message: str) -> None:
-    (found,) = problems(body)
-    assert found[:2] == (line, path)
-    assert message in found[2]
+def test_what_does_not_fit_a_node_is_told_where_it_stands(node: str, path: str, told: str) -> None:
+    line, where, message = only(f"id: w\nentry: a\nnodes:\n- {{id: a, {node}}}", ["pay", "mail/send"])
+    assert (line, where) == (7, f"spec.nodes[0].{path}")
+    assert told in message
+
+
+def test_tools_that_are_there_are_found_also_all_of_a_server_and_those_that_are_built_in() -> None:
+    text = HEAD + "  id: w\n  entry: a\n  nodes:\n  - {id: a, tools: [pay, mail/*, set_output, ask_person]}"
+    for known in (["pay", "mail/send"], None):
+        assert worker_of(text, tools=known).nodes[0].tools == ["pay", "mail/*", "set_output", "ask_person"]
+
+
+@pytest.mark.parametrize(
+    ("node", "path", "told"),
+    [
+        ("kind: person", "kind", "a sub-agent is a loop"),
+        ("subagents: [one]", "subagents", "has none of its own"),
+        ("tools: [fly]", "tools[0]", "there is no tool 'fly'"),
+        ("inputs: [sum]", "inputs[0]", "nobody sets 'sum'"),
+    ],
+)
+def test_what_a_sub_agent_can_not_be_is_told(node: str, path: str, told: str) -> None:
+    text = f"id: w\nentry: a\nnodes:\n- {{id: a, subagents: [one]}}\nsubagents:\n- {{id: one, {node}}}"
+    line, where, message = only(text, ["pay"])
+    assert (line, where) == (9, f"spec.subagents[0].{path}")
+    assert told in message
+
+
+def test_a_node_that_no_edge_leads_to_is_told() -> None:
+    line, path, message = only("id: w\nentry: a\nplanner: p\nnodes:\n- id: a\n- id: p\n- id: b\nedges:\n- {source: p, target: a}")
+    assert (line, path) == (10, "spec.nodes[2].id")
+    assert "no edge leads to 'b'" in message
+
+
+FORK = """\
+id: w
+entry: a
+nodes:
+- {id: a}
+- {id: b, outputs: [x]}
+- {id: c, outputs: [%s]}
+- {id: d, join: all}
+- {id: e%s}
+edges:
+- {source: a, target: b}
+- {source: a, target: c, on: always}
+- {source: b, target: d}
+- {source: c, target: %s}
+- {source: d, target: e}
+"""
+
+
+def test_branches_that_set_different_keys_and_meet_are_fine() -> None:
+    assert worker_of(HEAD + textwrap.indent(FORK % ("y", "", "d"), "  ")).id == "w"
 
 
 def test_branches_that_run_at_once_may_not_set_the_same_key() -> None:
-    nodes = "[{id: a}, {id: b, outputs: [x]}, {id: c, outputs: [x]}, {id: d, join: all}]"
-    edges = "[{source: a, target: b}, {source: a, target: c}, {source: b, target: d}, {source: c, target: d}]"
-    (found,) = problems(f"  id: w\n  entry: a\n  nodes: {nodes}\n  edges: {edges}\n")
-    assert "'x' is set in the branches of 'b' and 'c', which run at once" in found[2]
+    line, path, message = only(FORK % ("x", "", "d"))
+    assert (line, path) == (9, "spec.nodes[2].outputs")
+    assert message == "'x' is set in the branches of 'b' and 'c', which run at once"
 
 
-def test_tools_that_are_not_there_are_told_where_it_is_known_which_are() -> None:
-    body = "  id: w\n  entry: a\n  nodes: [{id: a, tools: [recall, recal, 'mcp:t/*']}]\n"
-    assert [path for _, path, _ in problems(body, ["recall"])] == ["spec.nodes[0].tools[1]", "spec.nodes[0].tools[2]"]
-    assert worker_of(HEAD + body).by_id["a"].tools == ["recall", "recal", "mcp:t/*"]
-    assert problems(body, ["recall", "mcp:t/list"])[0][1] == "spec.nodes[0].tools[1]"
+def test_branches_that_would_meet_at_two_nodes_are_told_as_only_one_of_both_would_begin() -> None:
+    line, path, message = only(FORK % ("y", ", join: any", "e"))
+    assert (line, path) == (11, "spec.nodes[4].join")
+    assert "the branches of 'a' also meet at 'd'" in message
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "kind: Worker", HEAD + "  id: 1\n", HEAD + "  id: w\n  nodes: []\n  entry: a\n", "{" * 50]
-)
-def test_what_is_no_worker_is_told_and_nothing_else_is_raised(text: str) -> None:
-    with pytest.raises(WorkerFileError):
-        worker_of(text)
+NESTED = """\
+id: w
+entry: a
+nodes: [{id: a}, {id: b}, {id: c}, {id: d}, {id: e}, {id: f, join: all}, {id: g, join: all}]
+edges:
+- {source: a, target: b}
+- {source: a, target: c}
+- {source: b, target: d}
+- {source: b, target: e}
+- {source: d, target: %s}
+- {source: e, target: %s}
+- {source: f, target: g}
+- {source: c, target: g}
+"""
+
+
+def test_branches_within_a_branch_meet_at_a_node_of_their_own() -> None:
+    assert worker_of(HEAD + textwrap.indent(NESTED % ("f", "f"), "  ")).id == "w"
+    found = problems(NESTED % ("g", "g"))
+    assert ("spec.nodes[6].join", True) in [
+        (path, "branches inside those of 'a' meet here, too" in told) for _, path, told in found
+    ]

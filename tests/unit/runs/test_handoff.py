@@ -6,7 +6,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.delegated import judgment_of, result_of
 from hive_mind.runs.effects import ToolResult
-from hive_mind.runs.handoff import REFLECT, one_line, values
+from hive_mind.runs.handoff import one_line, values
 from hive_mind.runs.spec import sub_agent
 from tests.unit.runs.flow import Flow, call, worker
 
@@ -19,7 +19,10 @@ def test_in_one_conversation_the_next_node_sees_it_all_and_a_marker_behind_it() 
     flow.do("a", x=1)
     told = flow.at("b").messages
     assert [message.role for message in told] == ["assistant", "tool", "assistant", "tool", "user"]
-    assert told[-1].text == f"[Phase a is complete.]\nOutputs so far:\n- x: 1\n{REFLECT}"
+    assert told[-1].text == (
+        "[Phase a is complete.]\nOutputs so far:\n- x: 1\n"
+        "Before proceeding, briefly reflect: what went well in the previous phase? Are there any gaps or surprises worth noting?"
+    )
 
 
 def test_a_node_with_a_conversation_of_its_own_gets_outputs_and_the_last_words_and_nothing_else() -> None:

@@ -17,6 +17,7 @@ def test_every_bundled_worker_is_right_and_can_be_written_again(name: str) -> No
     spec = worker_of(text_of(name))
     body = WorkerFile(apiVersion="hive-mind/v1", kind="Worker", spec=spec).model_dump(by_alias=True, mode="json")
     assert worker_of(yaml.safe_dump(body)).model_dump(mode="json") == spec.model_dump(mode="json")
+    assert mermaid(spec).count("-->") == len(spec.edges)
 
 
 def test_a_worker_that_does_not_come_with_the_program_is_told_with_those_that_do() -> None:
@@ -40,6 +41,14 @@ def test_a_condition_is_read_with_its_file() -> None:
         worker_of(f"{HEAD}  id: w\n  entry: a\n  nodes: [{{id: a}}, {{id: b}}]\n  edges:\n  - {edge}\n")
     (problem,) = caught.value.problems
     assert (problem.line, problem.path) == (8, "spec.edges[0].when")
+
+
+def test_a_graph_has_a_size_and_whoever_goes_in_circles_an_end() -> None:
+    nodes = "".join(f"    - {{id: n{number}, kind: person}}\n" for number in range(501))
+    with pytest.raises(WorkerFileError, match="has more than 500 entries"):
+        worker_of(f"{HEAD}  id: w\n  entry: n0\n  nodes:\n{nodes}")
+    with pytest.raises(WorkerFileError, match="at most 10000"):
+        worker_of(f"{HEAD}  id: w\n  entry: a\n  nodes: [{{id: a, kind: person, visits: 10001}}]\n")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "kind: Goal", "{", "apiVersion: hive-mind/v9\nkind: Worker\nspec: {}"])

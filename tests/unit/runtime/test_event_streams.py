@@ -85,6 +85,7 @@ def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatch: pyt
             # Another process takes over: it asks for what comes behind the last that was heard.
             await heard(ledger, trigger, until=len(sent))
         assert len(await runs_in(ledger)) == len(sent)
+        assert [head.seq for head in await ledger.heads("trigger/")] == [0]
         assert source.asked_behind[0] == ""
         assert set(source.asked_behind[1:]) <= {str(n) for n in range(1, 8)}
         assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
@@ -97,7 +98,9 @@ def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptu
         ledger = await memory.open()
         keeper = keeper_over(ledger)
         await keeper.open()
-        told = Triggers([TriggerConfig(events="http://x.example/a")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}')))
+        told = Triggers(
+            [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
+        )
         told.begin()
         await begun(ledger, 1)
         await told.close()

@@ -67,6 +67,19 @@ def test_a_hook_that_is_called_twice_with_one_key_begins_one_run() -> None:
     asyncio.run(story())
 
 
+def test_from_outside_come_inputs_that_are_asked_for_and_none_that_the_manifest_sets() -> None:
+    async def given_by(trigger: TriggerConfig) -> dict[str, Any]:
+        ledger = await memory.open()
+        keeper = keeper_over(ledger)
+        await keeper.open()
+        run = await Triggers([trigger], keeper).called("mail", {"about": "boats", "word": "yes"}, "k")
+        await keeper.close()
+        return dict((await RunJournal(ledger, str(run)).load()).inputs)
+
+    assert asyncio.run(given_by(TriggerConfig(hook="mail"))) == {"about": "boats"}
+    assert asyncio.run(given_by(TriggerConfig(hook="mail", inputs={"about": "pumps"}))) == {"about": "pumps"}
+
+
 def test_what_is_due_in_two_processes_begins_once() -> None:
     async def story() -> None:
         ledger = await memory.open()

@@ -41,9 +41,7 @@ async def call(box: Toolbox, name: str, **arguments: Any) -> Any:
 
 def test_tools_are_called_after_their_server_and_give_plain_data(tmp_path: Path) -> None:
     async def work(_: McpTools, box: Toolbox) -> None:
-        assert [one.name for one in box.chosen(["mcp:tickets/*"])] == [
-            f"mcp:tickets/{name}" for name in ("get_ticket", "open_ticket", "environment", "crash")
-        ]
+        assert {f"mcp:tickets/{name}" for name in ("get_ticket", "crash")} < {one.name for one in box.chosen(["mcp:tickets/*"])}
         assert (await call(box, "get_ticket", number=7))["about"] == "sluice gate 2"
         assert "opened: grease" in str(await call(box, "open_ticket", about="grease"))
         assert (tmp_path / "opened").read_text() == "grease\n"
@@ -54,7 +52,8 @@ def test_tools_are_called_after_their_server_and_give_plain_data(tmp_path: Path)
 def test_a_tool_may_be_called_twice_only_if_somebody_says_so(tmp_path: Path) -> None:
     async def work(opened: McpTools, _: Toolbox) -> None:
         may = {one.name.split("/")[1]: one.traits.is_idempotent for one in opened.tools}
-        assert may == {"get_ticket": True, "open_ticket": False, "environment": False, "crash": False}
+        assert may.pop("get_ticket")
+        assert not any(may.values())
 
     played(server_in(tmp_path, idempotent=["get_*"]), work)
 
