@@ -16,7 +16,7 @@ from hive_mind.identity.certificate import Certificate, Revocations, Revoked, is
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Arrangement, Beat, FactsReply, FactsRequest, Replicate, SyncOffer
+from hive_mind.model.messages import Announce, Arrangement, Beat, FactsReply, FactsRequest, Replicate, SyncOffer, SyncState, Tell
 from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.running import until
 from tests.unit.runtime.test_member import Town, plan
@@ -53,8 +53,9 @@ async def comes_to(member: RunningMember, text: str) -> None:
 async def said_in_a_twin(folder: Path, *names: str, true: Sequence[str] = (TRUE,)) -> Sequence[Envelope]:
     """All that a hive of the same names says in which nobody proves anything.
 
-    The last one asserts what is false; the first, who moderates, redacts what is true and rates the last; the second leaves,
-    which expels it. So promotions, removals, ratings, topologies, beats, clocks, questions, replies and exchanges are among it.
+    The last one asserts what is false and takes something back; the first, who moderates, redacts what is true, rates the last
+    and trusts it no more; the second leaves, which expels it. So promotions, removals, redactions, ratings, trust, topologies,
+    beats, clocks, questions, replies and exchanges are among it.
     """
     town, seen = Town(folder), list[Envelope]()
     await town.bus.watch("hive", seen.append)
@@ -64,7 +65,11 @@ async def said_in_a_twin(folder: Path, *names: str, true: Sequence[str] = (TRUE,
     for text in (*true, FALSE):
         await last.memory.store_fact("pumps", text)
     await comes_to(first, FALSE)
-    await first.runner.write([(rating_key(first.plan.name, last.plan.name), "0:50")], first.plan.name)
+    spare = await last.memory.store_fact("pumps", "Pump 4 is taken back.")
+    await last.memory.retract_fact(spare.id)
+    entries = [(rating_key(first.plan.name, last.plan.name), "0:50"), (f"trust/{last.plan.name}", "0.0")]
+    await first.runner.write(entries, first.plan.name)
+    await second.runner.tell(EVERYONE, "greeting", b"hello")
     told = [hit.id for hit in await found_by(first) if hit.content in true]
     await first.runner.retract(told, first.plan.name, "redacted")
     await first.runner.fetch([(told[0], last.plan.name)])
@@ -75,7 +80,10 @@ async def said_in_a_twin(folder: Path, *names: str, true: Sequence[str] = (TRUE,
     for member in town.open:
         await member.close()
     await town.bus.close(drain_s=0)
-    assert {Beat, Replicate, Arrangement, FactsRequest, FactsReply, SyncOffer} <= {type(one.message) for one in seen}
+    said = {type(one.message) for one in seen}
+    assert {Beat, Replicate, Announce, Arrangement, FactsRequest, FactsReply, SyncOffer, SyncState, Tell} <= said
+    changes = [one for seen_one in seen if isinstance(seen_one.message, Replicate) for one in seen_one.message.changes]
+    assert {True, False} == {bool(one.removals) for one in changes}
     return seen
 
 
@@ -97,6 +105,23 @@ def signed_by_a_stranger(envelopes: Sequence[Envelope], *names: str) -> list[Env
     keyring.revoke(issued(root, Revocations("hive", (Revoked(bytes(16)),))))
     signing = Signing(keyring, is_required=True)
     return [signing.signed(msgspec.structs.replace(one, id=f"s{one.id}")) for one in envelopes]
+
+
+def signed(signing: Signing, envelopes: Sequence[Envelope], mark: str, **fields: str) -> list[Envelope]:
+    """The same, by this key, under other ids, and with other `fields`."""
+    return [signing.signed(msgspec.structs.replace(one, id=f"{mark}{one.id}", **fields)) for one in envelopes]
+
+
+def flood(envelopes: Sequence[Envelope], root: PrivateKey, count: int) -> list[Envelope]:
+    """Beats with as many certificates as may go with one, each another, all by a root that is not the fleet's."""
+    beat = next(one for one in envelopes if isinstance(one.message, Beat))
+    made = [
+        issued(root, Certificate("hive", (f"m{number}",), number.to_bytes(32, "big"), 0, 1 << 52)) for number in range(4 * count)
+    ]
+    return [
+        msgspec.structs.replace(beat, id=f"flood{number}", vouched=tuple(made[4 * number : 4 * number + 4]))
+        for number in range(count)
+    ]
 
 
 def replayed(sealed: Sequence[Envelope], hive: str, names: Sequence[str]) -> list[Envelope]:

@@ -47,6 +47,7 @@ MODULES = {
     "diff": "fleet.plan",
     **{name: f"fleet.{name}" for name in ("get", "describe", "status", "top", "wait", "scale", "rollout", "logs", "drain")},
     "members": "fleet.members",
+    "fleet": "fleet.members",
     **{name: f"fleet.{name}" for name in ("delete", "controller")},
     "export": "fleet.archive",
     "import": "fleet.archive",

@@ -27,6 +27,7 @@ from hive_mind.control.neighbours import refuse_taken_names
 from hive_mind.control.planning import plan as plans
 from hive_mind.control.planning.plan import Plan, summary
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
+from hive_mind.control.refounding import Remains, remains
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.control.status.conditions import fleet_status
@@ -148,6 +149,25 @@ class HiveController:
             process = next((name for name, nodes in state.allocation.items() if member in nodes), "")
             members = Members(await self._platform(state.platform), time.monotonic)
             return await members.evict(member, await self.observe(), process, is_forced=is_forced, timeout_s=timeout_s)
+
+    async def remains(self) -> Remains:
+        """What `refound` would begin with, as it is now. Raises `HiveError`."""
+        self._refuse_unknown()
+        return await remains(self._folder.home, self._folder.state())
+
+    async def refound(self, *, timeout_s: float = TIMEOUT_S) -> Outcome:
+        """Found the hive again, with the same topology, from the journals there are; what none of them has is lost.
+
+        One that was interrupted is finished by another, or by the next apply that may lose facts. Raises `HiveError`.
+        """
+        self._refuse_unknown()
+        patience, source = self._around.patience(timeout_s), self.source()
+        refuse_unresolved(source, self._folder.home)
+        async with self._changing():
+            await remains(self._folder.home, self._folder.state())
+            converging = await self._converging(source, allow_data_loss=True)
+            converging.remembered.keep(is_refounding=True, is_stopped=False, drained=())
+            return await converging.run(patience)
 
     def process_of(self, name: str) -> str:
         """The process of this name, or that of the agent of this name. Raises `InvalidInput`."""

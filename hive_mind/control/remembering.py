@@ -57,6 +57,7 @@ class Remembered:
             agents=_with(state.agents, wanted.allocation.attached),
             hives=_with(state.hives, [hive.id]),
             is_stopped=False,
+            is_refounding=state.is_refounding and not is_new_generation,
         )
         for path in self.folder.members.glob("*.json") if is_new_generation else ():
             path.unlink()

@@ -52,6 +52,8 @@ class FleetState(msgspec.Struct, frozen=True):
     agents: tuple[str, ...] = ()
     hives: tuple[str, ...] = ()
     platform: str = "local"
+    is_refounding: bool = False
+    """Whether a person wants the hive founded anew as it is; until that is done."""
     is_stopped: bool = False
     """Whether the fleet was deleted: nothing is started again by a controller that watches."""
 

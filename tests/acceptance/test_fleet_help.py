@@ -25,7 +25,7 @@ spec:
 COMMANDS = [
     *(["apply"], ["plan"], ["diff"], ["status"], ["top"], ["scale"], ["drain"]),
     *(["get", "hives"], ["get", "agents"], ["get", "facts"], ["get", "events"], ["describe", "hive"], ["describe", "agent"]),
-    *(["members", "list"], ["members", "evict"]),
+    *(["members", "list"], ["members", "evict"], ["fleet", "refound"]),
     *(["rollout", "restart"], ["rollout", "status"], ["rollout", "undo"], ["rollout", "history"]),
 ]
 

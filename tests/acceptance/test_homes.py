@@ -26,6 +26,8 @@ def test_what_agents_keep_is_for_their_owner_alone(hive_mind: HiveMind, tmp_path
     try:
         assert hive_mind("learn", tmp_path / "notes.txt").code == 0
         assert hive_mind("ask", "What leaks?").code == 0
+        assert hive_mind("facts", "export", hive_mind.home / "facts.jsonl").code == 0
+        assert hive_mind("backup", hive_mind.home / "backup.sqlite").code == 0
     finally:
         os.umask(former)
 

@@ -112,6 +112,14 @@ def test_who_alone_has_something_is_put_out_only_by_force_and_it_is_said_what_is
     assert forced.code == 0, forced.err
     assert forced.json["lost"] == alone
 
+    # What it alone had is in its journal still, and the hive can be founded again from that.
+    before = fleet("fleet", "refound", "-o", "json").json
+    assert (before["journals"], before["facts"]) == (["ada", "bob", "cleo", "dan"], len(FACTS))
+    again = fleet("fleet", "refound", "--yes")
+    assert again.code == 0, again.err
+    assert len(fleet("get", "facts", "-o", "json").json) == len(FACTS)
+    assert {row["epoch"] for row in listed(fleet).values()} == {1}
+
 
 def test_a_hostile_member_is_put_out_once_its_key_is_revoked_and_does_not_come_back(
     fleet: HiveMind, redis: RedisServer, tmp_path: Path

@@ -1,4 +1,4 @@
-"""A fleet of real processes over a real Redis that has to prove who is who: attacked by a stranger; and made so later."""
+"""A fleet of real processes over a real broker that has to prove who is who: attacked by a stranger; and made so later."""
 
 import asyncio
 import time
@@ -11,6 +11,8 @@ import pytest
 from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Envelope, EventBus
+from hive_mind.devbroker.broker import BrokerSettings
+from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.attacking import FALSE, TRUE, addressed, said_in_a_twin
 from tests.servers.redis_server import RedisServer
@@ -36,9 +38,20 @@ spec:
 
 
 @pytest.fixture
-def redis() -> Iterator[RedisServer]:
+def redis() -> Iterator[str]:
     with RedisServer() as server:
-        yield server
+        yield server.url
+
+
+@pytest.fixture
+def amqp() -> Iterator[str]:
+    with BrokerThread(settings=BrokerSettings(auto_partitions=4)) as broker:
+        yield f"servicebus://127.0.0.1:{broker.port}/hive"
+
+
+@pytest.fixture(params=["redis", pytest.param("amqp", marks=pytest.mark.thorough)])
+def broker(request: pytest.FixtureRequest) -> str:
+    return cast(str, request.getfixturevalue(request.param))
 
 
 @pytest.fixture
@@ -48,8 +61,8 @@ def fleet(hive_mind: HiveMind, tmp_path: Path) -> Iterator[HiveMind]:
     hive_mind("delete", "--yes")
 
 
-def apply(fleet: HiveMind, redis: RedisServer, folder: Path, identity: str) -> None:
-    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, identity=identity))
+def apply(fleet: HiveMind, url: str, folder: Path, identity: str) -> None:
+    (folder / "fleet.yaml").write_text(FLEET.format(url=url, identity=identity))
     ended = fleet("apply", "-f", folder / "fleet.yaml")
     assert ended.code == 0, ended.err
 
@@ -63,24 +76,24 @@ def answers(fleet: HiveMind) -> dict[str, str]:
     return {name: fleet("ask", "What is wrong with pump 4?", "--agent", name).out for name in NAMES}
 
 
-def attack(redis: RedisServer, folder: Path, hive: str) -> None:
+def attack(url: str, folder: Path, hive: str) -> None:
     """By a process that is no member: this one."""
 
     async def said(envelopes: list[Envelope]) -> None:
-        bus = cast(EventBus, await backends.load("bus", "redis").open(address_of(redis.url), BusSettings()))
+        bus = cast(EventBus, await backends.load("bus", address_of(url).backend).open(address_of(url), BusSettings()))
         await bus.publish(envelopes, timeout_s=30)
         await bus.close()
 
     asyncio.run(said(addressed(asyncio.run(said_in_a_twin(folder, *NAMES)), hive, NAMES)))
 
 
-def test_a_stranger_changes_nothing_and_is_seen_in_the_status(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
-    apply(fleet, redis, tmp_path, "require")
+def test_a_stranger_changes_nothing_and_is_seen_in_the_status(fleet: HiveMind, broker: str, tmp_path: Path) -> None:
+    apply(fleet, broker, tmp_path, "require")
     assert (condition(fleet)["status"], condition(fleet)["reason"]) == ("True", "Proven")
     before = answers(fleet)
     assert all(TRUE in one for one in before.values())
 
-    attack(redis, tmp_path / "twin", "harbour")
+    attack(broker, tmp_path / "twin", "harbour")
     until_s = time.monotonic() + SEEN_WITHIN_S
     while (told := condition(fleet))["status"] == "True":
         assert time.monotonic() < until_s
@@ -95,9 +108,7 @@ def test_a_stranger_changes_nothing_and_is_seen_in_the_status(fleet: HiveMind, r
         assert fleet("rollout", "restart").code == 0
 
 
-def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(
-    fleet: HiveMind, redis: RedisServer, tmp_path: Path
-) -> None:
+def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(fleet: HiveMind, redis: str, tmp_path: Path) -> None:
     apply(fleet, redis, tmp_path, "off")
     assert condition(fleet)["reason"] == "NotRequired"
     before = answers(fleet)

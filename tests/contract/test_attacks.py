@@ -1,15 +1,28 @@
-"""A stranger on the bus, over every broker: nothing it says is taken in, all of it is counted, and members go on."""
+"""Attacks over every broker: by a stranger on the bus, by keys that are good no more, and by a member that lies.
+
+Nothing of it is taken in, all of it is counted, and members go on.
+"""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.seal import sealed, sealed_head
+from hive_mind.hive.topology.flat import ALL
+from hive_mind.identity.keys import PrivateKey
+from hive_mind.identity.seals import KeySeal
+from hive_mind.model.evidence import Assertion, Head, Stamp, Statement, dot
+from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import Changes, Replicate
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
@@ -19,12 +32,15 @@ from tests.attacking import (
     TRUE,
     addressed,
     comes_to,
+    flood,
     known_to,
     replayed,
     said_in_a_twin,
+    signed,
     signed_by_a_stranger,
 )
-from tests.contract.bus_builders import Scenario, World
+from tests.contract.bus_builders import Scenario, World, envelope
+from tests.contract.hostile import samples
 
 NAMES = ("ada", "bob", "cleo")
 # As slow as a busy machine needs: nobody is to be expelled for being late.
@@ -46,7 +62,7 @@ def unproven(one: RunningMember) -> int:
 
 
 @pytest.mark.slow
-def test_of_what_a_stranger_says_in_members_names_nothing_is_taken_in(
+def test_of_what_strangers_spent_keys_and_liars_say_nothing_is_taken_in(
     with_bus: Callable[[Scenario], None], tmp_path: Path
 ) -> None:
     keys = KeyFolder(tmp_path / "keys", "hive")
@@ -68,9 +84,9 @@ def test_of_what_a_stranger_says_in_members_names_nothing_is_taken_in(
                 await comes_to(one, TRUE)
             honest = seen[:60]
             forged = addressed(said, world.hive, NAMES)
+            forged += addressed([envelope(one, sender="ada") for one in samples(1, 1)], world.hive, NAMES, "every")
             attacks: list[Envelope] = [*forged, *signed_by_a_stranger(forged, *NAMES)]
-            for start in range(0, len(attacks), 50):
-                await world.bus.publish(attacks[start : start + 50], timeout_s=30)
+            await publish(world, attacks)
             # Honest words get through meanwhile.
             await members[0].memory.store_fact("pumps", "Pump 4 is in hall 2.")
             await comes_to(members[1], "Pump 4 is in hall 2.")
@@ -88,6 +104,8 @@ def test_of_what_a_stranger_says_in_members_names_nothing_is_taken_in(
                 assert FALSE not in await known_to(one)
                 assert one.member.membership.topology.nodes == NAMES  # type: ignore[union-attr]
             await is_worth_nothing_again(world, members, honest)
+            await keys_that_are_good_no_more(world, members, keys, forged)
+            await a_member_that_lies(world, members, keys, forged)
 
     with_bus(scenario)
 
@@ -95,8 +113,7 @@ def test_of_what_a_stranger_says_in_members_names_nothing_is_taken_in(
 async def is_worth_nothing_again(world: World, members: list[RunningMember], seen: list[Envelope]) -> None:
     """What members really said is worth nothing to others, under others' names, or under another seal."""
     again = replayed(seen, world.hive, NAMES)
-    for start in range(0, len(again), 50):
-        await world.bus.publish(again[start : start + 50], timeout_s=30)
+    await publish(world, again)
     wanted = {name: sum(1 for one in again if one.target == (name,)) for name in NAMES}
     for _ in range(1_000):
         if all(one.runner.figures.unproven.get("forged", 0) >= wanted[one.plan.name] for one in members):
@@ -105,3 +122,84 @@ async def is_worth_nothing_again(world: World, members: list[RunningMember], see
     assert {one.plan.name: one.runner.figures.unproven.get("forged", 0) for one in members} == wanted
     for one in members:
         assert {TRUE, "Pump 4 is in hall 2."} <= await known_to(one)
+
+
+async def publish(world: World, envelopes: Sequence[Envelope]) -> None:
+    for start in range(0, len(envelopes), 50):
+        await world.bus.publish(envelopes[start : start + 50], timeout_s=30)
+
+
+async def sent(world: World, members: Sequence[RunningMember], attacks: Sequence[Envelope]) -> dict[str, Counter[str]]:
+    """Publish it; by member, what was counted of it once all of it is."""
+    before = {one.plan.name: Counter(one.runner.figures.unproven) for one in members}
+    await publish(world, attacks)
+
+    def counted() -> dict[str, Counter[str]]:
+        return {one.plan.name: Counter(one.runner.figures.unproven) - before[one.plan.name] for one in members}
+
+    wanted = {name: sum(1 for one in attacks if one.target == (name,)) for name in before}
+    for _ in range(1_000):
+        if all(sum(counted()[name].values()) >= number for name, number in wanted.items()):
+            break
+        await asyncio.sleep(0.03)
+    return counted()
+
+
+async def keys_that_are_good_no_more(
+    world: World, members: list[RunningMember], keys: KeyFolder, forged: Sequence[Envelope]
+) -> None:
+    """One that expired, one that was stolen and is revoked, one of this fleet that speaks for others, and in another hive."""
+    some = list({(one.type, one.target): one for one in forged if one.sender not in one.target}.values())
+    each = {name: sum(1 for one in some if one.target == (name,)) for name in NAMES}
+    keys.issue("late", days=-1)
+    stolen = keys.issue("stolen")
+    attacks = signed(keys.signing("late", "require"), some, "l", sender="late")
+    attacks += signed(keys.signing("stolen", "require"), some, "o")
+    elsewhere = signed(keys.signing("stolen", "require"), some, "e", sender="stolen", hive="elsewhere")
+    attacks += [msgspec.structs.replace(one, hive=world.hive) for one in elsewhere]
+    attacks += flood(some, PrivateKey.generate(), 100)
+    found = await sent(world, members, attacks)
+    flooded = attacks[-1].target[0]
+    assert found == {
+        name: Counter({"expired": number, "forged": 2 * number} | ({"unsigned": 100} if name == flooded else {}))
+        for name, number in each.items()
+    }
+    # It is believed to be who it was issued for, until that is revoked and known: nothing was said by it before.
+    keys.revoke(stolen.key_id)
+    for one in members:
+        one.look_at_keys()
+    found = await sent(world, members, signed(keys.signing("stolen", "require"), some, "r", sender="stolen"))
+    assert found == {name: Counter({"revoked": number}) for name, number in each.items()}
+    for one in members:
+        assert {TRUE, "Pump 4 is in hall 2."} <= await known_to(one)
+        assert FALSE not in await known_to(one)
+        signing = one.runner._intake._signing
+        assert signing is not None
+        assert len(list(signing.keyring.known)) == len(NAMES) + 2
+
+
+async def a_member_that_lies(world: World, members: list[RunningMember], keys: KeyFolder, forged: Sequence[Envelope]) -> None:
+    """It sends in its own name, by its own key, what others never said: facts, removals, entries, beats, topologies, replies.
+
+    It also speaks for another tenant. Nothing in it is sealed by whom it speaks for.
+    """
+    liar, signing = "bob", keys.signing("bob", "require")
+    seal = KeySeal(signing.keyring, world.hive, is_required=True)
+    now_ms = time.time_ns() // 1_000_000
+    foreign = Assertion(fact_id(FALSE, "another"), liar, "notes", 0.9, Stamp(now_ms), Statement(FALSE, "pumps"), tenant="another")
+    head = sealed_head(seal, ALL, Head(liar, bytes(8), 1))
+    parcel = Replicate("foreign", (Changes(ALL, (sealed(seal, ALL, dot(head.actor, 1), foreign),), (), (head,)),))
+    lies = [one for one in forged if liar not in one.target]
+    lies += addressed([envelope(parcel, sender=liar)], world.hive, NAMES, "tenant")
+    await publish(world, signed(signing, lies, "b", sender=liar))
+    # What is counted comes last: then everybody has heard the rest.
+    end = addressed([envelope("end", sender="mallory")], world.hive, NAMES, "end")
+    assert await sent(world, members, end) == {name: Counter({"unsigned": 1}) for name in NAMES}
+    await members[0].memory.store_fact("pumps", "Pump 4 is still loud.")
+    for one in members:
+        await comes_to(one, "Pump 4 is still loud.")
+        assert {TRUE, "Pump 4 is in hall 2."} <= await known_to(one)
+        assert FALSE not in await known_to(one)
+        assert one.member.membership.topology.nodes == NAMES  # type: ignore[union-attr]
+        shares = one.member.node.partitions.shares.values()
+        assert {given.assertion.tenant for share in shares for given in share.all_sealed()} == {"default"}

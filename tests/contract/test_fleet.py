@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind import backends
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import Source, read_text
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.effects import Put
+from hive_mind.hive.membership.membership import MEMBERSHIP, TOPOLOGIES
+from hive_mind.hive.topology.codec import pack
+from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.log import TopologyLog, TopologyVersion
+from hive_mind.model.messages import Arranged
 from tests.builders import run
 
 FLAT = "topology: flat"
@@ -70,6 +78,14 @@ def sentences(agent: int, count: int) -> str:
     )
 
 
+async def spoil_members(journal: Path) -> None:
+    """A node will believe that somebody else is the hive's only member."""
+    expelled = TopologyVersion.of(Arranged(pack(Flat(("mallory",), 99)), "mallory", 98))
+    opened = await backends.load("journal", "sqlite").open(journal)
+    await opened.write([Put(MEMBERSHIP, TOPOLOGIES, TopologyLog((expelled,)).packed())])
+    await opened.close()
+
+
 def test_a_fleet_learns_answers_and_stops(tmp_path: Path) -> None:
     async def play() -> None:
         async with fleet(tmp_path) as controller:
@@ -102,6 +118,47 @@ def test_agents_come_and_go_and_every_fact_stays(topology: str, tmp_path: Path) 
                 assert (await controller.scale("a", count, timeout_s=180)).problems == ()
                 assert await known(controller, "a-1") == before
                 assert len((await controller.status()).agents) == count
+
+    run(play())
+
+
+def test_a_hive_that_lost_its_members_is_founded_again_from_the_journals_there_are(tmp_path: Path) -> None:
+    """Of three replicas of everything two are gone, and in the third one somebody damaged who is a member."""
+
+    async def play() -> None:
+        async with fleet(tmp_path) as controller:
+            await apply(controller, source(tmp_path, "topology: {kind: sharded, replicas: 3}", 3))
+            for number in range(1, 4):
+                await controller.call(f"a-{number}", "learn", text=sentences(number, 4))
+            before = await known(controller, "a-1")
+            assert len(before) == 12
+            await controller.delete()
+            journals = sorted((tmp_path / "hives" / "team").glob("*.sqlite"))
+            for journal in journals[1:]:
+                for path in journal.parent.glob(f"{journal.name}*"):
+                    path.unlink()
+            await spoil_members(journals[0])
+
+            there = await controller.remains()
+            assert (there.facts, there.journals, there.missing, there.lost) == (12, ("team-0",), ("team-1", "team-2"), {})
+            outcome = await controller.refound(timeout_s=180)
+            assert outcome.problems == ()
+
+            for number in range(1, 4):
+                assert await known(controller, f"a-{number}") == before
+            assert controller.folder.state().generation == 2
+            assert not await controller.plan(controller.source())
+            assert journals[0].exists()
+
+    run(play())
+
+
+def test_where_nothing_is_shared_there_is_nothing_to_found_again(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with fleet(tmp_path) as controller:
+            await apply(controller, source(tmp_path, "topology: single", 2))
+            with pytest.raises(InvalidInput, match="share nothing"):
+                await controller.refound()
 
     run(play())
 

@@ -150,7 +150,10 @@ async def _to_file(lines: AsyncIterator[str], path: Path) -> int:
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     count = 0
     try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        # Somebody's memory: for its owner alone.
+        with os.fdopen(
+            os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="\n"
+        ) as file:
             async for line in lines:
                 file.write(line + "\n")
                 count += 1

@@ -8,15 +8,19 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.apply import show_outcome, under_way
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, say, show, show_table
 from hive_mind.cli.running import FAILED, command
+from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.control.evicting import Evicted, HiveMember
+    from hive_mind.control.refounding import Remains
 
+_FLEET_HELP = "Bring the hive of a fleet back when members lost what they had."
 _HELP = "See who is in the hive of a fleet, and put out who is dead or hostile."
 
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as members list shows it.")]
@@ -27,12 +31,16 @@ Force = Annotated[
     ),
 ]
 
+Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, what there is is shown and nothing is changed.")]
+
 group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+of_fleet = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the group."""
+    """Add both groups."""
     app.add_typer(group)
+    app.add_typer(of_fleet)
 
 
 @group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
@@ -87,12 +95,52 @@ async def evict(
     show_as(output, done, [done.member], lambda: _tell(done))
 
 
+@of_fleet.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
+def fleet_commands() -> None:
+    """Bring the hive of a fleet back when members lost what they had."""
+
+
+@of_fleet.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
+@command
+async def refound(
+    yes: Yes = False,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+    output: fleets.Output = FleetFormat.TABLE,
+) -> None:
+    """Found the hive again, with the same topology, from the journals there are.
+
+    For when homes were lost, the last holder of something was put out, or members can't agree who is a member. Every fact that
+    any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has
+    is lost, and shown before. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
+    """
+    async with fleets.chosen(home, fleet, is_telling=output.is_table) as controller:
+        there = await controller.remains()
+        if not yes:
+            show_as(output, there, [there.hive], lambda: _tell_remains(there))
+            return
+        async with under_way(controller):
+            outcome = await controller.refound(timeout_s=timeout_s)
+        await show_outcome(controller, outcome, output)
+
+
 def _tell(done: "Evicted") -> None:
     show(f"{done.member} is a member no more (epoch {done.epoch}, by {done.by}); others take over what it held")
     if done.lost:
         say(f"nobody has {counted(len(done.lost), 'partition')} now: {', '.join(done.lost)}", style="yellow")
     if done.waiting_for:
         say(f"not heard of it yet: {', '.join(done.waiting_for)}", style="yellow")
+
+
+def _tell_remains(there: "Remains") -> None:
+    journals = f"{counted(len(there.journals), 'journal')} of {there.hive}: {', '.join(there.journals)}"
+    show(f"{counted(there.facts, 'fact')} in {journals}")
+    if there.missing:
+        say(f"no journal of {', '.join(there.missing)}", style="yellow")
+    for node, writes in sorted(there.lost.items()):
+        say(f"{node} wrote {counted(writes, 'thing')} that no journal has: lost", style="yellow")
+    say("nothing is changed; hive-mind fleet refound --yes founds the hive again with that")
 
 
 def _rows(found: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""What a manifest names and the world lacks: variables, files, sources, packages. Values are looked at and dropped."""
+"""What a manifest names and the world lacks, or does not allow: variables, files, sources, packages.
+
+Values are looked at and dropped.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,17 +11,20 @@ from hive_mind.bus.address import address_of
 from hive_mind.control.manifests.bus_checking import is_in_cloud
 from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import HiveManifest
-from hive_mind.control.manifests.sources import matching
+from hive_mind.control.manifests.sources import is_linked_out, matching
 from hive_mind.control.manifests.texts import references, texts
+from hive_mind.control.manifests.variables import ALLOWED, is_allowed
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Tree
 from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.settings import variable
 
 
 def missing(manifest: HiveManifest, tree: Tree, folder: Path, home: Path | None = None) -> Iterator[Finding]:
     """All of it. What a container is to find in its own world is not looked for in this one."""
     yield from unresolved(manifest, tree, folder, home)
+    yield from _not_allowed(manifest)
     yield from _unmatched(manifest, folder)
 
 
@@ -45,10 +51,27 @@ def refuse_uninstalled(manifest: HiveManifest) -> None:
             backends.load("bus", address_of(url).backend)
 
 
+def _not_allowed(manifest: HiveManifest) -> Iterator[Finding]:
+    more = variable(ALLOWED) or ""
+    for number, agent in enumerate(manifest.spec.agents):
+        # `contradictions` tells of what is no name, and of names of ours.
+        named = [name for name in agent.env if name.isidentifier() and not name.startswith("HIVE_MIND_")]
+        for name in (name for name in named if not is_allowed(name, more)):
+            told = (
+                "may make its process run other code; name it by what it is (_TOKEN, _URL, _LEVEL, …), or allow it "
+                f"where you run hive-mind: {ALLOWED}={name}"
+            )
+            yield Finding(("spec", "agents", number, "env", name), told)
+
+
 def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
     for number, agent in enumerate(manifest.spec.agents):
         for at, source in enumerate(agent.sources):
             if not source.strip() or "://" in source or leads_out(source):
+                continue
+            if is_linked_out(source, folder):
+                told = "is a link out of the manifest's folder; if that is meant, write the whole path from /"
+                yield Finding(("spec", "agents", number, "sources", at), told)
                 continue
             try:
                 is_there = any(True for _ in matching(source, folder))

@@ -1,7 +1,7 @@
 """Which files an agent learns: files, folders and globs of a manifest, found and hashed.
 
-Patterns are seen from the manifest's folder. Hidden files are skipped unless they are named, and a link that leads out of the
-folder is followed only where it is named: a wildcard must not collect what somebody else put there. What is found has a bound.
+Patterns are seen from the manifest's folder. Hidden files are skipped unless they are named, and no link is followed that leads
+out of the folder: what is elsewhere is named by its whole path. What is found has a bound.
 """
 
 import hashlib
@@ -74,15 +74,34 @@ class SourceReader:
 
 def matching(pattern: str, folder: Path) -> Iterator[Path]:
     """Files that a pattern names: itself, everything in the folder it names, or what its wildcards match."""
-    parts = Path(pattern).expanduser().parts
-    named = next((at for at, part in enumerate(parts) if _is_wild(part)), len(parts))
-    base = Path(os.path.normpath(folder.joinpath(*parts[:named])))
+    if is_linked_out(pattern, folder):
+        return
+    base, wild = _split(pattern, folder)
     budget, seen = _Budget(), set[Path]()
-    for path in _matches(base, parts[named:], base.resolve(), budget):
+    for path in _matches(base, wild, base.resolve(), budget):
         for file in _files(path, base.resolve(), budget):
             if file not in seen:
                 seen.add(file)
                 yield file
+
+
+def roots_of(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
+    """The folders, and single files, that an agent may learn from: the manifest's, and what is named by its whole path."""
+    named = {_split(pattern, Path(folder))[0] for pattern in patterns}
+    return tuple(sorted({folder, *(str(one) for one in named if not one.is_relative_to(folder))}))
+
+
+def is_linked_out(pattern: str, folder: Path) -> bool:
+    """Whether what a pattern names in the manifest's folder is, by a link, somewhere else."""
+    base = _split(pattern, folder)[0]
+    return base.is_relative_to(folder) and not base.resolve().is_relative_to(folder.resolve())
+
+
+def _split(pattern: str, folder: Path) -> tuple[Path, tuple[str, ...]]:
+    """What it names, and the rest from its first wildcard on."""
+    parts = Path(pattern).expanduser().parts
+    named = next((at for at, part in enumerate(parts) if _is_wild(part)), len(parts))
+    return Path(os.path.normpath(folder.joinpath(*parts[:named]))), parts[named:]
 
 
 def _matches(base: Path, parts: tuple[str, ...], root: Path, budget: _Budget) -> Iterator[Path]:

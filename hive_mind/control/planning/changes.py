@@ -99,6 +99,7 @@ _OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
     "group": lambda a: a.group,
     "prompt": lambda a: a.prompt,
     "model": lambda a: a.model,
+    "sources": lambda a: a.roots,
     "worker": lambda a: {key: value for key, value in a.worker.items() if key != "limits"},
     "tools": lambda a: a.tools,
     "limits": lambda a: a.worker.get("limits"),

@@ -16,6 +16,7 @@ import msgspec
 from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.manifest import HiveManifest, Mcp
+from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
 from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
@@ -180,6 +181,7 @@ class _Shared:
             prompt=self._seen_from_here(agent.prompt),
             model=agent.model,
             sources=self.sources.get(agent.name, ()),
+            roots=roots_of(agent.sources, self.folder),
             worker=worker_with(agent.worker, agent.limits),
             tools=agent.tools,
             triggers=tuple(triggers(agent.triggers, self._seen_from_here)),

@@ -54,7 +54,8 @@ def why_to_move(hives: Hives) -> tuple[str, ...]:
         return (f"the topology was {old.topology} and is to be {new.topology}",)
     if new.topology == SINGLE:
         return ()
-    return (*_of_founding(old, new), *_of_groups(hives), *_of_nodes(hives))
+    wish = ("it is founded again, from the journals there are",) if hives.state.is_refounding else ()
+    return (*wish, *_of_founding(old, new), *_of_groups(hives), *_of_nodes(hives))
 
 
 def founders_of(hive: HiveConfig | None) -> dict[str, str]:

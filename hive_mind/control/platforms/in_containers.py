@@ -112,7 +112,9 @@ def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
         moved,
         home=HOME,
         run=RUN,
-        agents=tuple(msgspec.structs.replace(agent, sources=_sources(agent.sources, folder)) for agent in moved.agents),
+        agents=tuple(
+            msgspec.structs.replace(agent, sources=_sources(agent.sources, folder), roots=(SOURCES,)) for agent in moved.agents
+        ),
         models=msgspec.structs.replace(moved.models, embed_model=_model(moved.models.embed_model, folder)),
         seen=msgspec.structs.replace(moved.seen, port=PORT),
     )

@@ -51,6 +51,8 @@ class TriggerConfig(msgspec.Struct, frozen=True):
 class AgentConfig(msgspec.Struct, frozen=True):
     """One agent. `model` and `prompt`: its language model and the instructions for it; "" for none.
 
+    `roots`: files and folders out of which it learns no file, nor by a link; None for anywhere.
+
     `worker` is a `WorkerSpec` as a file has it, {} for none; `tools` those that it may use, () for all it names.
     """
 
@@ -60,6 +62,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
     prompt: str = ""
     model: str = ""
     sources: tuple[SourceConfig, ...] = ()
+    roots: tuple[str, ...] | None = None
     worker: dict[str, Any] = {}
     tools: tuple[str, ...] = ()
     triggers: tuple[TriggerConfig, ...] = ()

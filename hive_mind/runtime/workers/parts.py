@@ -95,7 +95,7 @@ class WorkerParts:
         learner = node.running.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
-        sources = LearnedSources(database.with_name("sources.json") if is_kept else None)
+        sources = LearnedSources(database.with_name("sources.json") if is_kept else None, config.roots)
         return WorkerAgent(
             config,
             learner,

@@ -25,11 +25,23 @@ _log = logging.getLogger(__name__)
 
 
 class LearnedSources:
-    """Digests by path. `path`: where they are kept; None: nowhere, for an agent that keeps nothing either."""
+    """Digests by path. `path`: where they are kept; None: nowhere, for an agent that keeps nothing either.
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+    `roots`: where files have to be to be learned; None for anywhere.
+    """
+
+    def __init__(self, path: Path | None = None, roots: Sequence[str] | None = None) -> None:
+        self._path, self._roots = path, roots
         self.digests: dict[str, str] = _read(path) if path else {}
+
+    def refuse_foreign(self, source: str) -> None:
+        """Raises `InvalidInput` for a file that is, also by a link, outside: who may ask an agent may not read this machine."""
+        if self._roots is None:
+            return
+        real = Path(source).resolve()
+        if not any(real.is_relative_to(Path(root).resolve()) for root in self._roots):
+            among = ", ".join(self._roots) or "no folder"
+            raise InvalidInput(f"{source} is not in {among}, where its sources are; name it by its whole path in `sources`")
 
     def note(self, source: str, digest: str) -> None:
         """It has been learned in this form. Durable when this returns."""
@@ -40,6 +52,7 @@ class LearnedSources:
 
 async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -> Learned | None:
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
+    await asyncio.to_thread(sources.refuse_foreign, path)
     body = await asyncio.to_thread(read_bytes, Path(path))
     text = body if isinstance(body, Unreadable) else text_in(Path(path), body)
     if isinstance(text, Unreadable) and text is not EMPTY:

@@ -280,6 +280,12 @@ MISSING = (
         (6, "spec.agents[0].prompt", "nowhere.md"),
     ),
     bad(
+        "a variable of the interpreter",
+        one_agent("name: ada, env: {PYTHONPATH: x}"),
+        (6, "spec.agents[0].env.PYTHONPATH", "ENV_ALLOWED="),
+    ),
+    bad("a variable of the loader", one_agent("name: ada, env: {LD_PRELOAD: x}"), (6, "spec.agents[0].env.LD_PRELOAD", "code")),
+    bad(
         "a source that is not there",
         one_agent("name: ada, sources: [nowhere.txt]"),
         (6, "spec.agents[0].sources[0]", "nothing is there"),

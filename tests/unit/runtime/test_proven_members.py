@@ -185,6 +185,38 @@ def test_while_it_warns_everybody_is_believed_and_counted(tmp_path: Path) -> Non
     in_town(play, tmp_path)
 
 
+def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_path: Path) -> None:
+    """Set to `warn` by whoever runs it, it takes in what a stranger says; what it hands on bears no seal, and stays with it."""
+    attack = addressed(asyncio.run(said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+
+    async def play(town: Town) -> None:
+        modes: dict[str, Mode] = {"ada": "require", "bob": "warn", "cleo": "require"}
+        ada, bob, cleo = [
+            await town.begin(plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=Proof(mode, keys.path, name)))
+            for name, mode in modes.items()
+        ]
+        await until(lambda: not any(one.silent() for one in town.open))
+        await cleo.memory.store_fact("pumps", TRUE)
+        await comes_to(ada, TRUE)
+        await comes_to(bob, TRUE)
+        await town.bus.publish([one for one in attack if one.target == ("bob",)])
+        await until(lambda: bob.runner.figures.unproven.get("unsigned", 0) > 10 and not bob.runner.is_busy)
+        known = await known_to(bob)
+        assert FALSE in known or TRUE not in known
+        await cleo.memory.store_fact("pumps", "Pump 4 is in hall 2.")
+        await comes_to(ada, "Pump 4 is in hall 2.")
+        # Some rounds of what members tell each other by themselves.
+        await asyncio.sleep(0.5)
+        for one in (ada, cleo):
+            assert TRUE in await known_to(one)
+            assert FALSE not in await known_to(one)
+            assert one.member.membership.topology is not None
+            assert {"ada", "cleo"} <= set(one.member.membership.topology.nodes)
+
+    in_town(play, tmp_path)
+
+
 def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     keys = keys_in(tmp_path / "keys", "ada")
 

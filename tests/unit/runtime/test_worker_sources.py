@@ -157,6 +157,27 @@ def test_what_is_wrong_with_all_its_sources_is_told_once(tmp_path: Path, notes: 
     play(work())
 
 
+def test_what_is_not_among_its_roots_no_agent_learns_whoever_asks(tmp_path: Path, notes: Path) -> None:
+    foreign, inside = tmp_path / "keys" / "root.key", tmp_path / "sources"
+    for folder in (foreign.parent, inside):
+        folder.mkdir()
+    foreign.write_text("The key of the town is under the mat.")
+    (inside / "link.txt").symlink_to(foreign)
+    (inside / "a.txt").write_text(notes.read_text())
+    asked = [str(foreign), str(inside / "link.txt"), f"{inside}/../keys/root.key", str(inside / "a.txt")]
+
+    async def work() -> None:
+        async with running(with_agent(config(tmp_path), "ada", roots=(str(inside),))) as worker:
+            await until(lambda: worker.status().is_ready)
+            done = await worker.call("ada", "learn_files", paths=asked)
+
+            assert [one["file"] for one in done["skipped"]] == asked[:3]
+            assert all("where its sources are" in one["reason"] for one in done["skipped"])
+            assert [one["file"] for one in done["learned"]] == asked[3:]
+
+    play(work())
+
+
 def test_files_can_be_learned_on_request_and_bad_ones_are_named(tmp_path: Path, notes: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("")

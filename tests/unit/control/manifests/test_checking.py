@@ -98,6 +98,26 @@ def test_ordinary_words_are_no_secret_and_no_reference(prompt, read):
     assert read(one_agent(f"name: ada, prompt: '{prompt}'"))
 
 
+def test_variables_that_say_values_are_taken_and_others_where_the_person_allows_them(read, monkeypatch):
+    assert read(one_agent("name: ada, env: {OPENAI_API_KEY: x, https_proxy: y, LOG_LEVEL: z, TOKEN: t, HF_HUB_OFFLINE: '1'}"))
+    with pytest.raises(ManifestError, match="HF_HOME"):
+        read(one_agent("name: ada, env: {HF_HOME: /models}"))
+    monkeypatch.setenv("HIVE_MIND_ENV_ALLOWED", "MY_*, HF_HOME")
+    assert read(one_agent("name: ada, env: {HF_HOME: /models, MY_PATH: /a}"))
+
+
+def test_a_source_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.txt").write_text("The ferry leaves at nine.")
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "notes").symlink_to(tmp_path / "elsewhere")
+    (folder / "hive.yaml").write_text(one_agent("name: ada, sources: [notes/*.txt]"))
+
+    with pytest.raises(ManifestError, match="a link out of the manifest's folder"):
+        read_manifest(folder / "hive.yaml")
+
+
 def test_all_agents_in_one_process_may_share_its_memory(read):
     several = AGENTS + "    - name: ben\n"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.control.manifests import sources
-from hive_mind.control.manifests.sources import SourceReader
+from hive_mind.control.manifests.sources import SourceReader, roots_of
 from hive_mind.errors import InvalidInput
 
 
@@ -42,7 +42,7 @@ def test_hidden_files_are_skipped_unless_they_are_named(tmp_path: Path) -> None:
     assert found(tmp_path, ".env") == [".env"]
 
 
-def test_a_link_that_leads_out_of_the_folder_is_followed_only_where_it_is_named(tmp_path: Path) -> None:
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     outside, inside = tmp_path / "outside", tmp_path / "inside"
     write(outside, "secret.md")
     write(inside, "a.md")
@@ -52,7 +52,9 @@ def test_a_link_that_leads_out_of_the_folder_is_followed_only_where_it_is_named(
     (inside / "round").symlink_to(inside)
 
     assert found(inside, ".", "**/*.md") == ["a.md", "again.md"]
-    assert found(inside, "link.md", "folder/*.md") == ["link.md", "folder/secret.md"]
+    assert found(inside, "link.md", "folder/*.md", "folder/secret.md") == []
+    assert [one.path for one in SourceReader().read({"ada": [f"{outside}/*.md"]}, inside)["ada"]] == [f"{outside}/secret.md"]
+    assert roots_of(["*.md", f"{outside}/*.md"], str(inside)) == (str(inside), str(outside))
 
 
 def test_a_pattern_that_names_nothing_any_more_adds_nothing(tmp_path: Path) -> None:
