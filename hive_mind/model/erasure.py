@@ -128,7 +128,7 @@ class Erasures:
 def looked_through(one: object) -> tuple[str, ...]:
     """All of what a fact says in which a subject may be named, but the words before it and its date."""
     said = said_of(one)
-    names = (name for key in LISTS for name in said.pop(key))
+    names = [name for key in LISTS for name in said.pop(key)]
     return (*(text for key, text in said.items() if key not in ("before", "said_at")), *names)
 
 
