@@ -69,7 +69,7 @@ def may_answer(question: str, text: str, *, is_row: bool = False) -> bool:
     `is_row`: a field of a table is a figure by itself; what it counts stands above it.
     """
     form = _form_of(question)
-    if form is None:
+    if form is None or (is_row and form.holds is _has_site):
         return True
     said = text if form.is_time else message_of(text)
     reply = _REPLY.search(said)
@@ -143,6 +143,12 @@ def _has_somebody(text: str, question: str) -> bool:
     return any(not set(tokenize(name)) <= asked for name in found)
 
 
+def _has_site(text: str, question: str) -> bool:
+    """A place that the question does not hold already: something after a preposition, a path or an address."""
+    asked = set(tokenize(question))
+    return any(site["at"] is None or set(tokenize(site["at"])) - asked for site in _SITE.finditer(text))
+
+
 def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
@@ -178,6 +184,12 @@ _DIMENSIONS = {
 }
 _COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
+_IN = (
+    "in|at|on|under|behind|near|to|from|into|onto|next to|beside|inside|outside|above|below|by|opposite|between|off|via|over|"
+    "through|im|am|ins|auf|an|unter|hinter|neben|aus|bei|beim|zum|zur|vor|nach|vom|über"
+)
+_ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
+_SITE = _pattern(rf"\b(?:{_IN})\s+(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://")
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
 
 _DATED = re.compile(
@@ -243,7 +255,7 @@ _FORMS = (
         _has_length,
     ),
     _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length),
-    _Form(_pattern(r"\b(?:what|which) colou?r\b|\bfarbe\b"), partial(_has, _COLOUR)),
+    _Form(_pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"), partial(_has, _COLOUR)),
     _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
     _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True),
@@ -258,4 +270,5 @@ _FORMS = (
         partial(_has, _WHEN),
         is_time=True,
     ),
+    _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site),
 )

@@ -15,7 +15,7 @@ from hive_mind.cognition.focus import focus_of
 from hive_mind.cognition.logs import message_of
 from hive_mind.cognition.separated import Record, is_table_row, record_of
 from hive_mind.cognition.temporal import moments
-from hive_mind.cognition.wordings import content_terms, is_german, is_had, met_in
+from hive_mind.cognition.wordings import content_terms, is_german, is_had, is_in_compound, met_in, nouns_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
@@ -278,6 +278,7 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
     is_meant = all(_is_told(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
     return (
         is_meant
+        and _is_on_topic(question, asked, hit, settings)
         and _is_of_that_time(question, hit.fact)
         and _tells_what_is_asked(question, asked, hit, settings)
         and may_answer(question, hit.fact.content.removeprefix(f"{hit.fact.speaker}: "), is_row=_is_row_of(question, hit.fact))
@@ -287,8 +288,7 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
 def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact tells the focus of a question, or so much else that it is told in other words.
 
-    A long identifier that is named leaves little doubt. A model that can't read a script finds all of it alike, so its cosines
-    say little there.
+    A long identifier that is named leaves little doubt.
     """
     focus = focus_of(question) - asked.kinds
     told = _told_by(hit.fact)
@@ -296,8 +296,31 @@ def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: Releva
         return True
     if any(len(code) >= _CODE_LETTERS_MIN for code in asked.identifiers & told):
         return True
-    is_same = (hit.components.semantic or 0.0) >= settings.same_min and question.isascii()
-    return is_same or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH
+    return _is_same(question, hit, settings) or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH
+
+
+def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether a fact, what it stands under or who says it tells anything of what the question is about, besides its focus.
+
+    Who asks what a shed costs is told nothing by what water costs. In German what it is about is its nouns.
+    """
+    topic, german = asked.words - asked.kinds - focus_of(question), is_german(question)
+    if german:
+        topic &= nouns_of(question)
+    if not topic or _is_same(question, hit, settings):
+        return True
+    fact = hit.fact
+    told = _told_by(fact) | frozenset(tokenize(" ".join((fact.speaker, *map(_title_of, fact.sources)))))
+    is_named = not (asked.names | asked.identifiers).isdisjoint(told)
+    return is_named or any(_is_told(term, told) or (german and is_in_compound(term, told)) for term in topic)
+
+
+def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether the meaning is close enough without the words.
+
+    A model that can't read a script finds all of it alike, so its cosines say little there.
+    """
+    return (hit.components.semantic or 0.0) >= settings.same_min and question.isascii()
 
 
 def _told_by(fact: Fact) -> frozenset[str]:

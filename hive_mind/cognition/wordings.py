@@ -38,6 +38,8 @@ _HOW = re.compile(
     r"groß|klein|schwer|warm|heiß|kalt|hoch|breit|tief|schnell|alt|weit|oft)\b",
     re.IGNORECASE,
 )
+# Shorter ones are in many words by chance.
+_PART_LETTERS_MIN = 4
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 # What, when, how many: all questions are made of it.
 _JAPANESE_ASKED = "何誰"
@@ -89,6 +91,17 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
 def is_german(question: str) -> bool:
     """As far as the little words tell."""
     return _GERMAN_WORD.search(question) is not None
+
+
+def nouns_of(question: str) -> frozenset[str]:
+    """The nouns of a German question, which begin with a capital."""
+    return frozenset(term for word in question.split()[1:] if word[:1].isupper() for term in tokenize(word))
+
+
+def is_in_compound(term: str, told: frozenset[str]) -> bool:
+    """Whether a German word is part of one that is told, or has one in it."""
+    parts = [other for other in told if len(other) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
+    return any(other in term or term in other for other in parts)
 
 
 def is_had(term: str) -> bool:

@@ -53,6 +53,36 @@ def test_a_command_prints_what_stands_below_it(session: str, hive_mind: HiveMind
         assert not expected or ended.out == expected
 
 
+def test_retrieval_prints_what_stands_below_each_command(
+    hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = [block for block in BLOCKS if block.startswith("    $ hive-mind retrieval")]
+    assert len(blocks) == 6
+    for step in blocks:
+        line, _, expected = textwrap.dedent(step).removeprefix("$ ").partition("\n")
+        ended = hive_mind.with_environment(HIVE_MIND_HOME=".hive")(*shlex.split(line)[1:])
+
+        assert ended.code == ("refused" in expected), ended.err
+        printed = words(ended.out + ended.err)
+        for part in expected.split("…\n"):
+            assert words(part) in printed, line
+
+
+def words(text: str) -> str:
+    """In one line, without how long it took."""
+    return re.sub(r"\(\d+\.\d+ s\)", "", " ".join(text.split()))
+
+
+def test_what_apply_is_going_to_do_is_what_is_shown(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (shown,) = (block for block in BLOCKS if block.startswith("    $ hive-mind apply -f manifests/flat.yaml\n"))
+
+    planned = hive_mind("plan", "-f", "manifests/flat.yaml").out
+
+    assert planned.splitlines() == textwrap.dedent(shown).splitlines()[1:5]
+
+
 def test_the_table_of_topologies_is_what_is_printed(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """README leaves out some columns. What is found is exact; on a busy machine some questions take another message."""
     monkeypatch.chdir(tmp_path)

@@ -119,10 +119,24 @@ def test_the_right_person_and_nothing_of_what_was_asked_is_not_enough():
 
 
 def test_rare_words_answer_where_common_ones_do_not():
-    rare, common = hit("The harbour at Corrin.", keyword=9.0), hit("There is water.", keyword=2.0)
+    rare, common = hit("The harbour is deep.", keyword=9.0), hit("There is water.", keyword=2.0)
 
     assert relevant(QUESTION, [rare], RelevanceSettings())
     assert not relevant(QUESTION, [common], RelevanceSettings())
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "aside"),
+    [
+        ("Was kostet eine Laube?", "Eine Gartenlaube kostet 900 Euro.", "Ein Kubikmeter kostet 2,85 Euro."),
+        ("Where is the celesta repaired?", "The celesta is repaired at Bakker.", "The celesta is in repair."),
+        ("Wo wohnt Tante Renate?", "Tante Renate wohnt in Kiel.", "Wer wohnt? Tante Renate."),
+        ("What is the colour of the slate?", "The slate has a dark colour.", "The slate comes from Spain."),
+    ],
+)
+def test_what_is_off_the_topic_or_has_nothing_of_the_type_asked_for_does_not_answer(question: str, answer: str, aside: str):
+    assert relevant(question, [hit(answer, keyword=9.0)], RelevanceSettings())
+    assert not relevant(question, [hit(aside, keyword=9.0)], RelevanceSettings())
 
 
 def test_all_words_answer_even_where_a_small_memory_makes_none_of_them_rare():
