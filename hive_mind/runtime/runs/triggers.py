@@ -162,9 +162,9 @@ def _name(trigger: TriggerConfig) -> str:
 
 
 def _shared_by(trigger: TriggerConfig) -> str:
-    """The name under which its runs share values: of a long address both ends, the last of which tells it from others."""
+    """The name under which its runs share values: of a long address the begin, and a digest of all."""
     name = _name(trigger)
-    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 9]}…{name[-8:]}"
+    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 9]}…{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _stream(trigger: TriggerConfig) -> str:
