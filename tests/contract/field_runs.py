@@ -255,7 +255,7 @@ def events_of(fleet: Fleet) -> TriggerConfig:
     return fleet.worker.config.agents[0].triggers[0]
 
 
-# Takes connections and says nothing: that a run begins is shown in tests/unit/runtime/test_event_streams.py.
+# Takes connections and says nothing: that a run begins is shown in tests/unit/runtime/runs/test_event_streams.py.
 EVENTS = Story(
     "events",
     workers("first", {}, [{"events": f"{SILENT}/one", "token": "${file:one.txt}", "inputs": ABOUT}], {}),

@@ -1,7 +1,7 @@
 """A graph's file is damaged, replaced, or left half made: the memory answers at once, and the graph is right again, and says so.
 
-What its seal alone can tell is in `tests/unit/store/test_graph_seal.py`; here the graph is asked, in its own process, and is also
-damaged under the process that has it open.
+What its seal alone can tell is in `tests/unit/store/graph/test_graph_seal.py`; here the graph is asked, in its own process, and
+is also damaged under the process that has it open.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runs.state import RunState
 from tests.builders import remembering
-from tests.unit.agents.runs import decide_all, parts_over
+from tests.unit.agents.run_builders import decide_all, parts_over
 from tests.unit.runs.flow import worker
 
 GATE = "Sluice gate 2 closes at a water level of 3.2 m."

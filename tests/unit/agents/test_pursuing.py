@@ -13,7 +13,7 @@ from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
-from tests.unit.agents.runs import decide_all
+from tests.unit.agents.run_builders import decide_all
 
 HANDBOOK = Content("The ferry leaves at nine.\nThe ferry is red.", "handbook.md", "2024-05-01", title="Handbook", is_whole=True)
 ASKED = Question("When does the ferry leave?", asked_at="2024-06-01")

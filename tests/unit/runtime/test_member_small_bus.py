@@ -14,8 +14,8 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.model.content import Candidate
+from tests.unit.runtime.members.test_member import Town, in_town, plan
 from tests.unit.runtime.running import until
-from tests.unit.runtime.test_member import Town, in_town, plan
 
 BYTES_MAX = 64 * 1024
 

@@ -15,8 +15,8 @@ from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, replayed, said_in_a_twin
+from tests.unit.runtime.members.test_member import Town, in_town, plan
 from tests.unit.runtime.running import until
-from tests.unit.runtime.test_member import Town, in_town, plan
 
 MEMBERS = ("ada", "bob", "cleo")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from tests.unit.runtime.workers import NAMES, agent, config, play, running, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, agent, config, play, running, until, with_agent
 
 
 def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp_path: Path) -> None:

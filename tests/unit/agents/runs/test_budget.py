@@ -1,0 +1,133 @@
+"""What may be taken at once: turns and sub-agents reserve it before they begin, so that together they do not overrun a limit."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from hive_mind.agents.runs.budget import Budget
+from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.model.dialogue import Reply, ToolCall, Turn
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.state import RunState
+from tests.unit.agents.run_builders import driven, parts_over, said, story
+from tests.unit.agents.runs.test_sub_agents import peek
+
+BRANCHES = 5
+PROMPT_MAX = 2_000
+
+
+def state(tokens: int, used: int = 0, usd: float | None = None) -> RunState:
+    spec = WorkerSpec.model_validate(
+        {"id": "w", "entry": "a", "nodes": [{"id": "a", "outputs": ["a"]}], "limits": {"tokens": tokens, "usd": usd}}
+    )
+    return RunState(seq=1, worker=spec, tokens=used)
+
+
+def free(_: int) -> float:
+    return 0.0
+
+
+def with_budget(scenario: Callable[[Budget], Any], now: RunState) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(10):
+            await scenario(Budget(lambda: now))
+
+    asyncio.run(whole())
+
+
+def test_who_finds_too_little_left_waits_until_another_has_ended() -> None:
+    async def scenario(budget: Budget) -> None:
+        assert await budget.turn("a", 100, 800, free) == 800
+        second = asyncio.create_task(budget.turn("b", 100, 800, free))
+        await asyncio.sleep(0)
+        assert not second.done()
+        budget.release("a")
+        assert await second == 800
+
+    with_budget(scenario, state(1_000))
+
+
+def test_who_is_alone_gets_what_is_left_and_at_least_one_turn() -> None:
+    async def scenario(budget: Budget) -> None:
+        assert await budget.turn("a", 900, 4_096, free) == 100
+        budget.release("a")
+        assert await budget.turn("b", 5_000, 4_096, free) == 1
+
+    with_budget(scenario, state(1_000))
+
+
+def test_money_is_reserved_too() -> None:
+    async def scenario(budget: Budget) -> None:
+        await budget.turn("a", 10, 100, lambda _: 0.6)
+        second = asyncio.create_task(budget.turn("b", 10, 100, lambda _: 0.6))
+        await asyncio.sleep(0)
+        assert not second.done()
+        budget.release("a")
+        await second
+
+    with_budget(scenario, state(100_000, usd=1))
+
+
+def test_sub_agents_share_equally_what_nobody_has_reserved() -> None:
+    async def scenario(budget: Budget) -> None:
+        await budget.turn("a", 100, 300, free)
+        assert [budget.part("b", 2).tokens, budget.part("c", 1).tokens] == [300, 300]
+        budget.release("b")
+        assert budget.part("d", 1).tokens == 300
+
+    with_budget(scenario, state(1_000))
+
+
+def taking_all(turn: Turn) -> Reply:
+    """Takes as many tokens as it may, and does nothing with them."""
+    return Reply("hm", (ToolCall("0", "peek", {"at": str(len(turn.messages))}),), 200, turn.max_output_tokens)
+
+
+def wide(**limits: Any) -> WorkerSpec:
+    names = [f"b{number}" for number in range(BRANCHES)]
+    nodes: list[Mapping[str, Any]] = [{"id": "first", "kind": "tool", "tool": "peek", "outputs": ["first"]}]
+    nodes += [{"id": name, "outputs": [name], "tools": ["peek"], "turns": 50} for name in names]
+    edges = [{"source": "first", "target": name} for name in names]
+    return WorkerSpec.model_validate({"id": "wide", "entry": "first", "nodes": nodes, "edges": edges, "limits": limits})
+
+
+@pytest.mark.parametrize("tokens", [1_000, 5_000, 9_000])
+def test_branches_that_think_at_once_do_not_overrun_a_limit_together(tokens: int) -> None:
+    async def tell(ledger: Any) -> None:
+        ended = await driven(parts_over(ledger, peek, conversation=taking_all), wide(tokens=tokens))
+        assert ended.outcome == "exhausted"
+        assert ended.tokens <= tokens + PROMPT_MAX
+
+    story(tell)
+
+
+def test_sub_agents_and_a_branch_beside_them_do_not_overrun_a_limit_together() -> None:
+    tokens = 30_000
+    asked: list[Turn] = []
+
+    def model(turn: Turn) -> Reply:
+        asked.append(turn)
+        if "Your task: look" in turn.instructions or any(message.role == "tool" for message in turn.messages):
+            return taking_all(turn)
+        return said("", *[("delegate_to_sub_agent", {"name": "look", "task": "look"})] * 3)
+
+    spec = WorkerSpec.model_validate(
+        {
+            "id": "lead",
+            "entry": "lead",
+            "nodes": [{"id": "lead", "outputs": ["lead"], "subagents": ["look"], "tools": ["peek"]}],
+            "subagents": [{"id": "look", "outputs": ["found"], "tools": ["peek"], "turns": 40}],
+            "limits": {"tokens": tokens},
+        }
+    )
+
+    async def tell(ledger: Any) -> None:
+        parts = parts_over(ledger, peek, conversation=model)
+        assert isinstance(parts.model, ScriptedModel)
+        await driven(parts, spec)
+        assert sum(200 + turn.max_output_tokens for turn in asked) <= tokens + 4 * PROMPT_MAX
+        assert len(asked) > 4
+
+    story(tell)

@@ -1,0 +1,58 @@
+"""Questions go to groups by their words, unless somebody says by which."""
+
+import asyncio
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from hive_mind.memory.base import Hive
+from hive_mind.model.probe import Probe
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.runtime.node.domain_routing import ByDomain
+from hive_mind.runtime.workers.nodes import plan_of
+from tests.unit.runtime.worker_builders import config
+
+
+class Asked:
+    """Notes how it is asked; the other calls are told apart by their names."""
+
+    promote, retract, write, fetch, facts = "promote", "retract", "write", "fetch", "facts"
+
+    def __init__(self) -> None:
+        self.domains: list[tuple[str, ...]] = []
+
+    async def ask(self, probe: Probe, *, confidence_min: float, domains: tuple[str, ...]) -> float:
+        assert probe.depth == 7
+        self.domains.append(domains)
+        return confidence_min
+
+
+def test_the_words_of_a_question_are_its_domains_unless_others_are_given() -> None:
+    hive = Asked()
+    routed = ByDomain(cast(Hive, hive))
+    no_statistics: Any = None
+    probe = Probe(("pump", "red"), anchors("pump red"), np.zeros(1, np.float32), 7, no_statistics)
+
+    async def work() -> None:
+        assert cast(float, await routed.ask(probe, confidence_min=0.5)) == 0.5
+        await routed.ask(probe, domains=("sea",))
+
+    asyncio.run(work())
+    assert hive.domains == [("pump", "red"), ("sea",)]
+    assert [cast(str, one) for one in (routed.promote, routed.retract, routed.write, routed.fetch, routed.facts)] == [
+        "promote",
+        "retract",
+        "write",
+        "fetch",
+        "facts",
+    ]
+
+
+@pytest.mark.parametrize(("topology", "is_routing"), [("flat", False), ("federated", True), ("sharded", False)])
+def test_only_a_federated_hive_is_asked_by_domain(tmp_path: Any, topology: str, is_routing: bool) -> None:
+    given = config(tmp_path, topology)
+
+    assert plan_of(given, given.nodes[0]).routes_by_domain is is_routing
+    without = config(tmp_path, topology, domain_routing=False)
+    assert plan_of(without, without.nodes[0]).routes_by_domain is False

@@ -1,0 +1,166 @@
+"""Events of another server: read however they are cut, bounded, and each begins one run, also after breaks and restarts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.errors import BackendUnavailable
+from hive_mind.ledger import memory
+from hive_mind.ledger.base import Ledger
+from hive_mind.runtime.runs import triggers as under_test
+from hive_mind.runtime.runs.event_streams import EVENT_BYTES_MAX, Ended, EventReader, ServerEvent, events_from, shown_url
+from hive_mind.runtime.runs.triggers import Triggers
+from hive_mind.runtime.workers.config import TriggerConfig
+from tests.servers.event_source import EventSource
+from tests.unit.runtime.runs.test_triggers import keeper_over, runs_in
+
+STREAM = (
+    "\ufeff: a comment\r\n\r\nid: 1\ndata: one\ndata:  two\n\nevent: alarm\rdata: {}\r\rdata\n\nid: 2\n\n"
+    "id: 3\nretry: 10\nnonsense\nevent: late\ndata: é東\n\ndata: never ended"
+).encode()
+SHOWN = "of-a-test"
+EVENTS = [
+    ServerEvent("message", "one\n two", "1"),
+    ServerEvent("alarm", "{}", "1"),
+    ServerEvent("message", "", "1"),
+    ServerEvent("late", "é東", "3"),
+]
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=20))
+def test_events_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> None:
+    reader, places = EventReader(), [0, *sorted(cuts), len(STREAM)]
+
+    assert [event for a, b in pairwise(places) for event in reader.feed(STREAM[a:b])] == EVENTS
+
+
+def test_an_event_without_an_end_takes_no_memory_and_those_behind_it_are_read() -> None:
+    reader = EventReader()
+    for _ in range(40):
+        assert reader.feed(b"data: " + b"x" * 100_000 + b"\n") == []
+    assert sum(map(len, reader._data)) <= EVENT_BYTES_MAX
+
+    assert reader.feed(b"\ndata: next\n\n") == [ServerEvent("message", "next", "")]
+    assert reader.left_out == 1
+
+
+def test_comments_for_ever_make_no_event_too_large() -> None:
+    reader = EventReader()
+    for _ in range(40):
+        reader.feed(b": " + b"x" * 100_000 + b"\n")
+
+    assert reader.feed(b"data: next\n\n") == [ServerEvent("message", "next", "")]
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    assert shown_url("https://user:pw@x.example:8443/events?key=1#a") == "https://x.example:8443/events"
+
+
+@pytest.mark.parametrize(("status", "kind"), [(204, Ended), (500, BackendUnavailable), (302, BackendUnavailable)])
+def test_what_a_server_refuses_is_told_without_the_secrets_of_its_address(status: int, kind: type[Exception]) -> None:
+    async def story() -> str:
+        async with EventSource([], status=status) as source:
+            with pytest.raises(kind) as refused:
+                await anext(events_from(source.url))
+            return str(refused.value)
+
+    assert "s3cret" not in asyncio.run(story())
+
+
+def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(under_test, "_AGAIN_S", (0.0, 0.01))
+    sent = [(str(n), "alarm", f'{{"about": "pump {n}"}}') for n in range(1, 8)]
+
+    async def story() -> None:
+        ledger = await memory.open()
+        async with EventSource(sent, SHOWN) as source:
+            trigger = TriggerConfig(events=source.url, token=SHOWN)
+            await heard(ledger, trigger, until=3)
+            # Another process takes over: it asks for what comes behind the last that was heard.
+            await heard(ledger, trigger, until=len(sent))
+        assert len(await runs_in(ledger)) == len(sent)
+        assert [head.seq for head in await ledger.heads("trigger/")] == [0]
+        assert source.asked_behind[0] == ""
+        assert set(source.asked_behind[1:]) <= {str(n) for n in range(1, 8)}
+        assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
+
+    asyncio.run(story())
+
+
+def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        ledger = await memory.open()
+        keeper = keeper_over(ledger)
+        await keeper.open()
+        told = Triggers(
+            [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
+        )
+        told.begin()
+        await begun(ledger, 1)
+        await told.close()
+        await keeper.close()
+
+    asyncio.run(story())
+    assert "needs about" in caplog.text
+
+
+def test_a_server_that_is_away_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(under_test, "_AGAIN_S", (0.0, 0.01))
+
+    async def story() -> None:
+        keeper = keeper_over(await memory.open())
+        await keeper.open()
+        told = Triggers([TriggerConfig(events="http://127.0.0.1:9/a?key=s3cret")], keeper)
+        told.begin()
+        for _ in range(1_000):
+            if told.trouble:
+                break
+            await asyncio.sleep(0.01)
+        assert "events of http://127.0.0.1:9/a" in told.trouble
+        assert "s3cret" not in told.trouble
+        await told.close()
+        await keeper.close()
+
+    asyncio.run(story())
+
+
+def once(*sent: tuple[str, str]) -> under_test.Listen:
+    """These events with their ids, and then silence."""
+
+    async def listen(_url: str, _token: str, last_id: str) -> AsyncIterator[ServerEvent]:
+        for id, data in sent:
+            if id > last_id:
+                yield ServerEvent("message", data, id)
+        await asyncio.Event().wait()
+
+    return listen
+
+
+async def heard(ledger: Ledger, trigger: TriggerConfig, until: int) -> None:
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    listening = Triggers([trigger], keeper)
+    listening.begin()
+    await begun(ledger, until)
+    await listening.close()
+    await keeper.close()
+
+
+async def given_to(ledger: Ledger) -> set[Any]:
+    states = [await RunJournal(ledger, run.removeprefix("run/")).load() for run in await runs_in(ledger)]
+    return {state.inputs["about"] for state in states}
+
+
+async def begun(ledger: Ledger, runs: int) -> None:
+    """Wait until so many have begun."""
+    for _ in range(1_000):
+        if len(await runs_in(ledger)) >= runs:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("no run begins")

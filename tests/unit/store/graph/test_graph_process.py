@@ -1,0 +1,205 @@
+"""The graph's own process: it comes when asked, goes when idle, and its end harms nobody."""
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
+from hive_mind.model.ids import fact_id
+from hive_mind.store.graph import Graph, client
+from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, pump, written
+
+ROOT = str(Path(__file__).parents[4])
+ENDLESS = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN max(a * b % 7)"
+
+
+@pytest.fixture
+def record(tmp_path):
+    return asyncio.run(written(tmp_path, pump()))
+
+
+def test_it_starts_at_the_first_question_and_ends_with_the_graph(record):
+    async def run():
+        graph = Graph(record)
+        assert graph._child is None
+        await graph.query("RETURN 1")
+        child = psutil.Process(graph._child.process.pid)
+        await graph.close()
+        await graph.close()
+        return child
+
+    assert not asyncio.run(run()).is_running()
+
+
+def test_idle_it_ends_by_itself_and_the_next_question_starts_another(record, caplog):
+    caplog.set_level(logging.INFO, "hive_mind.store.graph")
+
+    async def run():
+        async with Graph(record, idle_s=0.1) as graph:
+            await graph.query("RETURN 1")
+            first = graph._child.process
+            assert await first.wait() == 0
+            assert (await graph.query("RETURN 2")).rows == ((2,),)
+            assert graph._child.process is not first
+
+    asyncio.run(run())
+    assert len(caplog.records) == 1, "the database itself stays"
+
+
+def test_killed_between_questions_it_is_started_again(record):
+    async def run():
+        async with Graph(record) as graph:
+            await graph.query("RETURN 1")
+            graph._child.process.kill()
+            return await graph.query("RETURN 2")
+
+    assert asyncio.run(run()).rows == ((2,),)
+
+
+def test_killed_at_every_try_it_is_given_up_with_a_word_on_what_to_do(record, monkeypatch):
+    monkeypatch.setattr(client, "_CHILD", "import sys; sys.stdin.buffer.read(4); sys.exit('kuzu aborted')")
+
+    async def run():
+        async with Graph(record) as graph:
+            await graph.query("RETURN 1")
+
+    with pytest.raises(
+        BackendUnavailable, match=r"ended twice \(code 1: kuzu aborted\); the memory itself is not touched: delete"
+    ):
+        asyncio.run(run())
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from hive_mind.store.graph import Graph
+
+async def run():
+    graph = Graph(Path(sys.argv[1]))
+    await graph.query("RETURN 1")
+    asking = asyncio.create_task(graph.query(sys.argv[2], timeout_s=600))
+    await asyncio.sleep(0)
+    print(graph._child.process.pid, flush=True)
+    await asking
+
+asyncio.run(run())
+"""
+
+
+def test_when_its_parent_is_killed_it_ends_in_the_middle_of_a_question(record):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(record), ENDLESS], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": ROOT}
+    )
+    child = psutil.Process(int(parent.stdout.readline()))
+
+    parent.send_signal(signal.SIGKILL)
+
+    parent.wait()
+    parent.stdout.close()
+    gone, _ = psutil.wait_procs([child], timeout=20)
+    assert gone == [child]
+
+
+def test_a_question_that_is_given_up_leaves_no_answer_for_the_next_one(record):
+    async def run():
+        async with Graph(record) as graph:
+            await graph.query("RETURN 1")
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await graph.query(ENDLESS)
+            return await graph.query("RETURN 2")
+
+    assert asyncio.run(run()).rows == ((2,),)
+
+
+def test_many_tasks_ask_at_once_and_each_gets_its_own_answer(record):
+    async def run():
+        async with Graph(record) as graph:
+            return await asyncio.gather(*(graph.query(f"RETURN {number}") for number in range(20)))
+
+    assert [answer.rows for answer in asyncio.run(run())] == [((number,),) for number in range(20)]
+
+
+def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
+    async def run():
+        async with kept(tmp_path) as store:
+            await store.write([*pump(), *facts(*(f"fact {n}" for n in range(500)))])
+            async with Graph(tmp_path / "memory.sqlite") as one, Graph(tmp_path / "memory.sqlite") as other:
+                for number in range(4):
+                    await store.write(facts(f"new {number}"))
+                    found = await asyncio.gather(*(content_of(graph) for graph in (one, other)))
+                    assert found == [content_of_record(tmp_path / "memory.sqlite")] * 2
+
+    asyncio.run(run())
+
+
+def test_questions_need_neither_a_process_nor_a_file_of_kuzu(record):
+    async def run():
+        async with Graph(record) as graph:
+            around = await graph.neighbourhood("Ines")
+            await graph.path("Ines", "Pump D4")
+            await graph.history(fact_id("sealed"))
+            await graph.derived_from("e1")
+            assert graph._child is None
+            return around.centre.text
+
+    assert asyncio.run(run()) == "Ines"
+    assert not list(record.parent.glob("graph.*"))
+
+
+ASK = """
+import asyncio, sys
+from pathlib import Path
+sys.path.append(sys.argv[1])
+from hive_mind.store.graph import Graph
+
+async def run():
+    async with Graph(Path(sys.argv[2])) as graph:
+        await graph.query("RETURN 1")
+        print((await graph.neighbourhood("Ines")).centre.text, [name for name in sys.modules if name.partition(".")[0] == "kuzu"])
+
+asyncio.run(run())
+"""
+
+
+def test_the_process_that_asks_loads_no_kuzu_and_nothing_of_its_current_folder(record, tmp_path):
+    (tmp_path / "kuzu.py").write_text("raise SystemExit('the wrong one')")
+
+    told = subprocess.run([sys.executable, "-P", "-c", ASK, ROOT, record], cwd=tmp_path, capture_output=True, check=True)
+
+    assert told.stdout.decode().split() == ["Ines", "[]"]
+
+
+def test_without_a_record_it_is_told_and_nothing_is_made(tmp_path):
+    async def run():
+        async with Graph(tmp_path / "memory.sqlite") as graph:
+            await graph.query("RETURN 1")
+
+    with pytest.raises(BackendError, match="there is no file"):
+        asyncio.run(run())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_too_long_to_look_for_is_refused(record):
+    with pytest.raises(InvalidInput, match="give 1 to 6"):
+        asyncio.run(Graph(record).path("Ines", "Pump D4", max_length=7))
+
+
+def test_nobody_else_may_read_what_it_makes(record):
+    async def run():
+        async with Graph(record) as graph:
+            await graph.query("RETURN 1")
+
+    asyncio.run(run())
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in record.parent.glob("graph.*")} == {
+        "graph.json": "0o600",
+        "graph.kuzu": "0o600",
+        "graph.kuzu.lock": "0o600",
+    }
