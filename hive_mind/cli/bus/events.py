@@ -17,6 +17,7 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.node import HIVE
@@ -144,7 +145,7 @@ async def tail(
         finally:
             await watch.close()
             if missed:
-                say(f"{missed} messages came faster than they could be printed and are not shown", style="yellow")
+                say(f"{counted(missed, 'message')} came faster than could be printed ; not shown", style="yellow")
 
 
 @group.command(epilog=examples("hive-mind events stats --hive research"))
@@ -205,7 +206,7 @@ async def replay(
     """Deliver dead letters again, each to the name it was put aside for. What can't be read stays."""
     async with _opened(bus, state) as opened:
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
-        _ask(f"deliver {len(letters)} messages again?", is_needed=is_all and not is_sure)
+        _ask(f"deliver {counted(len(letters), 'message')} again?", is_needed=is_all and not is_sure)
         replayed = await opened.replay(hive, [letter.id for letter in letters])
     show(f"{replayed} of {len(letters)} sent again")
     if replayed < len(letters):
@@ -220,7 +221,7 @@ async def drop(
     """Forget dead letters, for good."""
     async with _opened(bus, state) as opened:
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
-        _ask(f"forget {len(letters)} messages for good?", is_needed=is_all and not is_sure)
+        _ask(f"forget {counted(len(letters), 'message')} for good?", is_needed=is_all and not is_sure)
         show(f"{await opened.drop(hive, [letter.id for letter in letters])} dropped")
 
 

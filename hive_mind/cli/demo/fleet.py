@@ -70,7 +70,7 @@ def _report(plan: FleetPlan, fleet: Fleet, held: dict[str, int], results: Sequen
 
 def _show(plan: FleetPlan, report: dict[str, object], learned: dict[str, str], asker: str, results: Sequence[Result]) -> None:
     show(f"hive-mind demo, {plan.topology}", style="bold")
-    show_prose(f"{len(plan.agents)} agents each learned a part of the documents. {spec_of(plan.topology).about}")
+    show_prose(f"{counted(len(plan.agents), 'agent')} each learned a part of the documents. {spec_of(plan.topology).about}")
     held = report["agents"]
     assert isinstance(held, dict)  # noqa: S101 - made above
     for name, facts in held.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 from hive_mind.cli.output import progress, show, show_json, show_prose
 from hive_mind.cli.running import CommandError
+from hive_mind.counted import counted
 from hive_mind.errors import BackendError
 from hive_mind.evals.demo import DemoQuestion, documents, questions
 from hive_mind.runtime.buses import reach
@@ -121,7 +122,7 @@ def _questions() -> list[DemoQuestion]:
 
 
 def _show(plan: ProcessesPlan, hive: str, pids: Mapping[str, int], learned: Mapping[str, str], answered: Sequence[Reply]) -> None:
-    show(f"hive-mind demo, {len(plan.names)} processes, {plan.topology}", style="bold")
+    show(f"hive-mind demo, {counted(len(plan.names), 'process', 'processes')}, {plan.topology}", style="bold")
     show_prose(f"Each process learned its part of the documents. They know one another only by the bus, as hive {hive!r}.")
     for name, pid in pids.items():
         show(f"  {name} (process {pid}): {', '.join(source for source, learner in learned.items() if learner == name)}")

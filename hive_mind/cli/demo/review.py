@@ -61,5 +61,5 @@ def show_review(reviewed: Reviewed) -> None:
         f"{counted(conflicts, 'contradiction')}. A person is asked what is right; here the demo answered {_ANSWER!r}: what the "
         f"later note says. A password stayed home."
     )
-    show(f"Run {document['status']} after {document['steps']} steps in {reviewed.seconds} s. Its report:")
+    show(f"Run {document['status']} after {counted(document['steps'], 'step')} in {reviewed.seconds} s. Its report:")
     show_indented(str(document["outputs"].get("report", "")))

@@ -10,6 +10,7 @@ from hive_mind.cli.evals.scorecard_table import show_wide_table
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import Cell, plain, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.evals.scorecards.comparing import CellChange, MetricChange, RunChange
@@ -68,7 +69,7 @@ def _show_cell(cell: "CellChange") -> None:
 
     name = cell.before if cell.before == cell.after else f"{cell.before} → {cell.after}"
     same = f", {share(cell.identical_top_k.mean)} with the same facts in the same order" if cell.identical_top_k else ""
-    show(f"{name}: {cell.questions} questions{same}", style="bold")
+    show(f"{name}: {counted(cell.questions, 'question')}{same}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p", "p (Holm)", "questions", ""]
     rows = [_row(one) for one in cell.metrics if any(one.defined)]
     rows += [

@@ -9,6 +9,7 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import show, show_json, spell_out_unknown_characters
 from hive_mind.cli.running import exit_codes
+from hive_mind.counted import counted
 
 _EPILOG = examples(
     "hive-mind eval generate --turns 1000 --agents 20 --out sets",
@@ -45,4 +46,4 @@ def generate_dataset(
             show_json({"name": dataset.name, **counts, "corpus": str(corpus), "queries": str(queries)})
             return
         show(f"{corpus}: {dataset.documents} turns")
-        show(f"{queries}: {dataset.questions} questions")
+        show(f"{queries}: {counted(dataset.questions, 'question')}")

@@ -12,6 +12,7 @@ from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import progress, show, show_json, show_prose, show_table
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.arms.methods import METHODS
@@ -103,7 +104,7 @@ def _show_topologies(rows: list[dict[str, object]], limit: int) -> None:
     first = rows[0]
     by = f", embedded by {first['embedding']}" if first["embedding"] else ""
     show(f"{first['dataset']}, {first['scope']}, {first['method']}{by}", style="bold")
-    show(f"{first['documents']} documents, {first['questions']} questions measured, {first['left_out']} left out")
+    show(_measured(first))
     metrics = list(cast(dict[str, float | None], first["metrics"]))
     titles = ["topology", "agents", *metrics, "same as single", "messages", "bytes", "reached", "CPU ms"]
     show_wide_table(titles, [_topology_row(row, metrics) for row in rows])
@@ -121,10 +122,15 @@ def _topology_row(row: dict[str, object], metrics: list[str]) -> tuple[str, ...]
     )
 
 
+def _measured(row: dict[str, object]) -> str:
+    documents, questions = cast(int, row["documents"]), cast(int, row["questions"])
+    return f"{counted(documents, 'document')}, {counted(questions, 'question')} measured, {row['left_out']} left out"
+
+
 def _show_row(row: dict[str, object], limit: int) -> None:
     by = f", embedded by {row['embedding']}" if row["embedding"] else ""
     show(f"{row['dataset']}, {row['scope']}, {row['method']}{by}", style="bold")
-    show(f"{row['documents']} documents, {row['questions']} questions measured, {row['left_out']} left out")
+    show(_measured(row))
     metrics = cast(dict[str, float | None], row["metrics"])
     intervals = cast(dict[str, list[float] | None], row["intervals"])
     categories = cast(dict[str, dict[str, float | None]], row["by_category"])

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hive_mind.cli.output import Cell, say, show, show_prose, show_table
+from hive_mind.counted import counted
 
 _GAP = 2
 # A name that is longer goes on below: figures need the room.
@@ -108,7 +109,7 @@ def _show_setting(setting: "Setting", limit: int) -> None:
         say(f"note: {too_few[0]} questions are too few to judge by: ask {JUDGED_MIN} or more", style="yellow")
     for cell in setting.cells:
         for reason, count in cell.errors.items():
-            say(f"note: {cell.id}: {count} questions without a result: {reason}", style="yellow")
+            say(f"note: {cell.id}: {counted(count, 'question')} without a result: {reason}", style="yellow")
         for reason, count in cell.left_out.items():
             if (reason, count) not in of_all:
                 say(f"note: {cell.id}: left out: {count} {reason}", style="yellow")

@@ -12,6 +12,7 @@ from hive_mind.cli.learning.files import refuse_replacing
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 from hive_mind.runtime.erasure.copies import note_copy
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ async def import_fleet(
 
 
 def _tell(archived: "Archived", what: str, output: FleetFormat) -> None:
-    figures = f"{len(archived.agents)} agents with {archived.lines} lines of memory, {archived.assertions} assertions of the hive"
+    agents, lines = counted(len(archived.agents), "agent"), counted(archived.lines, "line")
+    figures = f"{agents} with {lines} of memory, {counted(archived.assertions, 'assertion')} of the hive"
     by = f", signed by root {archived.root[:12]}" if archived.root else ""
     show_as(output, archived, [f"hive/{archived.fleet}"], lambda: show(f"{what}: {figures}{by}"))

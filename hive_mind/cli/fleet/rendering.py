@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hive_mind.cli.output import say, show
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ async def render_into(source: "Source", folder: Path) -> None:
         raise InvalidInput(f"{folder} can't be written to: {error}") from error
     for name in files:
         show(str(folder / name))
-    say(f"{len(files)} files written, nothing was started. Keep them: to render again goes on from them")
+    say(f"{counted(len(files), 'file')} written, nothing was started. Keep them: to render again goes on from them")
     say(_NEXT[source.manifest.spec.platform.kind].format(folder))
 
 

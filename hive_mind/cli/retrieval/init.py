@@ -10,6 +10,7 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import show, show_indented, show_json, shown_source
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import command
+from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.files.workspace import Workspace
@@ -67,7 +68,10 @@ async def init(
         show_json(told)
         return
     show(f"{shown_source(str(folder.absolute()))} is written", style="bold")
-    show(f"{documents} documents, {len(golden.queries)} questions ({held_out} of them held out), and the configuration {NAIVE},")
+    show(
+        f"{counted(documents, 'document')}, {counted(len(golden.queries), 'question')} ({held_out} of them held out), "
+        f"and the configuration {NAIVE},"
+    )
     show(f"which searches by {told['method']}. Next:")
     _show_next(folder, ("index", "evaluate", "tune --name better", "deploy better"), is_told=workspace is not None)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hive_mind.agents.runs.run_documents import document_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
+from hive_mind.counted import counted
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import steps as s
 from hive_mind.runs.handoff import one_line
@@ -123,7 +124,7 @@ async def show_run(executor: "RunExecutor", agent: str, output: Format) -> None:
     show_document(document, agent)
     files = executor.parts.files(executor.run, "")
     if names := files.data_files():
-        say(f"{len(names)} files in {files.folder}", style="dim")
+        say(f"{counted(len(names), 'file')} in {files.folder}", style="dim")
 
 
 def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = False) -> None:
