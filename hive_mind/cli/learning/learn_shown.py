@@ -31,7 +31,7 @@ def show_learned(files: Sequence[Told]) -> None:
             show_indented(_NO_LINES, style="dim")
     if len(files) > 1:
         new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
-        show(f"{len(files)} files: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
+        show(f"{counted(len(files), 'file')}: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
 
 
 def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
